@@ -48,9 +48,9 @@ def copies_alone(
 
     All arrays are pinned.
     """
+    from engine.streams.chunk_jobs import ChunkJob
     from engine.streams.cuda_queues import CudaQueues
     from engine.streams.pipeline import Pipeline
-    from engine.streams.queues import ChunkJob
     from engine.streams.timeline import Chunk
 
     jobs = []

@@ -11,37 +11,19 @@ SIMULATOR = "simulator"
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device, as the window and the command line show it.
+    """A device, as the window and the command line show it."""
 
-    Parameters
-    ----------
-    key : str
-        "cpu", "cuda:0", ..., "simulator".
-    kind : str
-        "cpu" or "cuda": which variants run there.
-    title : str
-    available : bool
-    reason : str
-        Why it cannot be used and what to do; empty if it can.
-    times_mean_speed : bool
-        False for the simulator, whose times are never shown as speed.
-    facts : dict of str to str
-        For people: cores, memory, compute capability, driver, clocks.
-    limits : Limits
-        Of a block on this device.
-    bandwidth_gb_s : float, optional
-        Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
-        unknown.
-    """
-
-    key: str
-    kind: str
+    key: str  # "cpu", "cuda:0", ..., "simulator"
+    kind: str  # "cpu" or "cuda": which variants run there
     title: str
     available: bool = True
-    reason: str = ""
-    times_mean_speed: bool = True
+    reason: str = ""  # why it cannot be used and what to do; empty if it can
+    times_mean_speed: bool = True  # false for the simulator, whose times are never shown as speed
+    # For people: cores, memory, compute capability, driver, clocks.
     facts: dict[str, str] = field(default_factory=dict, hash=False)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = field(default_factory=Limits)  # of a block on this device
+    # Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
+    # unknown.
     bandwidth_gb_s: float | None = None
 
     @property

@@ -1,4 +1,6 @@
-"""Filter runs as the engine would measure them, for the tests of numbers, files and plots."""
+"""Filter runs and products as the engine would measure them, for the tests of numbers, files and plots."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -6,8 +8,9 @@ from engine.device_info import Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
@@ -91,3 +94,37 @@ def make_unverified(variant: str = "tiled") -> RunResult:
 def make_simulated(variant: str = "naive") -> RunResult:
     """Return a verified run of the simulator; it has times on purpose, which must not be believed."""
     return make_result(variant, 900.0, device="simulator")
+
+
+NO_CUDA = "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
+BANDWIDTH_GB_S = 4000.0
+
+
+def made_rows(
+    product: MatrixProduct, tiles: tuple[int, ...], device: str = "auto", *, cuda: bool = False
+) -> tuple[ProductResult, ...]:
+    """Return what can be counted; without CUDA the kernels cannot run but in the simulator."""
+    rows = []
+    for variant in ("matmul-naive", "matmul-tiled"):
+        for tile in tiles:
+            loads = product.flops // (tile if variant == "matmul-tiled" else 1)
+            row = ProductResult(
+                variant=variant,
+                title=variant.capitalize(),
+                device="cuda:0" if device == "auto" else device,
+                problem=product,
+                block=Block(tile, tile),
+                environment=Environment("NVIDIA H200", bandwidth_gb_s=BANDWIDTH_GB_S if cuda else None),
+                failure="" if cuda or device == "simulator" else NO_CUDA,
+                work=Work(product.flops, loads, product.values, 4 * loads, 4 * product.values, product.bytes),
+            )
+            rows.append(row)
+    return (*rows, ProductResult("numpy", "numpy (BLAS)", "cpu", product, None, Environment("CPU, 2 cores")))
+
+
+def made_product(row: ProductResult, kernel_ms: float = 2.0) -> ProductResult:
+    """Return a row as it is when it has run: verified, and timed but in the simulator."""
+    elements = row.problem.values
+    timing = Timing(Spread(tuple(kernel_ms * f for f in (0.9, 1.0, 1.2))), Spread((kernel_ms,)), 80.0, 0.1)
+    proof = Verification(True, 1.2e-6, 3e-5, elements, elements, exact=False)
+    return replace(row, verification=proof, timing=None if row.device == "simulator" else timing)

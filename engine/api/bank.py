@@ -94,7 +94,7 @@ def apply_bank(
             raise
         raise DeviceUnavailable(what, error.why, remedy) from error
     if first.device.kind != implicit_gemm.VARIANT.device.value:
-        raise DeviceUnavailable(what, f"the device asked for is {first.device.title}", remedy)
+        raise DeviceUnavailable(what, f"the chosen device is {first.device.title}", remedy)
     # The request's own choice is the variant for one mask, and its default block that for one mask.
     chosen = None if block is None else first.choice.block
     job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)

@@ -37,7 +37,7 @@ class Applied:
 
     Parameters
     ----------
-    values : ndarray of the picture's shape, float32 or of the picture's type, as it was asked for
+    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
         With several masks (`engine.apply_bank`) one such result per mask, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
@@ -153,18 +153,12 @@ def apply(
 
     Parameters
     ----------
-    image, mask, border, cval, anchor, variant, block, device
+    image, mask, border, cval, anchor, variant, block, device, layout, result
         As for `correlate`.
     flip : bool
         Convolution instead of correlation.
     budget_s : float
         Time to spend on samples, seconds.
-    layout, result
-        As for `correlate`.
-
-    Returns
-    -------
-    Applied
 
     Raises
     ------
@@ -190,19 +184,10 @@ def list_variants() -> tuple[Variant, ...]:
 
 
 class Request(ResolvedFilter):
-    """One call, resolved; parameters as for `apply`, in every form that a person may write.
+    """One call, resolved; parameters as for `apply`, in all their forms.
 
-    Attributes
-    ----------
-    mask : Mask
-        As it is correlated: already flipped for a convolution.
-    shape : tuple of int
-        Of the picture as it was given.
-
-    Raises
-    ------
-    EngineError
-        The picture, the mask, a name, a value or the block is not legal.
+    `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
+    it was given. An illegal picture, mask, name, value or block raises an `EngineError`.
     """
 
     def __init__(
@@ -238,11 +223,10 @@ class Request(ResolvedFilter):
         )
         super().__init__(asked, samples, array)
         if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU whatever is chosen, but an unknown device is a mistake all the
-            # same.
+            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
             device_named(asked.device)
         if asked.block is not None and not self.choice.variant.uses_block:
-            # Such a variant ignores the block; an illegal one is a mistake on every machine.
+            # Such a variant ignores the block, but an illegal one is still an error.
             refusal = refuse_block(asked.block, self.device.limits)
             if refusal is not None:
                 raise UnsupportedVariant(
@@ -250,7 +234,7 @@ class Request(ResolvedFilter):
                 )
 
     def filter(self) -> np.ndarray:
-        """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
+        """Return the filtered picture, unverified (but verified in the simulator)."""
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
         return compute(self.job(), backend(self.device.key)).reshape(self.shape)
@@ -265,14 +249,7 @@ class Request(ResolvedFilter):
 
 
 def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
-    """Return the outcome of a run, in the shape that the caller expects.
-
-    Raises
-    ------
-    VerificationFailed
-    EngineError
-        Anything else that failed.
-    """
+    """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
     if outcome.values is None:
         raise outcome.error or EngineError(outcome.result.failure)
     verification = outcome.result.verification
@@ -284,7 +261,7 @@ def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
 
 
 def as_device(device: str | None) -> str:
-    """Return the key of a device that a caller gives; a `BadValue` says why it is none."""
+    """Return the key of a device; a `BadValue` for what is not a key."""
     wanted = AUTO if device is None else device
     if not isinstance(wanted, str):
         raise BadValue(
@@ -294,13 +271,7 @@ def as_device(device: str | None) -> str:
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
-    """Return the mask that a caller means, with the anchor where one is given.
-
-    Raises
-    ------
-    EngineError
-        It is no mask: no table of numbers, an unknown name, a file that cannot be read.
-    """
+    """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
     if isinstance(mask, str):
         mask = resolve_mask(mask)
     if not isinstance(mask, Mask):

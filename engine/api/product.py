@@ -65,7 +65,7 @@ def matmul(
     else:
         chosen = matmul_variant(variant)
         if wanted != AUTO:
-            # NumPy runs on the CPU whatever is chosen, but an unknown device is a mistake all the same.
+            # NumPy runs on the CPU on any choice, but an unknown device is still an error.
             device_named(wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)

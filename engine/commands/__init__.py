@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
         # Python would report it once more when it closes standard output.
         silence(sys.stdout)
         return PIPE_CLOSED
-    except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes a line
+    except Exception as error:  # noqa: BLE001 - the process's boundary: any error becomes a line
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         line = f"Unexpected error: {cause}. Please report it with this line and the command."
         status = UNEXPECTED
@@ -118,7 +118,7 @@ def main(argv: list[str]) -> int:
 def leave_at_once(status: int) -> None:
     """End the process without destructors: those of a lost CUDA context raise or hang."""
     for stream in (sys.stdout, sys.stderr):
-        # AttributeError: None, closed by whoever started the program.
+        # AttributeError: a stream that was closed before the start is None.
         with suppress(OSError, AttributeError):
             stream.flush()
     os._exit(status)

@@ -17,7 +17,7 @@ _HELP_WIDTH = 79
 
 
 class _Name(str):
-    """An argument that stands after --: a name, whatever it begins with."""
+    """An argument after --: a name, even if it begins with a dash."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -12,7 +12,7 @@ import numpy as np
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
-from engine.commands.batch_pipeline import Batch, Finished, make_folder
+from engine.commands.batch_pipeline import Batch, Finished
 from engine.commands.filter_options import (
     add_filter_options,
     mask_of,
@@ -23,7 +23,7 @@ from engine.commands.filter_options import (
 from engine.commands.filter_steps import check_format, depth_of_result, request_for
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
-from engine.files.output_checks import check_place
+from engine.files.output_checks import check_place, make_folder
 from engine.image import formats
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
         )
     if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
         raise tasks[0].refusal
-    _prepare_folder(options.out)
+    _prepare_folder(options.out or ".")
     log_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
     outcomes: list[Finished] = []
 
@@ -120,8 +120,8 @@ def _parser() -> Parser:
         "batch",
         "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges "
         "and rectangles), and appears whole or not at all; nothing is replaced without --overwrite. A file "
-        "that fails is listed with its reason, the others go on, and the exit status is not 0. On a GPU the "
-        "pictures go through in one stream, copies beside kernels.",
+        "that fails is listed with its reason and does not stop the others; the exit status is not 0 then. "
+        "On a GPU the pictures go through in one stream, copies beside kernels.",
         _EXAMPLES,
     )
     parser.add_argument(
@@ -146,7 +146,7 @@ def _parser() -> Parser:
 
 def _prepare_folder(folder: str) -> None:
     """Make the folder for the results, and check that files can be written there."""
-    make_folder(folder)
+    make_folder(folder, with_parents=True)
     try:
         check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
@@ -206,8 +206,8 @@ def _document(
         "operation": operation_of(options),
         "mask": {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
         "border": options.border,
-        "variants": batch.variants,
-        "devices": batch.devices,
+        "variants": list(batch.variants),
+        "devices": list(batch.devices),
         "elapsed_s": elapsed_s,
         "pictures": total,
         "done": sum(finished.error is None for finished in outcomes),

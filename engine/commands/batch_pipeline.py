@@ -2,7 +2,7 @@
 
 The calling thread filters. On a GPU all pictures go through one stream (`engine.filter_stream`), so that
 copies run beside kernels; elsewhere each is filtered alone. A file that fails is left out with its reason,
-and the others go on.
+and the others are filtered.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from engine.commands.filter_options import filter_arguments
 from engine.commands.filter_steps import Opened, finished_result, open_for, request_for
 from engine.device.core_count import cores
 from engine.device_info import AUTO
-from engine.errors import DeviceFault, EngineError, FileWriteError, VerificationFailed
+from engine.errors import DeviceFault, EngineError, VerificationFailed
+from engine.files.output_checks import make_folder
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.run.device_choice import refuse_unsuitable
@@ -41,7 +42,7 @@ AFFORDABLE_MULTIPLY_ADDS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The outcome of one file: why there is no result, or its notes and, if asked for, its verification."""
+    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
 
     task: Task
     error: EngineError | None = None
@@ -62,7 +63,7 @@ class Batch:
     """The files of one command.
 
     `on_finished` is called for each file once it is saved or has failed, on the calling thread. `variants`
-    and `devices` are the keys of the variants that ran, and the titles of their devices.
+    and `devices` have the keys of the variants that ran, and the titles of their devices, in order.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class Batch:
         tasks: Sequence[Task],
         on_finished: Callable[[Finished], None],
     ) -> None:
-        self.variants: list[str] = []
-        self.devices: list[str] = []
+        self.variants: dict[str, None] = {}
+        self.devices: dict[str, None] = {}
         self._options = options
         self._mask = mask
         self._tasks = tasks
@@ -120,7 +121,7 @@ class Batch:
 
         begin: Job | None = first
         while begin is not None:
-            _add_once(first.request.device.title, self.devices)
+            self.devices[first.request.device.title] = None
             try:
                 streamed = filter_stream(
                     pictures(begin),
@@ -129,8 +130,7 @@ class Batch:
                     **filter_arguments(self._options),
                     receive=lambda _, values: self._hand_over(under_way.popleft(), values),
                 )
-                for key in streamed.timeline.variant.split(", "):
-                    _add_once(key, self.variants)
+                self.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
             except DeviceFault:
                 raise
             except (EngineError, MemoryError):
@@ -140,8 +140,8 @@ class Batch:
             begin = next(jobs, None)
 
     def _filter_alone(self, job: Job) -> None:
-        _add_once(job.request.device.title, self.devices)
-        _add_once(job.request.choice.variant.key, self.variants)
+        self.devices[job.request.device.title] = None
+        self.variants[job.request.choice.variant.key] = None
         try:
             values = job.request.filter()
         except DeviceFault:
@@ -182,7 +182,7 @@ class Batch:
         self._settle(self._most_waiting())
 
     def _settle(self, most_waiting: int) -> None:
-        """Report the oldest results until no more than so many are still being saved."""
+        """Report the oldest results until at most `most_waiting` are still being saved."""
         while len(self._saving) > most_waiting:
             task, future = self._saving[0]
             try:
@@ -214,7 +214,7 @@ def verify_and_save(options: argparse.Namespace, job: Job, values: np.ndarray) -
     target = job.task.target
     verification = _verified(job, values) if options.verify else None
     finished, lost = finished_result(options, job.opened, values)
-    make_folder(os.path.dirname(target))
+    make_folder(os.path.dirname(target) or ".", with_parents=True)
     left_out = save_image(finished, target, quality=options.quality)
     return Finished(job.task, None, (*job.opened.picture.notes, *lost, *left_out), verification)
 
@@ -235,22 +235,6 @@ def _verified(job: Job, values: np.ndarray) -> Verification:
         what = f"The result of '{variant.key}'"
         raise VerificationFailed(what, verification.reason, "Choose another variant.")
     return verification
-
-
-def make_folder(folder: str) -> None:
-    """Make a folder for results, and those around it."""
-    try:
-        os.makedirs(folder or ".", exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise FileWriteError(
-            f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
-        ) from error
-
-
-def _add_once(word: str, words: list[str]) -> None:
-    if word not in words:
-        words.append(word)
 
 
 def _as_engine_error(error: Exception) -> EngineError:

@@ -9,13 +9,13 @@ from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
-from engine.course.files import make_folder, write_paper
+from engine.course.files import write_paper
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
 from engine.errors import FileWriteError
-from engine.files.output_checks import check_place
+from engine.files.output_checks import check_place, make_folder
 
 FORMAT, VERSION = "haloscope-course", 1
 

@@ -17,10 +17,9 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import DEPTH_DTYPES, encoded_image
 from engine.mask.mask import Mask
+from engine.tasks.work import FLOAT_BYTES
 
 WORK = "filtering and saving"
-
-_FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
 
     def count(form: Form) -> int:
         depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
-        result = _FLOAT_BYTES * form.values
+        result = FLOAT_BYTES * form.values
         finished = depth * form.values
         # A constant border may have a value that the picture's type does not hold; transforms are of floats.
         working = result if options.border == "constant" or options.variant == "cpu-fft" else 0
@@ -90,7 +89,7 @@ def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[A
 def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
     """Refuse a file whose format does not exist, or cannot hold pictures of so many channels and this type.
 
-    One pixel is encoded in memory, so whatever `save_image` refuses is refused here, with the same message.
+    One pixel is encoded in memory, so all that `save_image` refuses is refused here, with the same message.
     """
     encoded_image(np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype), path, quality=quality)
 

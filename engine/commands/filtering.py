@@ -36,7 +36,7 @@ from engine.run.sampling import SamplingPlan
 
 FORMAT, VERSION = "haloscope-filter", 1
 
-# The person waits for a picture, not for a measurement: at least one sample, then what fits into this time.
+# The result is wanted soon, not measured well: at least one sample, then what fits into this time.
 _PLAN = SamplingPlan(warm_up_s=0.0, budget_s=0.1, fewest=1, most=50, fewest_copies=1)
 
 _EXAMPLES = (

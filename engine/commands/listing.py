@@ -99,7 +99,7 @@ def run_masks(arguments: list[str]) -> int:
 
 
 def _entry(task: str, known: "Variant | MatmulVariant", **facts: Any) -> dict[str, Any]:
-    """Return an entry of `variants --json`: scripts read the same keys of every one, whatever its task."""
+    """Return an entry of `variants --json`; entries of every task have the same keys."""
     head = {
         "key": known.key,
         "task": task,

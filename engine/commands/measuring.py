@@ -117,7 +117,7 @@ def measure_cells(
 
 
 def _write(path: str | None, text: Callable[[], str]) -> list[FileWriteError]:
-    """Write a file if one is asked for, and return why it cannot be: a full disk must not lose the rest."""
+    """Write a file, if any, and return why it cannot be written: a full disk must not lose the rest."""
     try:
         if path:
             atomic_write(path, text().encode())

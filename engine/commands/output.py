@@ -48,7 +48,7 @@ def log(line: str) -> None:
 
 
 def log_notes(notes: Sequence[str]) -> None:
-    """Print what the person should know beside the answer, one line each."""
+    """Print notes beside the answer, one line each."""
     for note in notes:
         log(f"note: {note}")
 

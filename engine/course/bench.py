@@ -53,10 +53,7 @@ def cuda_device(wanted: str) -> DeviceInfo:
 def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
     """Return (name, value) of what decides how fast something is here: CPU, GPU, driver, versions, commit.
 
-    Parameters
-    ----------
-    device : str
-        For the CUDA variants: "auto" or the key of a device. Without one that works, its line says why.
+    `device` is "auto" or the key of a device for the CUDA variants; if none works, its line says why.
     """
     cpu = backend("cpu").environment()
     try:
@@ -85,7 +82,7 @@ class Bench:
     def take(self, run: Run, checkpoint: Checkpoint = lambda step: None) -> Measured:
         """Do a run; the checkpoint is called before each step and may raise to stop.
 
-        A `DeviceFault` goes on to the caller: the process is lost for CUDA.
+        A DeviceFault is raised, because the process cannot use CUDA any longer; other errors are reasons.
         """
         try:
             match run:
@@ -114,7 +111,7 @@ class Bench:
         return device_named("cpu") if chosen.device is DeviceKind.CPU else cuda_device(self.device)
 
     def _picture(self, height: int, width: int) -> np.ndarray:
-        """Return a random picture, kept until another size is asked for."""
+        """Return a random picture, cached until another size is needed."""
         if (height, width) not in self._pictures:
             self._pictures.clear()
             random = np.random.default_rng(SEED)

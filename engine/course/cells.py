@@ -7,14 +7,15 @@ from itertools import zip_longest
 
 import numpy as np
 
-from engine.course.paper import Cell, CourseTable, Figure, Paper
+from engine.course.paper import Cell, CourseTable, Figure, Paper, TableText
+from engine.course.papers import TABLE_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number, or why there is none; what is computed from a missing one is missing for the same reason.
 
-    `not_verified` tells that the reason is a result that is wrong.
+    With `not_verified` the reason is a wrong result.
     """
 
     number: float | None = None
@@ -48,7 +49,7 @@ def _computed(operation: Callable[[float, float], float], *parts: Quantity | flo
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Return a number with so many significant digits, never in powers of ten: 0.0001296, 50.8, 24.32."""
+    """Return a number rounded to significant digits, never in powers of ten: 0.0001296, 50.8, 24.32."""
     if value == 0:
         return "0"
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
@@ -57,13 +58,8 @@ def significant(value: float, digits: int = 4) -> str:
 Value = Quantity | float | str
 
 
-def row(names: Iterable[object], values: Iterable[Value], printed: Iterable[str] = ()) -> tuple[Cell, ...]:
-    """Return a row: cells that name it, then this machine's values (words, numbers) beside the printed ones.
-
-    Whole numbers are counted and written in full; others have four digits.
-    """
-    pairs = zip_longest(values, printed, fillvalue="")
-    return (*(Cell(str(name)) for name in names), *(_cell(value, text) for value, text in pairs))
+# The cells that name a row, and the values: numbers, or words.
+Row = tuple[tuple[object, ...], Iterable[Value]]
 
 
 def _cell(value: Value, printed: str) -> Cell:
@@ -76,12 +72,19 @@ def _cell(value: Value, printed: str) -> Cell:
 
 
 def course_table(
-    paper: Paper,
-    number: int,
-    headings: str,
-    rows: Iterable[tuple[Cell, ...]],
-    *notes: str,
-    figure: Figure | None = None,
+    paper: Paper, number: int, rows: Iterable[Row], *notes: str, figure: Figure | None = None
 ) -> CourseTable:
-    """Return a paper's table of that number, counted from 0; bars separate its headings."""
-    return CourseTable(paper.tables[number], tuple(headings.split(" | ")), tuple(rows), notes, figure)
+    """Return a paper's table of that number, counted from 0: this machine's values beside the printed ones.
+
+    Whole numbers are counts and written in full; others have four digits. `notes` follow those in
+    papers.toml.
+    """
+    text = TABLE_TEXTS[paper][number]
+    table = tuple(_row(text, names, values) for names, values in rows)
+    return CourseTable(text.title, text.headings, table, (*text.notes, *notes), figure)
+
+
+def _row(text: TableText, names: tuple[object, ...], values: Iterable[Value]) -> tuple[Cell, ...]:
+    words = [str(name) for name in names]
+    pairs = zip_longest(values, text.printed.get(", ".join(words), ()), fillvalue="")
+    return (*map(Cell, words), *(_cell(value, printed) for value, printed in pairs))

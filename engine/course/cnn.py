@@ -1,14 +1,10 @@
-"""The CNN report: the unrolled matrix that is never stored, its control divergence, its convolutions.
-
-Printed values are those of Xiaohao Wang, Zhao Weng and Xiaosheng Wu, "ECE408 Final Report", sections
-Optimizations and Performance Analysis.
-"""
+"""The CNN report: the unrolled matrix that is never stored, its control divergence, its convolutions."""
 
 import itertools
 
-from engine.course.cells import Quantity, course_table, row
+from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable
-from engine.course.papers import paper
+from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import BankRun, FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.mask.generators import box
@@ -23,19 +19,12 @@ FILTERS = (1, 8, 32)
 WARP = 32
 BLOCK = Block(16, 16)
 
-# Output maps with the warps that diverge in each: (name, height, width, printed).
-PRINTED_DIVERGENCE = (
-    ("first convolution", 24, 24, "8 + 4 = 12"),
-    ("second convolution", 8, 8, "4"),
-    ("first average pool", 12, 12, "6"),
-    ("second average pool", 4, 4, "2"),
-)
-
-PRINTED_STAGES = (
-    ("Parallelize convolution, linearization, average_pool", "around 40"),
-    ("Parallelize the neural network", "around 9"),
-    ("Matrix multiplication, the matrix built on the fly", "around 4"),
-    ("Streaming", "should be reduced to around 2"),
+# Output feature maps: (stage, height, width).
+MAPS = (
+    ("first convolution", 24, 24),
+    ("second convolution", 8, 8),
+    ("first average pool", 12, 12),
+    ("second average pool", 4, 4),
 )
 
 
@@ -59,7 +48,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 
 def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for size, filters in itertools.product(sizes, FILTERS):
         problem = Problem(size, size, mask_shape=(5, 5), anchor=(2, 2))
         values = (
@@ -68,18 +57,8 @@ def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
             filters * variant("naive").work(problem, BLOCK).picture_loads,
             bank_work(problem, bank_block(filters), filters).picture_loads,
         )
-        rows.append(row((f"{size} x {size}", filters), values))
-    return course_table(
-        CNN,
-        0,
-        "Picture | Filters | Bytes of the picture | Bytes of X_unrolled, never stored | "
-        "Loads of the picture, one thread per output element | Loads of the picture, on the fly",
-        rows,
-        "Counted, not measured: 5 x 5 filters, float32, one channel, zero border.",
-        "X_unrolled has one row per cell of the filter and one column per pixel: 25 times the picture.",
-        "On the fly, the filters of a block share the tile of X_unrolled that it builds: up to 8 filters in "
-        "the default block of a bank, which is counted here.",
-    )
+        rows.append(((f"{size} x {size}", filters), values))
+    return course_table(CNN, 0, rows)
 
 
 def diverging_warps(height: int, width: int, block: Block) -> int:
@@ -96,45 +75,23 @@ def diverging_warps(height: int, width: int, block: Block) -> int:
 
 
 def _divergence() -> CourseTable:
-    return course_table(
-        CNN,
-        1,
-        "Stage | Output feature map | Control divergences in each map",
-        (
-            row((name, f"{height} x {width}"), (diverging_warps(height, width, BLOCK),), (printed,))
-            for name, height, width, printed in PRINTED_DIVERGENCE
-        ),
-        f"Counted, not measured: warps of {WARP} threads in blocks of {BLOCK} that lie partly outside the "
-        "map.",
-    )
+    rows = [
+        ((name, f"{height} x {width}"), (diverging_warps(height, width, BLOCK),))
+        for name, height, width in MAPS
+    ]
+    return course_table(CNN, 1, rows)
 
 
 def _stages() -> CourseTable:
     later = Quantity(
         reason="The network and pooling come later; the convolutions are measured in the next table."
     )
-    return course_table(
-        CNN,
-        2,
-        "Stage | Running time (s)",
-        (row((name,), (later,), (printed,)) for name, printed in PRINTED_STAGES),
-        "Each stage includes those above it. The report's streaming code ended in a segmentation fault: that "
-        "time is what its authors expected.",
-    )
+    return course_table(CNN, 2, [((stage,), (later,)) for stage in TABLE_TEXTS[CNN][2].printed])
 
 
 def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for size, filters in itertools.product(sizes, FILTERS):
         each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
-        rows.append(row((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
-    return course_table(
-        CNN,
-        3,
-        "Picture | Filters | naive, one launch per filter (ms) | implicit-gemm, one launch for all (ms) | "
-        "Speed-up",
-        rows,
-        "5 x 5 filters, float32, one channel, zero border; medians of the kernels alone. The first column is "
-        "the time of one launch times the filters. The report prints no such times.",
-        "The report's first layer has 32 filters of 5 x 5.",
-    )
+        rows.append(((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
+    return course_table(CNN, 3, rows)

@@ -1,13 +1,9 @@
-"""The lecture on convolution: what tiles save, counted by the kernels' own models of work; and padded rows.
-
-Printed values are those of CENG443 Heterogeneous Parallel Programming, "Convolution", slides "An 8-Element
-Convolution Tile" and "Tiling Benefit".
-"""
+"""The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
 from fractions import Fraction
 
-from engine.course.cells import Quantity, Value, course_table, row
+from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
 from engine.course.runs import FilterRun, Results, Run
@@ -27,9 +23,6 @@ WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
 BLOCK = Block(16, 16)
 SIDE = 1024
-
-# (TILE_SIZE, Mask_Width): accesses without a tile, elements loaded, bandwidth reduction.
-PRINTED_TILE = {(8, 5): ("40", "12", "3.3")}
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
@@ -65,29 +58,19 @@ def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], 
 
 
 def _row_tiles() -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for tile, width in itertools.product(TILE_SIZES, MASK_WIDTHS):
         basic, tiled, cached = (
             _tile_loads(key, 1, tile, (1, width), Block(tile, 1))
             for key in ("row-naive", "row-tiled", "row-cached")
         )
         values = basic, tiled, basic / tiled, cached
-        rows.append(row((tile, width), values, PRINTED_TILE.get((tile, width), ())))
-    return course_table(
-        CONVOLUTION,
-        0,
-        "TILE_SIZE | Mask_Width | global memory accesses, basic | elements loaded, tiled | bandwidth "
-        "reduction | accesses, tiled with caching",
-        rows,
-        "Counted, not measured: one tile amid a row, by the same functions that count the work of a run.",
-        "Tiled: TILE_SIZE + Mask_Width - 1 elements instead of TILE_SIZE x Mask_Width accesses.",
-        "Tiled with caching: the tile's own elements, and every access to the halo; the caches are not "
-        "counted.",
-    )
+        rows.append(((tile, width), values))
+    return course_table(CONVOLUTION, 0, rows)
 
 
 def _square_tiles() -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
         side = tile + width - 1
         blocks = {"naive": tile, "tiled": tile, "tiled-input": side}
@@ -96,19 +79,8 @@ def _square_tiles() -> CourseTable:
             for key, of_block in blocks.items()
         )
         share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
-        rows.append(row((tile, width, side), (basic, second, basic / second, first, share)))
-    return course_table(
-        CONVOLUTION,
-        1,
-        "O_TILE_WIDTH | MASK_WIDTH | BLOCK_WIDTH | global memory accesses, basic | elements loaded, tiled | "
-        "bandwidth reduction | elements loaded, tiled-input | threads that compute, tiled-input",
-        rows,
-        "Counted, not measured: one output tile amid a picture.",
-        "The lecture's design is `tiled-input`: the block is the input tile, BLOCK_WIDTH = O_TILE_WIDTH + "
-        "MASK_WIDTH - 1, and a thread loads one element. `tiled` loads the same elements with a block of "
-        "O_TILE_WIDTH.",
-        "A block has at most 1,024 threads; the first design reaches this limit before the second.",
-    )
+        rows.append(((tile, width, side), (basic, second, basic / second, first, share)))
+    return course_table(CONVOLUTION, 1, rows)
 
 
 # The lecture's name, the variant, the mask's sides, the block.
@@ -124,40 +96,25 @@ _KERNELS = (
 
 
 def _accesses() -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for name, key, mask_shape, block in _KERNELS:
         problem = _problem(SIDE, SIDE, mask_shape, Border.ZERO)
         work = variant(key).work(problem, block)
         of_mask = work.global_loads - work.picture_loads
         values = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
-        rows.append(row((name, key, f"{mask_shape[0]} x {mask_shape[1]}", block), values))
-    return course_table(
-        CONVOLUTION,
-        2,
-        "Kernel | Here | Mask | Block | loads of N from global memory | loads of M from global memory | "
-        "loads from shared memory | loads from constant memory | CGMA",
-        rows,
-        f"Counted, not measured: {SIDE} x {SIDE}, float32, zero border; ghost cells cost no load.",
-        "CGMA: floating-point operations (a multiply-add is two) per load from global memory.",
-    )
+        rows.append(((name, key, f"{mask_shape[0]} x {mask_shape[1]}", block), values))
+    return course_table(CONVOLUTION, 2, rows)
 
 
 def _padded_rows() -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for width in COUNTED_WIDTHS:
         packed, pitched = (
             layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES
             for layout in (Layout.PACKED, Layout.PITCHED)
         )
-        rows.append(row((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched))))
-    return course_table(
-        CONVOLUTION,
-        3,
-        "Width (pixels) | Bytes per row, packed | Bytes per row with pitch | Rows at a burst boundary, "
-        "packed | Rows at a burst boundary, pitched",
-        rows,
-        f"Counted, not measured: float32, one channel, bursts of {ROW_BYTES} bytes.",
-    )
+        rows.append(((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched))))
+    return course_table(CONVOLUTION, 3, rows)
 
 
 def _aligned_share(row_bytes: int) -> str:
@@ -168,16 +125,10 @@ def _aligned_share(row_bytes: int) -> str:
 
 
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for width in widths:
         packed, pitched = (
             results.value(_layout_run(width, layout)) for layout in (Layout.PACKED, Layout.PITCHED)
         )
-        rows.append(row((f"{width} x {width}",), (packed, pitched, packed / pitched)))
-    return course_table(
-        CONVOLUTION,
-        4,
-        "Picture | packed (ms) | pitched (ms) | packed / pitched",
-        rows,
-        "`naive`, 5 x 5, blocks of 32 x 8; medians of the kernel alone. The lecture prints no times.",
-    )
+        rows.append(((f"{width} x {width}",), (packed, pitched, packed / pitched)))
+    return course_table(CONVOLUTION, 4, rows)

@@ -6,11 +6,7 @@ copy.
 
 from functools import lru_cache
 
-import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
-
-from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.cuda_kernels import SCRATCH, float32, image_type, int64, prepare_passes
 from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
@@ -48,8 +44,7 @@ def _kernel():
 
 def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,) = one_launch(problem, block)
-    image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
-    signature = (image, types.int64, types.Array(types.float32, 3, "C"))
+    signature = (image_type(problem), int64, SCRATCH)
     return (Pass("copy_cells", _kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
 
 

@@ -7,40 +7,15 @@ from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.sheet import csv_of
-from engine.errors import FileWriteError
 from engine.files.atomic_write import atomic_write, undivided
-
-
-def make_folder(folder: str) -> None:
-    """Make the folder for the files if it is not there; the folder around it must be.
-
-    Raises
-    ------
-    FileWriteError
-    """
-    what = f"{folder} cannot be used for the files"
-    try:
-        os.mkdir(folder)
-    except FileExistsError:
-        if not os.path.isdir(folder):
-            raise FileWriteError(what, "it is a file", "Choose another name.") from None
-    except FileNotFoundError as error:
-        raise FileWriteError(what, "the folder around it does not exist", "Create that one first.") from error
-    except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", None) or str(error)).lower()
-        raise FileWriteError(what, why, "Choose another folder.") from error
 
 
 def write_paper(
     folder: str, paper: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Write a paper's files into a folder that exists, and return their names.
+    """Write a paper's files into a folder that exists, and return their names; raises FileWriteError.
 
     The head of each file has `machine`: names and values of what was measured on.
-
-    Raises
-    ------
-    FileWriteError
     """
     contents: dict[str, bytes] = {}
     pictures: dict[str, str] = {}

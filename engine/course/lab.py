@@ -1,16 +1,12 @@
-"""The lab's speed-ups of separable convolution, and its two figures.
-
-Printed values are those of Gary R. Roberts, Jr., "CUDA: Convolution", University of the Pacific, 2017, table
-1.
-"""
+"""The lab's speed-ups of separable convolution, and its two figures."""
 
 import itertools
 
 import numpy as np
 
-from engine.course.cells import Quantity, course_table, row
+from engine.course.cells import Quantity, course_table
 from engine.course.paper import CourseTable, Figure, Series
-from engine.course.papers import paper
+from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
@@ -22,18 +18,6 @@ SIZES = (256, 512, 1024, 2048, 3072, 4096, 5120, 10240)
 LEVELS = {"L0": "separable-l0", "L1": "separable-l1", "L2": "separable-l2"}
 SERIAL = "cpu-serial"
 BLOCK = Block(16, 16)
-
-# size: L0 over serial, L1 over L0, L2 over L1.
-PRINTED_SPEED_UPS = {
-    256: ("24.32", "1.09", "1.04"),
-    512: ("32.78", "1.21", "1.06"),
-    1024: ("44.59", "1.14", "1.07"),
-    2048: ("52.37", "0.97", "1.16"),
-    3072: ("50.76", "1.29", "0.95"),
-    4096: ("54.22", "1.15", "0.99"),
-    5120: ("50.05", "1.23", "0.97"),
-    10240: ("54.15", "1.18", "1.02"),
-}
 
 
 def _row_and_column(mask: Mask) -> tuple[Mask, Mask]:
@@ -84,15 +68,7 @@ def _times(times_ms: dict[int, list[Quantity]]) -> CourseTable:
     return course_table(
         LAB,
         0,
-        "Size | Serial (ms) | L0 (ms) | L1 (ms) | L2 (ms)",
-        (row((size,), values) for size, values in times_ms.items()),
-        f"The lab does not state its mask. Here it is {MASK}: 17 x 17, two passes of 17 multiply-adds "
-        "instead of one of 289.",
-        "Serial is the sum of two runs of `cpu-serial`, with the mask's row and with its column, each "
-        "verified on its own; the time does not depend on the picture's content.",
-        f"The lab's blocks have 256 threads; here they are {BLOCK}. Times are medians of both passes "
-        "together, without copies.",
-        "The paper draws this figure and does not print its numbers.",
+        (((size,), values) for size, values in times_ms.items()),
         figure=Figure(
             "Execution Time vs. Image Size",
             "Image size (pixels per side)",
@@ -108,21 +84,14 @@ def _speed_ups(times_ms: dict[int, list[Quantity]]) -> CourseTable:
         size: [before / after for before, after in itertools.pairwise(times)]
         for size, times in times_ms.items()
     }
+    printed = TABLE_TEXTS[LAB][1].printed
     in_paper = {
-        size: [Quantity(float(text)) for text in PRINTED_SPEED_UPS[size]]
-        for size in here
-        if size in PRINTED_SPEED_UPS
+        size: [Quantity(float(text)) for text in printed[str(size)]] for size in here if str(size) in printed
     }
     return course_table(
         LAB,
         1,
-        "Size | L0 | L1 | L2",
-        (row((size,), values, PRINTED_SPEED_UPS.get(size, ())) for size, values in here.items()),
-        "L0 is its speed-up over the serial algorithm, L1 over L0, L2 over L1.",
-        'The lab says that L0 ranges "from 20% ... to 50%"; its table has factors of 24 to 54.',
-        'The lab says that L1 "consistently provided a 9-30% boost"; at 2048 its table has 0.97, a loss.',
-        "The lab says that L2 is worth it for small images and not for large ones; at 10240 its table has "
-        "1.02.",
+        (((size,), values) for size, values in here.items()),
         figure=Figure(
             "Speed-Up vs. Image Size per Level",
             "Image size (pixels per side)",

@@ -56,9 +56,9 @@ def tables_of(
     Raises
     ------
     UnknownName
-        No paper is called so.
+        There is no such paper.
     DeviceUnavailable
-        A device that was asked for by name is not there.
+        The device of that key is not there.
     BadValue
         The simulator, whose times are not speeds, or a size that is out of range.
     DeviceFault
@@ -75,15 +75,7 @@ def tables_of(
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that tables cannot be measured on.
-
-    Raises
-    ------
-    DeviceUnavailable
-        A device that was asked for by name is not there.
-    BadValue
-        The simulator.
-    """
+    """Raise DeviceUnavailable for a device that is not there, BadValue for the simulator."""
     if device != "auto" and own_process_needed(device_named(device)):
         why = "its times mean nothing, and the tables are about times"
         raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")

@@ -1,5 +1,6 @@
 """What a paper is: its kernels, its tables and their cells. Plain data, no Numba, no device."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.geometry.block import Block
@@ -9,17 +10,10 @@ from engine.tasks.product.problem import MatrixProduct
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """How a kernel of a paper is run here: what one click loads.
+    """How a kernel of a paper is run here, with what one click loads.
 
-    Parameters
-    ----------
-    variant : str
-        Key of a filter variant, or of a matrix product.
-    mask : str
-        Preset name or mask text; empty for a matrix product.
-    block : Block, optional
-        The paper's own block; None where it names none.
-    border, layout, task : str
+    `variant` is the key of a filter variant or of a matrix product, `mask` a preset's name or a mask's text
+    (empty for a product), `block` the paper's own; None where it names none.
     """
 
     variant: str
@@ -37,17 +31,10 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class CourseKernel:
-    """A kernel of a paper and where it is found here.
+    """A kernel of a paper, and how it is run `here`.
 
-    Parameters
-    ----------
-    name : str
-        As the paper calls it, such as "convolution_1D_tiled_kernel".
-    place : str
-        Section, page heading or slide in the paper.
-    here : Configuration
-    difference : str
-        What is not as in the paper, and why; empty if nothing.
+    `name` is the paper's, `place` its section, page heading or slide; `difference` says what is not as in the
+    paper, and why.
     """
 
     name: str
@@ -75,11 +62,25 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
+class TableText:
+    """The part of a paper's table that `assets/course/papers.toml` has.
+
+    `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
+    rows, joined by ", ".
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    notes: tuple[str, ...]
+    printed: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One value of a table: what the paper printed, and what was measured or counted `here`.
 
-    Each is empty where there is none; then `reason` says why `here` is. `not_verified` tells that the reason
-    is a result that is wrong.
+    Each is empty where there is none; then `reason` says why `here` is. With `not_verified` the reason is a
+    wrong result.
     """
 
     printed: str = ""
@@ -115,19 +116,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CourseTable:
-    """A table of a paper, for this machine.
+    """A table of a paper, for this machine; `figure` where the paper also draws it.
 
-    Parameters
-    ----------
-    title : str
-    headings : tuple of str
-        The paper's column headings.
-    rows : tuple of tuple of Cell
-        As many cells as headings; the first ones name the row and have only `printed`.
-    notes : tuple of str
-        What a reader must know: conditions, misprints of the paper, formulas.
-    figure : Figure, optional
-        Where the paper also draws the table.
+    Each row has as many cells as there are headings; the first ones name the row and have only `printed`.
     """
 
     title: str

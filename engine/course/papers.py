@@ -1,10 +1,10 @@
-"""The course papers, as `assets/course/papers.toml` lists them: kernels and which is which here. No Numba."""
+"""The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba."""
 
 import difflib
 import tomllib
 from typing import Any
 
-from engine.course.paper import Configuration, CourseKernel, Paper
+from engine.course.paper import Configuration, CourseKernel, Paper, TableText
 from engine.errors import UnknownName
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.geometry.block import Block
@@ -12,16 +12,23 @@ from engine.geometry.block import Block
 PAPERS_FILE = ASSETS / "course" / "papers.toml"
 
 
-def read_papers() -> tuple[Paper, ...]:
-    """Return all papers in the course's order, or refuse a file that is damaged."""
+def read_papers() -> dict[Paper, tuple[TableText, ...]]:
+    """Return all papers in the course's order with the texts of their tables, or refuse a damaged file."""
     with faults_of_asset(PAPERS_FILE, "The list of papers"):
         document = tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))
-        return tuple(_paper(entry) for entry in document["papers"])
+        return dict(_paper(entry) for entry in document["papers"])
 
 
-def _paper(entry: dict[str, Any]) -> Paper:
+def _paper(entry: dict[str, Any]) -> tuple[Paper, tuple[TableText, ...]]:
     kernels = tuple(_kernel(kernel) for kernel in entry.pop("kernels"))
-    return Paper(kernels=kernels, tables=tuple(entry.pop("tables")), **entry)
+    texts = tuple(_table(table) for table in entry.pop("tables"))
+    return Paper(kernels=kernels, tables=tuple(text.title for text in texts), **entry), texts
+
+
+def _table(entry: dict[str, Any]) -> TableText:
+    printed = {names: tuple(values) for names, values in entry.get("printed", {}).items()}
+    headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
+    return TableText(entry["title"], headings, notes, printed)
 
 
 def _kernel(entry: dict[str, Any]) -> CourseKernel:
@@ -30,17 +37,12 @@ def _kernel(entry: dict[str, Any]) -> CourseKernel:
     return CourseKernel(here=Configuration(block=Block(*block) if block else None, **entry), **words)
 
 
-PAPERS = read_papers()
+TABLE_TEXTS = read_papers()
+PAPERS = tuple(TABLE_TEXTS)
 
 
 def paper(key: str) -> Paper:
-    """Return the paper of that key.
-
-    Raises
-    ------
-    UnknownName
-        No paper is called so; the remedy names the nearest one.
-    """
+    """Return the paper of that key; raises UnknownName, whose remedy has the nearest one."""
     by_key = {known.key: known for known in PAPERS}
     if key in by_key:
         return by_key[key]

@@ -1,11 +1,6 @@
-"""The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines.
+"""The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines."""
 
-Printed values are those of COSC 407, topic 16, "CUDA Memories and Performance Revisited", slides "Measuring
-Performance: Bandwidth (BW)", "Problem!", "Computing CGMA when Tiling is used" and "Performance Improvement
-Guidelines".
-"""
-
-from engine.course.cells import course_table, row
+from engine.course.cells import Row, course_table
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import paper
@@ -28,12 +23,6 @@ LECTURE_TILE = 16
 IDENTITY = Mask([[1.0]], name="identity")
 BUS = BusRun()
 BLOCK = Block(16, 16)
-
-# (variant, tile): float loads, operations, CGMA, GFLOPS at 86.4 GB/s.
-PRINTED_CGMA = {
-    (NAIVE, LECTURE_TILE): ("", "", "1.0", "21.6"),
-    (TILED, LECTURE_TILE): ("512", "8,192", "16", "347.6"),
-}
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
@@ -72,20 +61,11 @@ def _products(size: int) -> tuple[ProductRun, ...]:
 
 
 def _both_timers(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows = []
+    rows: list[Row] = []
     for size in sizes:
         by_host, by_device = (results.value(_timers(size), name) for name in ("host_ms", "kernel_ms"))
-        rows.append(row((f"{size} x {size}",), (by_host, by_device, by_host - by_device)))
-    return course_table(
-        PERFORMANCE,
-        0,
-        "Picture | (1) CPU timer (ms) | (2) GPU timer (ms) | difference (ms)",
-        rows,
-        "`naive`, 5 x 5, blocks of 16 x 16; medians.",
-        "CPU timer: the host's clock around one launch and the wait for its end. GPU timer: events around "
-        "many launches, divided by their number; all kernel times here are taken so.",
-        "The difference is launching and waiting, which takes longer than a short kernel itself.",
-    )
+        rows.append(((f"{size} x {size}",), (by_host, by_device, by_host - by_device)))
+    return course_table(PERFORMANCE, 0, rows)
 
 
 def _theoretical(results: Results) -> CourseTable:
@@ -94,39 +74,25 @@ def _theoretical(results: Results) -> CourseTable:
         results.value(BUS, "bus_width_bits"),
         results.value(BUS, "bytes_per_second") / 1e9,
     )
-    return course_table(
-        PERFORMANCE,
-        1,
-        "Device | memory clock rate (GHz) | memory interface width (bit) | BW (GB/s)",
-        [row(("Tesla in the lecture, this device here",), values, ("1.85", "384", "177.6"))],
-        "BW = clock rate x width / 8 x 2 for double data rate; clock and width are the driver's.",
-    )
+    return course_table(PERFORMANCE, 1, [(("Tesla in the lecture, this device here",), values)])
 
 
 def _effective(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     theoretical_gb_s = results.value(BUS, "bytes_per_second") / 1e9
-    rows = []
+    rows: list[Row] = []
     for size in sizes:
         work = COPY.work(Problem(size, size, mask_shape=(1, 1), anchor=(0, 0)), COPY.default_block)
         moved = work.global_load_bytes + work.global_store_bytes
         time_ms = results.value(_copy(size))
         effective_gb_s = moved / 1e6 / time_ms
         percent = effective_gb_s / (theoretical_gb_s / 100.0)
-        rows.append(row((f"{size} x {size}",), (moved, time_ms, effective_gb_s, percent)))
-    return course_table(
-        PERFORMANCE,
-        2,
-        "Matrix of floats | R_B + W_B (bytes) | time (ms) | BW effective (GB/s) | of theoretical (%)",
-        rows,
-        "BW effective = (R_B + W_B) / time, of a kernel in which each thread copies one element; the copy is "
-        "verified, the time is a median.",
-        "The same matrix is copied repeatedly: one that fits the L2 cache can be faster than the memory.",
-    )
+        rows.append(((f"{size} x {size}",), (moved, time_ms, effective_gb_s, percent)))
+    return course_table(PERFORMANCE, 2, rows)
 
 
 def _cgma(results: Results) -> CourseTable:
     device_gb_s = results.value(BUS, "bytes_per_second") / 1e9
-    rows = []
+    rows: list[Row] = []
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
         # One block and, of the tiled kernel, one phase: what the lecture counts.
         counted = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))
@@ -138,41 +104,25 @@ def _cgma(results: Results) -> CourseTable:
             bandwidth_limited_gflops(counted.cgma, LECTURE_BANDWIDTH_GB_S),
             device_gb_s * bandwidth_limited_gflops(counted.cgma, 1.0),
         )
-        rows.append(row((key, tile), values, PRINTED_CGMA.get((key, tile), ())))
-    return course_table(
-        PERFORMANCE,
-        3,
-        "Kernel | TILE_WIDTH | float loads from global memory | mul/add operations | CGMA | "
-        "GFLOPS that 86.4 GB/s can support (G80) | GFLOPS that this device's bandwidth can support",
-        rows,
-        "Loads, operations and CGMA are counted by the kernels' own models of work: one block, one phase.",
-        "Misprint in the lecture: (86.4/4) x 16 is 345.6, printed is 347.6.",
-        "The last column is theoretical bandwidth / 4 bytes x CGMA: caches and the arithmetic units are left "
-        "out.",
-    )
+        rows.append(((key, tile), values))
+    return course_table(PERFORMANCE, 3, rows)
 
 
 def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows, curves = [], []
+    rows: list[Row] = []
+    curves = []
     x = tuple(map(float, TILES))
     for size in sizes:
         naive, *tiled = _products(size)
         rates = {run: results.value(run, "gflops") for run in (naive, *tiled)}
         for run, rate in rates.items():
             values = results.value(run), rate, rate / rates[naive]
-            rows.append(row((f"{size} x {size}", run.variant, run.tile), values))
+            rows.append(((f"{size} x {size}", run.variant, run.tile), values))
         curves.append(Series(f"tiled, {size} x {size}", x, tuple(rates[run].number for run in tiled), TILED))
         name = f"naive, blocks of {LECTURE_TILE}, {size} x {size}"
         curves.append(Series(name, (x[0], x[-1]), (rates[naive].number,) * 2, NAIVE))
-    return course_table(
-        PERFORMANCE,
-        4,
-        "Matrices | Kernel | TILE_WIDTH | time (ms) | GFLOPS | Speed-up over naive",
-        rows,
-        "GFLOPS = 2 x width^3 / time; products verified, times medians. The lecture draws its figure and "
-        "does not print its numbers.",
-        figure=Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves)),
-    )
+    figure = Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves))
+    return course_table(PERFORMANCE, 4, rows, figure=figure)
 
 
 def _guidelines() -> CourseTable:
@@ -205,9 +155,4 @@ def _guidelines() -> CourseTable:
             "ratio",
         ),
     )
-    return course_table(
-        PERFORMANCE,
-        5,
-        "Guideline | Where it is seen here",
-        (row((guideline,), (here,)) for guideline, here in rows),
-    )
+    return course_table(PERFORMANCE, 5, (((guideline,), (here,)) for guideline, here in rows))

@@ -73,7 +73,7 @@ class TimerRun:
 
 @dataclass(frozen=True, slots=True)
 class BusRun:
-    """What the driver says of the memory bus: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
+    """The driver's facts on the memory bus: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
 
     label: str = "the memory's clock and width"
     expected_s: float = 0.1
@@ -99,9 +99,9 @@ Run = FilterRun | BankRun | TimerRun | BusRun | ProductRun
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a run: values by name (durations are medians), or why there are none.
+    """The values of a run by name (durations are medians), or why there are none.
 
-    `not_verified` tells that the reason is a result that is wrong.
+    With `not_verified` the reason is a wrong result.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """What came of the runs of a paper; a run that is not among them was not measured yet."""
+    """The values of a paper's runs; a run that is not among them was not measured yet."""
 
     done: Mapping[Run, Measured]
 

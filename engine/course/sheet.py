@@ -20,7 +20,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: a heading of the paper's, its position in the table, and whose figures stand under it."""
+    """A column: a heading of the paper's, its position in the table, and whose figures it has."""
 
     heading: str
     position: int

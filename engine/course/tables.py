@@ -33,11 +33,5 @@ def tables_module(paper_key: str) -> PaperTables:
 
 
 def counted_tables(paper_key: str) -> tuple[CourseTable, ...]:
-    """Return every table of a paper at once: what is printed and counted. No device is asked.
-
-    Raises
-    ------
-    UnknownName
-        No paper is called so.
-    """
+    """Return a paper's tables with the printed and the counted values alone; raises UnknownName."""
     return tables_module(paper_key).tables(Results({}), None)

@@ -21,12 +21,7 @@ ALIGNMENT_BYTES = 16
 def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Return an uninitialised, C-contiguous array that begins ANTI_ALIAS_BYTES after the picture in its page.
 
-    Parameters
-    ----------
-    image : ndarray
-        The picture that the result will be computed from.
-    shape : tuple of int
-    dtype : dtype
+    `image` is the picture that the result will be computed from.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + PAGE_BYTES, np.uint8)

@@ -2,10 +2,10 @@
 
 One file per entry, named after its key, begins with the SHA-256 of the rest: a damaged, cut or foreign one is
 noticed before it is used, removed, and counts as absent. The code is executed, so the folder must be the
-person's own and nobody else may write in it. Where nothing can be kept, the code is used all the same, and
+user's own and writable by no other user. Where nothing can be kept, the code is used all the same, and
 one `CodeNotKept` says so.
 
-What a function compiles to depends on all that it calls, in whatever file: a folder named after a digest of
+What a function compiles to depends on all that it calls, in any file: a folder named after a digest of
 the sources, in the person's cache or in `NUMBA_CACHE_DIR`, makes a stale entry impossible.
 """
 
@@ -28,7 +28,6 @@ from engine.files.atomic_write import atomic_write, write_error
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
-_LENGTH_BYTES = 4
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
@@ -88,7 +87,7 @@ class CodeStore:
         code = self.load(kind, key)
         try:
             return None if code is None else build(code)
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is compiled again
+        except Exception:  # noqa: BLE001 - any unusable code is compiled again
             with suppress(OSError):
                 self._path(kind, key).unlink()
             return None
@@ -97,7 +96,7 @@ class CodeStore:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
     def _is_trusted(self) -> bool:
-        """Return whether the folder exists, is the person's own, and nobody else may write in it."""
+        """Return whether the folder exists, is the user's own, and writable by no other user."""
         try:
             facts = self._folder.stat()
         except OSError:
@@ -152,18 +151,14 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
 
 
 def _packed(key: str, code: bytes) -> bytes:
-    header = key.encode()
-    body = len(header).to_bytes(_LENGTH_BYTES, "big") + header + code
+    body = key.encode() + b"\0" + code
     return hashlib.sha256(body).digest() + body
 
 
 def _unpacked(content: bytes, key: str) -> bytes | None:
-    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    header = key.encode()
-    expected = len(header).to_bytes(_LENGTH_BYTES, "big") + header
-    if hashlib.sha256(body).digest() != digest or not body.startswith(expected):
-        return None
-    return body[len(expected) :]
+    digest, body, head = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:], key.encode() + b"\0"
+    is_whole = hashlib.sha256(body).digest() == digest and body.startswith(head)
+    return body[len(head) :] if is_whole else None
 
 
 def source_digest() -> str:

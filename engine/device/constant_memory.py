@@ -2,9 +2,9 @@
 
 The array is a variable of the compiled module: two masks of one kernel would share it, and a graph captured
 with one would replay with the other. So each prepared kernel is the compiled code loaded once more (no
-compiling; 0.6 ms on an H200's host). Numba never unloads code (0.1 MB of device memory), and a person edits
-masks all day, so a copy that is no longer used is written anew for the next mask. Its last launches may still
-be running: a prepared variant is dropped when they are enqueued. So the host first waits for all work in the
+compiling; 0.6 ms on an H200's host). Numba never unloads code (0.1 MB of device memory), and masks are edited
+all day, so a copy that is no longer used is written anew for the next mask. Its last launches may still be
+running: a prepared variant is dropped when they are enqueued. So the host first waits for all work in the
 device's context (an event would have to be recorded by each launch, and none can be for a replayed graph;
 between two edits of a mask the wait costs nothing). `CAPTURE_LOCK` guards both the wait and the write.
 """
@@ -34,7 +34,7 @@ def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], 
     return cuda.jit(link=[cuda.PTXSource(ptx.encode())])
 
 
-# Bands of a picture, and masks that a person returns to, need the same again.
+# Bands of a picture, and masks that are chosen again, need the same values.
 MOST_LOADED = 16
 _loaded: OrderedDict[tuple[int, Any, bytes, int], tuple[Any, "LoadedKernel"]] = OrderedDict()
 # Of each kernel, by signature and device: the copies that are not used.

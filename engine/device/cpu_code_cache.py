@@ -1,9 +1,9 @@
 """Compiled CPU functions are kept on disk: the next start loads machine code instead of compiling.
 
-Numba's own `cache=True` raises where the disk is full or a file is damaged, runs whatever the file contains,
-and follows changes of the function's own file only (numba 0.68, `core/caching.py`). Here a function is found
-by its name, the types of its arguments, the processor and the versions of the compilers, in the store of CUDA
-kernels; the digest of the sources names the folder (`code_store.py`).
+Numba's own `cache=True` raises where the disk is full or a file is damaged, runs any code that the file
+contains, and follows changes of the function's own file only (numba 0.68, `core/caching.py`). Here a function
+is found by its name, the types of its arguments, the processor and the versions of the compilers, in the
+store of CUDA kernels; the digest of the sources names the folder (`code_store.py`).
 """
 
 import functools

@@ -18,7 +18,7 @@ from engine.device.numba_cuda import cuda
 # time.
 SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
-# A launch that was repeated so often is likely to go on as long again, which pays for the capture.
+# A launch repeated that often is likely to be repeated as often again, which pays for the capture.
 LAUNCHES_BEFORE_GRAPH = 8
 
 

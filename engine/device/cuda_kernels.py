@@ -68,7 +68,7 @@ REGISTERS = 65_536
 
 
 def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel that needs many registers, for blocks of so many threads.
+    """Return the decorator of a kernel that needs many registers, for blocks of `threads` threads.
 
     Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler schedules
     differently (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
@@ -79,14 +79,14 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
 
 
 def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel with at most so many registers per thread; None: no limit."""
+    """Return the decorator of a kernel with at most `registers` registers per thread; None: no limit."""
     if SIMULATED or registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
 
 
 def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel with so many blocks of at most so many threads on a multiprocessor.
+    """Return the decorator of a kernel with `blocks` blocks of at most `threads` threads per multiprocessor.
 
     The compiler then uses all registers that this leaves a thread. By default it plans for more blocks, and
     in `split-float16` tensor-core products then waited for one another (7 x 7 on 4096 x 4096: 133 instead of

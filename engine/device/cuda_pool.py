@@ -74,7 +74,7 @@ class Pool:
     def _fresh(self, key: Key) -> Any:
         try:
             return self._allocate(*key)
-        except Exception:  # whatever "out of memory" is called there
+        except Exception:  # "out of memory" has many types
             if not self.kept_bytes:
                 raise
         self.release()
@@ -92,7 +92,7 @@ class Pool:
                 self._lock.release()
 
     def _tidy(self) -> None:
-        """Take in what was given back, and free the oldest beyond the limits."""
+        """Keep the arrays that were returned, and free the oldest beyond the limits."""
         while self._returned:
             self._kept.append(self._returned.popleft())
         total = sum(_size(key) for key, _ in self._kept)

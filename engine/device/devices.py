@@ -49,7 +49,7 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
     try:
         count = len(cuda.gpus)
-    except Exception as error:  # noqa: BLE001 - whatever a broken driver raises, the CPU must work
+    except Exception as error:  # noqa: BLE001 - the CPU must work with any broken driver
         return (_no_cuda(_why_no_driver(error)),)
     if count == 0:
         return (_no_cuda("The NVIDIA driver is installed, but it finds no GPU."),)
@@ -76,10 +76,7 @@ def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
 def device_named(key: str) -> DeviceInfo:
     """Return the device of that key ("auto": a CUDA device if one works, else the CPU; "cuda": the first).
 
-    Raises
-    ------
-    DeviceUnavailable
-        There is no such device, or it cannot be used; the reason says which.
+    Raises DeviceUnavailable where there is no such device, or it cannot be used.
     """
     known = devices()
     if key == "auto":

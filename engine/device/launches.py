@@ -61,19 +61,10 @@ class Operand(Enum):
 class Pass:
     """One kernel of a CUDA variant with all its arguments.
 
-    Parameters
-    ----------
-    name : str
-    kernel : Numba dispatcher
-        `kernel.py_func` is the plain Python function.
-    signature : tuple
-        Numba types of the arguments.
-    launch : Launch
-    arguments : tuple
-        In the kernel's order: an `Operand`, an array (uploaded once), or a number.
-    constant : tuple of (str, ndarray), optional
-        The name of an array in the kernel's constant memory, and the float32 values that it holds at each
-        launch.
+    `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of
+    its arguments. `arguments` are in the kernel's order: an `Operand`, an array (uploaded once), or a number.
+    `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
+    launch.
     """
 
     name: str

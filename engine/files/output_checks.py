@@ -18,8 +18,17 @@ def check_place(path: str) -> None:
         pass
 
 
+def make_folder(folder: str, *, with_parents: bool = False) -> None:
+    """Make a folder, if needed, in one that exists, or with those around it; raises FileWriteError."""
+    with write_errors(folder):
+        if with_parents:
+            os.makedirs(folder, exist_ok=True)
+        elif not os.path.isdir(folder):
+            os.mkdir(folder)
+
+
 def check_other_file(output: str, source: str) -> None:
-    """Raise BadValue instead of writing a result over its own picture, under whatever name."""
+    """Raise BadValue instead of writing a result over its own picture, under any name."""
     try:
         is_same = os.path.samefile(output, source)
     except (OSError, ValueError):

@@ -28,10 +28,7 @@ class Block:
     def parse(cls, text: str) -> "Block":
         """Read a block such as "16x16" or "32 x 8"; whether a device allows it is not checked here.
 
-        Raises
-        ------
-        BadValue
-            The text is not two whole numbers with an x between them, or these have more than nine digits.
+        Raises BadValue for another text, and for numbers of more than nine digits.
         """
         match = re.fullmatch(r"\s*(-?\d+)\s*[xX×*,]\s*(-?\d+)\s*", text)
         if not match:
@@ -45,18 +42,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a device on a block.
+    """The limits of a device on a block: threads in all and along each side, bytes of static shared memory.
 
-    Parameters
-    ----------
-    max_threads : int
-        Threads per block.
-    max_block_x, max_block_y : int
-        Threads along each side.
-    shared_bytes : int
-        Static shared memory per block, bytes.
-    compute_capability : (int, int), optional
-        (8, 0) for 8.0; None for the CPU and the simulator.
+    `compute_capability` is (8, 0) for 8.0; None for the CPU and the simulator.
     """
 
     max_threads: int = 1024

@@ -1,10 +1,10 @@
 """Borders: the values of the cells that a mask reads outside a picture.
 
 Each border is one index rule: a plain function `rule(index, length)` that maps a row or column outside 0 ..
-length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
+length - 1 to the one inside whose value it has, or to -1 for a ghost cell, whose value is a constant.
 The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means
 the same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and
-one such function: all else asks the entry. No Numba in here.
+one such function; all else follows from the entry. No Numba in here.
 
 Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is
 long is rare, and a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of
@@ -77,7 +77,7 @@ def wrap(index: int, length: int) -> int:
 class BorderEntry:
     """What makes a border: its name in files, its index rule, and a sentence on what it does.
 
-    `takes_value` says whether the person chooses the value of its ghost cells, which is 0 otherwise.
+    `takes_value` says whether the value of its ghost cells can be chosen, which is 0 otherwise.
     `elsewhere` has its names in other libraries, in lower case, except those that are names of ours. (NumPy's
     reflect is mirror here, and which one is meant cannot be known.)
     """
@@ -152,14 +152,7 @@ class Border(StrEnum):
 
     @classmethod
     def named(cls, name: "str | Border") -> "Border":
-        """Return the border of that name.
-
-        Raises
-        ------
-        UnknownName
-            There is no such border; the remedy lists those that exist, and which one another library's name
-            means.
-        """
+        """Return the border of that name; raises UnknownName with our name for another library's."""
         try:
             return cls(name)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What a host's process begins with: `python -m engine.host`, started by `engine.host.link` alone."""
+"""The entry point of a host's process, `python -m engine.host`; started by `engine.host.link` only."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from multiprocessing import resource_tracker
 def main() -> None:
     """Take the pipe's end, the function that serves, and its options from the parent; serve."""
     pipe, tracker = (int(number) for number in sys.argv[1:])
-    # What a library prints must not be in the output of a command.
+    # Keep what libraries print out of the output of a command.
     with suppress(OSError):
         os.dup2(2, 1)
     if sys.platform == "win32":
@@ -18,11 +18,10 @@ def main() -> None:
     else:
         os.set_inheritable(pipe, False)
         os.set_inheritable(tracker, False)
-        # As `multiprocessing.spawn` does it: one tracker for both, which removes shared memory when the last
-        # one ends.
+        # As in `multiprocessing.spawn`: one tracker for both processes removes shared memory at the end.
         resource_tracker._resource_tracker._fd = tracker  # type: ignore[attr-defined]
         connection = pipes.Connection(pipe)
-    # Whoever started it may have gone without a word.
+    # The parent may have ended already.
     with suppress(EOFError, ConnectionError):
         serve, options = connection.recv()
         serve(connection, options)

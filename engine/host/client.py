@@ -1,9 +1,7 @@
-"""The engine's client: what the window talks to. No Qt and no Numba in here.
+"""The engine's client: the window's side of the connection. No Qt and no Numba in here.
 
-`submit` gives a `concurrent.futures.Future`, `cancel` takes one, `release` gives shared memory back,
-`shutdown` ends everything. A host that ends is replaced at once; the request that it worked on fails with
-`HostLost`, the waiting ones go to its successor. Called on: any thread. Callbacks, those of futures too, run
-on a thread of the client.
+A host that ends is replaced at once; the request that it worked on fails with `HostLost`, the waiting ones
+go to its successor. Called on: any thread. Callbacks, those of futures too, run on a thread of the client.
 """
 
 import itertools
@@ -33,9 +31,9 @@ _Event = TypeVar("_Event")
 class EngineClient:
     """Sends requests to the engine's process and keeps one alive.
 
-    `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` when it noticed
-    something that the person should know, `on_lost` when it has ended by itself; the remedy says whether a
-    successor is being started. The end of the simulator's host is reported to its requests only.
+    `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` with a warning
+    for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
+    The end of the simulator's host is reported to its requests only.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class EngineClient:
 
     @property
     def segment_prefix(self) -> str:
-        """How the names of all segments of shared memory begin that its hosts make."""
+        """The common prefix of the names of its hosts' segments of shared memory."""
         return self._segments.prefix
 
     @property
@@ -80,10 +78,9 @@ class EngineClient:
                 self._host(simulator=False)
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
-        """Return the future of a request.
+        """Return the future of a request: the reply that the request's docstring names, or an `EngineError`.
 
-        Its result is the reply that the request's docstring names; its exception an `EngineError`. A preview
-        that a newer one replaced before it was begun is cancelled.
+        A preview that a newer one replaced before it was begun is cancelled.
         """
         pending = Pending(next(self._ids), request, Future(), on_progress)
         with self._lock:
@@ -105,7 +102,7 @@ class EngineClient:
         return pending.future
 
     def cancel(self, future: Future[Any]) -> None:
-        """Stop a request: at once while it waits, then between launches or by replacing the host.
+        """Cancel a request: at once while it waits, else between launches or by replacing the host.
 
         Its future fails with `Cancelled`, unless it is answered first.
         """
@@ -126,7 +123,7 @@ class EngineClient:
         timer.start()
 
     def release(self, *names: str) -> None:
-        """Give segments of shared memory back that are needed no longer."""
+        """Release segments of shared memory."""
         if not names:
             return
         with self._lock:
@@ -149,9 +146,9 @@ class EngineClient:
         host.link.kill("it is started again to use the GPU")
 
     def shutdown(self) -> None:
-        """End every host and free all shared memory; requests that are not answered fail as cancelled.
+        """End every host and free all shared memory; unanswered requests fail as cancelled.
 
-        A file that is being written becomes whole first; one that is only prepared is given up.
+        A file that is being written is completed first; one that is only encoded is abandoned.
         """
         with self._lock:
             self._closing = True
@@ -163,13 +160,13 @@ class EngineClient:
         for host in hosts:
             host.link.send(Stop())
         for host in hosts:
-            # One that is not up yet has nothing in its hands.
+            # A host that is not up yet works on nothing.
             if host.link.join(STOP_S if host.ready else 0.0):
                 continue
             with self._lock:
                 is_saving = host.is_saving
             if is_saving:
-                # A kill would leave a part of the file. The host's deadline holds all the same.
+                # A kill would leave a part of the file. The host's deadline still applies.
                 host.link.join(None)
             host.link.kill("the program is closing")
             host.link.join(5.0)
@@ -182,7 +179,7 @@ class EngineClient:
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
             host = Host(link)
             link.start()
-            # Only now that it has been started: of one that was not, nobody would report the end.
+            # Only after the start: the end of a host that was never started is not reported.
             self._hosts[simulator] = host
         return host
 
@@ -207,7 +204,7 @@ class EngineClient:
         elif isinstance(message, Answer):
             if message.fatal:
                 link.note_end(str(message.error))
-            # While the request is pending still: whatever goes wrong here ends the host, and its end answers.
+            # While the request is still pending: an error here ends the host, and its end answers.
             self._segments.hand_over(segments_of(message.value), link)
             with self._lock:
                 pending = host.requests.get(message.id)
@@ -231,7 +228,7 @@ class EngineClient:
             _call(self._on_ready, ready)
 
     def _ended(self, link: HostLink, reason: str) -> None:
-        """Answer the requests of a host that ended, or hand them to a successor; then clean up behind it."""
+        """Answer the requests of a host that ended, or hand them to a successor; then remove its segments."""
         simulator = link.options.simulator
         with self._lock:
             host = self._hosts.pop(simulator)
@@ -249,20 +246,20 @@ class EngineClient:
             self._answer(pending, None, answer)
         try:
             self._segments.maker_ended(link)
-        except Exception:  # noqa: BLE001 - all is answered; the rest stays until the system restarts
+        except Exception:  # noqa: BLE001 - all is answered; the segments stay until the system restarts
             _log.exception("The shared memory of a process that ended could not be removed")
 
     def _begin_again(self, host: Host, left: list[Pending]) -> tuple[bool, list[Pending]]:
         """Start a successor if there is to be one; return whether there is, and the requests that it has."""
         simulator = host.link.options.simulator
-        # One that never comes up is not replaced for ever.
+        # A host that never comes up is replaced a few times only.
         is_wanted = host.ready is not None or self._faults.may_start_again(simulator)
         again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
         if self._closing or not is_wanted or (simulator and not again):
             return False, []
         try:
             successor = self._host(simulator)
-        except Exception:  # noqa: BLE001 - no pipe or no thread to be had: the next request tries anew
+        except Exception:  # noqa: BLE001 - no pipe or no thread is free: the next request tries again
             _log.exception("A new engine's process could not be started")
             return False, []
         for pending in again:
@@ -280,8 +277,7 @@ class EngineClient:
 
     def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
         is_second = pending.sent_again and pending.link is not None
-        # What a person asked for may be asked for again; what the window asks for by itself would be, for
-        # ever.
+        # The user may repeat work; what the window requests itself would be repeated for ever.
         if not isinstance(error, HostLost) or not is_second or pending.request.queue is QueuePolicy.IN_ORDER:
             return error
         return self._faults.note_lost_twice(pending.request, reason)
@@ -299,7 +295,7 @@ class EngineClient:
             is_wanted = not pending.answered and pending.future.set_running_or_notify_cancel()
             pending.answered = True
         if not is_wanted:
-            # Nobody will look at this result: its shared memory goes now.
+            # The result is not wanted any more.
             self.release(*segments_of(value))
         elif error is not None:
             pending.future.set_exception(error)
@@ -308,7 +304,7 @@ class EngineClient:
 
 
 def _call(callback: Callable[[_Event], None], event: _Event) -> None:
-    """Call back; what goes wrong there is logged and ends neither the thread nor any request."""
+    """Call back; an error there is logged and ends neither the thread nor any request."""
     try:
         callback(event)
     except Exception:  # noqa: BLE001 - code that is not the client's must not stop the others

@@ -1,6 +1,7 @@
 """What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
 
 from engine.course.paper import CourseTable
+from engine.files.output_checks import make_folder
 from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
 from engine.results.progress import Checkpoint, Progress
 
@@ -10,14 +11,14 @@ LOADING_S = 5.0
 
 def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
-    # The host is up before anybody asks for a paper.
+    # Imported with the first request, so that the host is up earlier.
     from engine.course.tables import counted_tables
 
     return counted_tables(request.paper)
 
 
 def measure_course(request: MeasureCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
-    """Measure a paper's tables; a request that was stopped ends between two cells."""
+    """Measure a paper's tables; a cancelled request ends between two cells."""
     from engine.course.measure import tables_of
 
     def report_cell(text: str, fraction: float, expected_s: float) -> None:
@@ -32,7 +33,7 @@ def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
     from engine.course.bench import machine_lines
-    from engine.course.files import make_folder, write_paper
+    from engine.course.files import write_paper
     from engine.course.papers import paper
 
     make_folder(request.folder)

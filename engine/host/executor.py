@@ -1,7 +1,7 @@
-"""The executor for a device: this thread, or for the simulator a host of this program's own.
+"""The executor for a device: this thread, or for the simulator a host process of this program.
 
-It is the window's client and the window's server: a host that is killed is noticed and replaced, and ends
-with the program. It starts with the first call, from any thread of any script.
+The host has the client and the server of the window: one that is killed is replaced, and it ends with the
+program. It starts with the first call, from any thread of any script.
 """
 
 import atexit
@@ -22,10 +22,10 @@ from engine.run.executor import CallingThread
 
 @dataclass(frozen=True, slots=True)
 class Call(Request):
-    """Call a function in the simulator's process. Reply: what it returns.
+    """Call a function in the simulator's process. Reply: its result.
 
-    The function is one of a module: it is sent by its name. It is called with the arguments and with
-    `checkpoint`, which it calls with a `Progress` before each step.
+    The function, of a module, is sent by name. It gets the arguments and `checkpoint`, to be called with a
+    `Progress` before each step.
     """
 
     function: Callable[..., Any]
@@ -50,14 +50,14 @@ class SimulatorExecutor(Executor):
         atexit.register(self.shutdown)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Ask for a call; a future that is cancelled stops it at its next step."""
+        """Send a call; cancelling its future stops it at its next step."""
         assert not named
         future = self._client.submit(Call(function, arguments))
         future.add_done_callback(self._stop_cancelled)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the process; calls that are not answered fail as cancelled."""
+        """End the process; unanswered calls fail as cancelled."""
         self._client.shutdown()
 
     def _stop_cancelled(self, future: Future[Any]) -> None:
@@ -73,5 +73,5 @@ _here = CallingThread()
 
 
 def executor_for(device: DeviceInfo) -> Executor:
-    """Return what does the jobs of a device."""
+    """Return the executor for jobs of a device."""
     return _simulator() if own_process_needed(device) else _here

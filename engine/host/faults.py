@@ -1,4 +1,4 @@
-"""How often hosts ended by themselves: whether CUDA is used, whether one is started again, and the errors."""
+"""Counts of hosts that ended unexpectedly: whether CUDA is used, whether to start another, the errors."""
 
 import time
 from collections import deque
@@ -15,13 +15,13 @@ FAILED_STARTS_ALLOWED = 3
 class Faults:
     """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
 
-    `use_cuda` is False after three faults of the real host in ten minutes. The simulator's are not the
-    device's, and without a GPU there is nothing to give up.
+    `use_cuda` is False after three faults of the real host in ten minutes, if there is a GPU; faults of the
+    simulator do not count.
     """
 
     def __init__(self) -> None:
         self.use_cuda = True
-        # A host that ends before it was up may have ended by the GPU: until one has reported, there is one.
+        # The GPU may end a host before it is up: until a host has reported, assume that there is one.
         self._has_gpu = True
         self._times: deque[float] = deque()
         self._failed_starts = {False: 0, True: 0}
@@ -36,7 +36,7 @@ class Faults:
         self._has_gpu = is_there
 
     def note_end(self, simulator: bool, was_up: bool) -> None:
-        """Note that a host of this kind ended by itself."""
+        """Note that a host of this kind ended unexpectedly."""
         self._failed_starts[simulator] += not was_up
         if simulator:
             return
@@ -46,8 +46,7 @@ class Faults:
             self._times.popleft()
         if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
             self.use_cuda = False
-            # A driver that ends the process while it starts is avoided on the CPU: that gets tries of its
-            # own.
+            # A driver that ends starting processes is not used any more: the CPU gets its own attempts.
             self._failed_starts[False] = 0
 
     def may_start_again(self, simulator: bool) -> bool:
@@ -62,7 +61,7 @@ class Faults:
         self._lost_twice.clear()
 
     def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
-        """Note that two hosts ended with a request; return its error, now and each time it is asked for."""
+        """Note that two hosts ended with a request; return the error for it and for its repetitions."""
         error = HostLostTwice(
             f"{_process_name(request.wants_simulator)} ended twice in the same work",
             reason,
@@ -72,7 +71,7 @@ class Faults:
         return error
 
     def why_not_tried(self, request: Request) -> HostLostTwice | None:
-        """Return why not to try a request: two hosts ended with it, and no other of its kind came since."""
+        """Return the error of a request that two hosts ended with, until another of its kind is sent."""
         last, error = self._lost_twice.get(type(request), (None, None))
         if last != request:
             self._lost_twice.pop(type(request), None)

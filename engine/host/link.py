@@ -22,26 +22,24 @@ from pathlib import Path
 
 from engine.host.process import HostOptions, serve
 
-Message = object
-
-# A process that has closed its pipe is leaving; one that has not left by then never will.
+# A process that has closed its pipe ends soon; after this it is killed.
 LEAVING_S = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 class HostLink:
-    """Starts a host, sends to it, and passes on what comes back, on a thread of its own.
+    """Starts a host, sends to it, and passes on its messages, on a thread of its own.
 
-    `on_message` is called with the link and each message. `on_end` is called with the link and a reason,
-    once, whatever happens, when the process has ended or never began, after every message that it had sent.
-    `next_deadline` returns the seconds until the host has to be given up, before each wait.
+    `on_message` is called with the link and each message; `on_end`, with the link and a reason, exactly once,
+    when the process has ended or could not be started, after every message that it had sent.
+    `next_deadline` returns, before each wait, the seconds until the host is given up.
     """
 
     def __init__(
         self,
         options: HostOptions,
-        on_message: Callable[["HostLink", Message], None],
+        on_message: Callable[["HostLink", object], None],
         on_end: Callable[["HostLink", str], None],
         next_deadline: Callable[[], float | None] = lambda: None,
     ) -> None:
@@ -50,7 +48,7 @@ class HostLink:
         self._on_end = on_end
         self._next_deadline = next_deadline
         self._process: subprocess.Popen[bytes] | None = None
-        self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
         self._end_reason = ""
@@ -65,12 +63,12 @@ class HostLink:
         """Process id of the host, once it has been started."""
         return self._process.pid if self._process else None
 
-    def send(self, message: Message) -> None:
+    def send(self, message: object) -> None:
         """Send as soon as the process reads; the end of a host is reported by `on_end`."""
         self._outbox.put(message)
 
     def look_again(self) -> None:
-        """Ask for the deadline anew."""
+        """Read the deadline again."""
         with self._lock, suppress(OSError):  # the pipe is closed once the process has ended
             self._wake_sender.send(None)
 
@@ -82,12 +80,12 @@ class HostLink:
                 self._process.kill()  # nothing where it has ended
 
     def note_end(self, reason: str) -> None:
-        """Remember why the process is about to end by itself."""
+        """Remember why the process is about to end itself."""
         with self._lock:
             self._end_reason = reason
 
     def join(self, timeout_s: float | None) -> bool:
-        """Wait for the end of process and thread, None: as long as it takes; return whether both are over."""
+        """Wait for the end of process and thread, None: without a limit; return whether both have ended."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -96,7 +94,7 @@ class HostLink:
         try:
             _spare_children_terminal()
             reason = self._live()
-        except Exception as error:  # noqa: BLE001 - the thread's boundary: those who wait get the reason
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: pending requests get the reason
             _log.exception("The link to the engine's process failed")
             reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
         try:
@@ -107,7 +105,7 @@ class HostLink:
                 self._wake_sender.close()
 
     def _live(self) -> str:
-        """Start the process, stay with it until it has ended, and return how it did."""
+        """Start the process, serve it until it has ended, and return how it ended."""
         ours, theirs = multiprocessing.Pipe(duplex=True)
         with ours:
             with theirs:
@@ -130,13 +128,13 @@ class HostLink:
         return _ended_how(process.returncode)
 
     def _write(self, connection: Connection) -> None:
-        message: Message | None = (serve, self.options)
+        message: object = (serve, self.options)
         while message is not None:
             try:
                 connection.send(message)
             except OSError:
                 return
-            except Exception as error:  # noqa: BLE001 - the thread's boundary: what cannot be pickled is never sent
+            except Exception as error:  # noqa: BLE001 - the thread's boundary: the message cannot be pickled
                 _log.exception("A message to the engine's process could not be sent")
                 self.kill(f"a request could not be sent to it ({type(error).__name__})")
                 return
@@ -145,8 +143,7 @@ class HostLink:
     def _listen(self, connection: Connection) -> None:
         given_up = False
         while True:
-            # A process that sticks in the driver can outlive its kill: its end is waited for, without a
-            # deadline.
+            # A process that hangs in the driver can outlive its kill: its end is awaited without a deadline.
             deadline = None if given_up else self._next_deadline()
             ready = wait([connection, self._wake], deadline)
             if self._wake in ready:
@@ -167,8 +164,7 @@ class HostLink:
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
-    # Our packages, whatever the current folder is, then all that the caller can import; -P: not that
-    # folder.
+    # Our packages first, then all that the caller can import; -P leaves out the current folder.
     root = str(Path(__file__).resolve().parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
     command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
@@ -186,10 +182,9 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
 
 
 def _spare_children_terminal() -> None:
-    """Block SIGINT and SIGHUP in this thread; the processes that it starts inherit that.
+    """Block SIGINT and SIGHUP in this thread and the processes that it starts.
 
-    Ctrl+C in a terminal, and its end, reach the whole group. A child that is still importing would print its
-    traceback.
+    Both reach the whole group of a terminal, and a child that is still importing would print its traceback.
     """
     if hasattr(signal, "pthread_sigmask"):
         # Were it started later, it would unblock SIGINT here.

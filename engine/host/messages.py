@@ -1,4 +1,4 @@
-"""The envelopes of requests and replies, and what else client and host tell one another.
+"""The messages between client and host: envelopes of requests and replies, and events.
 
 No Numba and no Qt in here.
 """
@@ -14,7 +14,7 @@ from engine.results.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class VariantInfo:
-    """A variant, as the window shows it; `remark` is what a person should know before using it."""
+    """A variant, as the window shows it; `remark` is a note on its use."""
 
     key: str
     title: str
@@ -27,7 +27,7 @@ class VariantInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The host is up: what it can do."""
+    """The host is up, with these variants and devices."""
 
     variants: tuple[VariantInfo, ...]
     devices: tuple[DeviceInfo, ...]
@@ -43,14 +43,14 @@ class ToHost:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop request `id` between two launches or samples."""
+    """Cancel request `id` between two launches or samples."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The client needs these segments of shared memory no longer."""
+    """The client has released these segments of shared memory."""
 
     names: tuple[str, ...]
 
@@ -62,7 +62,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with. `fatal`: the host is lost for CUDA and ends itself after this."""
+    """The reply to a request. `fatal`: the host is lost for CUDA and ends itself after this."""
 
     id: int
     value: object = None
@@ -72,7 +72,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Request `id` goes on."""
+    """Request `id` has reported progress."""
 
     id: int
     progress: Progress

@@ -1,4 +1,4 @@
-"""What the client knows of a host, and of the requests that it has not answered yet."""
+"""The client's records of a host, and of the requests that are not answered yet."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from engine.results.progress import Progress
 
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
-# A first start compiles Python's own files and looks for a GPU; 15 s were seen on two busy cores.
+# A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
 START_DEADLINE_S = 60.0
 
 ProgressCallback = Callable[[Progress], None]
@@ -40,7 +40,7 @@ class Pending:
 
     @property
     def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it, once: not begun, or a preview, which nobody asks for anew."""
+        """Whether a successor may have it, once: not begun, or a preview, which the user cannot repeat."""
         return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
 
 
@@ -53,7 +53,7 @@ class Host:
     requests: dict[int, Pending] = field(default_factory=dict)  # sent to it and not answered
     waiting_preview: Pending | None = None  # the newest one, while another is sent
     deadline: float | None = None  # for its next report (`time.monotonic`), while it has something to do
-    end_wanted: bool = False  # it is being ended on purpose: no fault of the device's
+    end_wanted: bool = False  # it is being ended on purpose: not a fault of the device
 
     def __post_init__(self) -> None:
         self._allow(START_DEADLINE_S)
@@ -84,7 +84,7 @@ class Host:
         return None
 
     def take(self, request_id: int) -> Pending | None:
-        """Remove a request that is answered; a preview makes room for the one that waits."""
+        """Remove a request that is answered; send the preview that waited for it."""
         pending = self.requests.pop(request_id, None)
         if pending is None:
             return None

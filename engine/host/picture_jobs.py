@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from engine.results.progress import Checkpoint, Progress
 
 
 class SharedSegment:
-    """A segment of shared memory that a job fills; taken back unless it is handed over."""
+    """A segment of shared memory that a job fills; recycled unless it is handed over."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -43,17 +43,12 @@ class SharedSegment:
         alpha: SharedArray | None = None,
     ) -> ScreenLevels:
         """Fill the levels for the screen, and hand the segment over."""
-        render(
-            shared.attach(pixels),
-            [shared.attach(level) for level in levels],
-            white,
-            range_mode,
-            attached(alpha),
-        )
+        targets = [shared.attach(level) for level in levels]
+        render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
         self._handed_over = True
         return ScreenLevels(levels, opaque=alpha is None)
 
-    def __enter__(self) -> "SharedSegment":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:

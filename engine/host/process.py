@@ -1,7 +1,4 @@
-"""The host process: takes requests from the pipe, does one at a time, answers.
-
-`serve` is what the child begins with; the heavy imports come after the process knows whether it simulates.
-"""
+"""The host process: its options, and `serve`, which imports the engine once these are set."""
 
 import os
 import signal
@@ -20,7 +17,7 @@ class HostOptions:
 
 def serve(connection: Connection, options: HostOptions) -> None:
     """Serve requests until the pipe closes or `Stop` comes. Called on: the main thread of the child."""
-    # Ctrl+C in a terminal, and its end, reach the whole group; the window decides what they mean.
+    # Both reach the whole group of a terminal; the window handles them.
     for ending in ("SIGINT", "SIGHUP"):
         if hasattr(signal, ending):
             signal.signal(getattr(signal, ending), signal.SIG_IGN)

@@ -39,9 +39,9 @@ class PictureHandle:
     description: str  # one line: name, size, colours, depth
     path: str = ""  # empty for a sample
     sample: str = ""  # its key; empty for a file
-    notes: tuple[str, ...] = ()  # sentences for the person: damage, NaN, further pages
+    notes: tuple[str, ...] = ()  # sentences for the user: damage, NaN, further pages
     icc_profile: bytes | None = None
-    metadata: tuple[str, ...] = ()  # what else the file holds and a saved one will not, such as "EXIF data"
+    metadata: tuple[str, ...] = ()  # content of the file that a save drops, such as "EXIF data"
 
     @property
     def height(self) -> int:
@@ -95,7 +95,7 @@ class Run(Request):
 
 @dataclass(frozen=True, slots=True)
 class CheckVariants(Request):
-    """Ask which variants can do a job, at once even while something runs. Reply: tuple of Availability."""
+    """Check which variants can do a job, also during a run. Reply: tuple of Availability."""
 
     job: FilterJob
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
@@ -115,7 +115,7 @@ class SaveResult(Request):
 
 @dataclass(frozen=True, slots=True)
 class CountMatmul(Request):
-    """Ask for the memory accesses of every matrix kernel, and whether it can run.
+    """Count the memory accesses of every matrix kernel, and check whether it can run.
 
     Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
     """
@@ -144,7 +144,7 @@ class RunMatmul(Request):
 
 @dataclass(frozen=True, slots=True)
 class CountCourse(Request):
-    """Ask for what can be counted of a paper's tables: 1 to 20 ms. Reply: tuple of CourseTable."""
+    """Count what can be counted of a paper's tables: 1 to 20 ms. Reply: tuple of CourseTable."""
 
     paper: str
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
@@ -162,8 +162,7 @@ class MeasureCourse(Request):
 class SaveCourse(Request):
     """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
 
-    The folder is made if it is not there; the folder around it must be. `device` is the one that was
-    measured, for the lines about the machine.
+    The folder is created if its parent exists. `device` is the measured one, for the lines about the machine.
     """
 
     paper: str
@@ -179,7 +178,7 @@ class Filtered:
 
     values: SharedArray | None  # H x W x C, of the type that the job asks for; None where the run failed
     screen: ScreenLevels | None
-    variant: str  # what really ran
+    variant: str  # the one that ran
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: RunResult | None = None
@@ -188,7 +187,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file that was written, with a sentence for each thing that its format could not keep."""
+    """A file that was written, with a sentence for each property that its format could not keep."""
 
     path: str
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a kind of request to a host declares: how it waits, on which device it is done, what it writes.
+"""The base class of requests to a host: queue policy, device, and the file that is written.
 
 A new kind is one frozen dataclass that derives from `Request`, and one line in
 `engine.host.handlers.HANDLERS`. The segments of shared memory that it and its reply hold are found in their
@@ -13,7 +13,7 @@ from engine.device_info import SIMULATOR
 
 
 class QueuePolicy(StrEnum):
-    """How requests wait: only the newest one counts, they are done in order, or beside what is being done."""
+    """How requests wait: only the newest one counts, in order, or at once beside the running one."""
 
     NEWEST = "newest"
     IN_ORDER = "in order"
@@ -21,7 +21,7 @@ class QueuePolicy(StrEnum):
 
 
 class Request:
-    """Derived from by the frozen dataclass of each kind of request."""
+    """Base class of the frozen dataclass of each kind of request."""
 
     __slots__ = ()
     queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER

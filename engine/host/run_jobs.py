@@ -39,7 +39,7 @@ from engine.tasks.filtering.task import refuse_strange_samples
 from engine.variants.contract import Variant
 from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant
 
-# Random numbers for two matrices of 8192 x 8192, the largest that the window makes, take 1 s.
+# Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
 EXPECTED_MATRICES_S = 2.0
 
 
@@ -59,16 +59,15 @@ def preview(request: Preview, report: Checkpoint) -> Filtered:
     refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
     expected_s = job.task.expected_launch_s(job, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
-    with resolved as values:
-        compute(job, resolved.backend, values)
+    with resolved:
+        compute(job, resolved.backend, resolved.allocate())
         return resolved.filtered()
 
 
 def run(request: Run, report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen."""
-    resolved = _ResolvedJob(request.job)
-    with resolved as values:
-        plan = SamplingPlan(budget_s=request.budget_s)
+    with _ResolvedJob(request.job) as resolved:
+        plan, values = SamplingPlan(budget_s=request.budget_s), resolved.allocate()
         outcome = measure(resolved.job, resolved.backend, plan, checkpoint=report, host_out=values)
         if outcome.values is not None:
             return replace(resolved.filtered(), result=outcome.result)
@@ -97,44 +96,35 @@ def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: N
     return Availability(variant.key)
 
 
-class _ResolvedJob:
-    """A filter job with samples, problem, device, variant and block; entered, with memory for its result.
+class _ResolvedJob(SharedSegment):
+    """A filter job with samples, problem, device, variant and block, and the segment for its result.
 
-    Results are written into shared memory, so that they need not be copied there.
-
-    Raises
-    ------
-    EngineError
-        No such device, variant or border.
+    An `EngineError` where there is no such device, variant or border.
     """
 
     def __init__(self, asked: FilterJob) -> None:
+        super().__init__()
         self._begin = time.perf_counter()
         self._asked = asked
         resolved = ResolvedFilter(asked, shared.attach(asked.picture.pixels))
         self.job = resolved.job()
         self.backend: Backend = backend(resolved.device.key)
-        self._segment = SharedSegment()
 
-    def __enter__(self) -> NDArray[Any]:
+    def allocate(self) -> NDArray[Any]:
+        """Return shared memory for the result, which is written there without a copy."""
         shape = self.job.operands.samples.shape
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
-        _, self._values, *levels = self._segment.create(
-            ((ANTI_ALIAS_BYTES,), "uint8"),
-            (shape, self.job.problem.result_dtype),
-            *screen_arrays(*shape[:2]),
+        _, self._values, *levels = self.create(
+            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, self.job.problem.result_dtype), *screen_arrays(*shape[:2])
         )
         self._levels: tuple[SharedArray, ...] = tuple(levels)
         return shared.attach(self._values)
-
-    def __exit__(self, *error: object) -> None:
-        self._segment.__exit__(*error)
 
     def filtered(self) -> Filtered:
         """Return the reply, with the result's levels for the screen."""
         white = full_scale(self.job.operands.samples.dtype)
         picture, range_mode = self._asked.picture, self._asked.range_mode
-        screen = self._segment.rendered(self._values, self._levels, white, range_mode, picture.alpha)
+        screen = self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
         return Filtered(
             values=self._values,
             screen=screen,
@@ -147,7 +137,7 @@ class _ResolvedJob:
 
 def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    # The host is up before anybody asks for matrices.
+    # Imported with the first request, so that the host is up earlier.
     from engine.run.sweep import counted, product_jobs
 
     jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)

@@ -5,7 +5,6 @@ import threading
 
 from engine.host import shared
 from engine.host.link import HostLink
-from engine.host.segment_names import host_prefix, new_prefix, number_of
 
 # Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet,
 # and three spare ones; the rest is a reserve.
@@ -15,34 +14,34 @@ _NOT_HANDED_OVER = 8
 class HandedSegments:
     """The segments that the client uses, each with the host that made it.
 
-    A segment that is given back belongs to its maker again, which uses it for another result. What a host
-    owned when it ended is removed: the names of all segments of this client's hosts begin with `prefix`, so
-    even those of a killed host are found.
+    A released segment belongs to its maker again, which reuses it. What a host owned when it ended is
+    removed: the names of all segments of this client's hosts begin with `prefix`, so those of a killed host
+    are found too.
     """
 
     def __init__(self) -> None:
-        self.prefix = new_prefix()
+        self.prefix = shared.new_prefix()
         self._hosts = itertools.count(1)
         self._lock = threading.Lock()
         self._maker: dict[str, HostLink] = {}
         self._newest: dict[HostLink, int] = {}
 
     def prefix_of_next_host(self) -> str:
-        """Return how the names of the segments of another host are to begin."""
-        return host_prefix(self.prefix, next(self._hosts))
+        """Return the prefix of the next host's segment names."""
+        return shared.name_of(self.prefix, next(self._hosts))
 
     def hand_over(self, names: tuple[str, ...], maker: HostLink) -> None:
         """Note that a host has handed segments over."""
         with self._lock:
             self._maker.update(dict.fromkeys(names, maker))
-            numbers = [number_of(name) for name in names]
+            numbers = [int(name.rpartition("-")[2]) for name in names]
             self._newest[maker] = max(self._newest.get(maker, 0), *numbers, 0)
 
     def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> tuple[str, ...]:
-        """Note that segments are used no longer; remove those whose maker has ended.
+        """Release segments; remove those whose maker has ended, and return those that were handed over.
 
-        Return those that were handed over. A name that was not, or that was given back before, may be one
-        that its maker uses again: it is only detached here.
+        A name that was not, or that was released before, may be in use by its maker again: it is only
+        detached here.
         """
         shared.forget(*names)
         with self._lock:

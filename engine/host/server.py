@@ -18,7 +18,7 @@ from engine.results.progress import Checkpoint, Progress
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
 
-# After so long without a request, spare segments that only serve the next preview are given back.
+# After this long without a request, spare segments for the next preview are removed.
 _IDLE_SECONDS = 2.0
 
 
@@ -51,38 +51,31 @@ class Worker:
         """Take messages; answer quick requests here, so that they need not wait for a run."""
         message: object = None
         while not isinstance(message, Stop):
-            message = self._receive()
-            arrived = [message]
-            # All that lies in the pipe is known before any of it is begun: one may stop another.
-            while not isinstance(message, Stop | None) and self._has_more():
-                message = self._receive()
-                arrived.append(message)
+            # All that lies in the pipe is known before any of it is begun: one may cancel another.
+            arrived = self._receive()
             self._note(arrived)
-            for other in arrived:
-                if isinstance(other, Release):
-                    shared.recycle(*other.names)
-                elif _is_answered_at_once(other):
-                    self._answer(other)
+            for message in arrived:
+                if isinstance(message, Release):
+                    shared.recycle(*message.names)
+                elif _is_answered_at_once(message):
+                    self._answer(message)
             if message is None:
                 # The window has ended without a message: a file that is being saved is finished first.
                 return
         self._leave_save()
 
-    def _receive(self) -> object:
-        """Return the next message; None where the other side has ended."""
+    def _receive(self) -> list[object]:
+        """Wait for a message; return all in the pipe up to `Stop`, or to None where the other side ended."""
+        arrived: list[object] = []
         try:
-            return self._connection.recv()
+            while not arrived or (not isinstance(arrived[-1], Stop) and self._connection.poll()):
+                arrived.append(self._connection.recv())
         except (EOFError, OSError):
-            return None
-
-    def _has_more(self) -> bool:
-        try:
-            return self._connection.poll()
-        except OSError:
-            return False
+            arrived.append(None)
+        return arrived
 
     def _leave_save(self) -> None:
-        """End the process while it encodes a file that nobody waits for; one being written becomes whole."""
+        """End the process while it encodes a file; one that is being written is completed first."""
         with self._changed:
             is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:
@@ -101,7 +94,7 @@ class Worker:
                     else:
                         self._waiting.append(message)
                 elif isinstance(message, Cancel):
-                    # One that comes after the answer would be remembered for ever.
+                    # One that comes after the answer would be kept for the life of the process.
                     is_current = self._current is not None and message.id == self._current.id
                     if is_current or any(waiting.id == message.id for waiting in self._waiting):
                         self._cancelled.add(message.id)
@@ -133,7 +126,7 @@ class Worker:
             self._send(Working(message.id, progress))
 
         try:
-            # The picture of a request that was stopped while it waited may be gone already.
+            # The picture of a request that was cancelled while it waited may be gone already.
             stop_if_cancelled()
             handle = self._handlers[type(message.request)]
             self._send(Answer(message.id, handle(message.request, report)))
@@ -143,8 +136,8 @@ class Worker:
             os._exit(EXIT_AFTER_FAULT)
         except EngineError as error:
             self._send(Answer(message.id, error=error))
-        except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes an answer
-            self._send(Answer(message.id, error=_in_words(error)))
+        except Exception as error:  # noqa: BLE001 - the process's boundary: every error becomes an answer
+            self._send(Answer(message.id, error=_as_engine_error(error)))
         finally:
             with self._changed:
                 self._cancelled.discard(message.id)
@@ -164,7 +157,7 @@ def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
     return isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE
 
 
-def _in_words(error: Exception) -> EngineError:
+def _as_engine_error(error: Exception) -> EngineError:
     if isinstance(error, MemoryError):
         return EngineError(
             "Not enough memory", str(error) or "the system gave no more", "Use a smaller picture."

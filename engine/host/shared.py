@@ -1,12 +1,15 @@
 """Arrays in shared memory: made in one process, read in another, never copied through the pipe.
 
-Called on: any thread of any process. A segment stays attached until `forget`; it vanishes from the system
-with `unlink`.
+Called on: any thread of any process. A segment stays attached until `forget`, and in the system until
+`unlink`. Its name has a random part per client, the number of its host, and its own number: no two programs
+use the same names, and all that a killed host has left can be found. macOS takes names of 31 characters with
+the leading slash: that leaves six digits for segments, and four for hosts.
 """
 
 import itertools
 import math
 import os
+import secrets
 import shutil
 import sys
 import threading
@@ -18,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError
-from engine.host.segment_names import name_of, new_prefix
 from engine.host.shared_array import SharedArray
 
 
@@ -34,6 +36,16 @@ class _Segment(SharedMemory):
             self.close()
 
 
+def new_prefix() -> str:
+    """Return a random beginning of the names of a client, or of a process that has no client."""
+    return f"haloscope-{secrets.token_hex(4)}"
+
+
+def name_of(prefix: str, number: int) -> str:
+    """Return the name of a process's n-th segment, or the prefix of a client's n-th host."""
+    return f"{prefix}-{number}"
+
+
 _attached: dict[str, _Segment] = {}
 _made: set[str] = set()
 _spare: list[_Segment] = []
@@ -43,11 +55,10 @@ _lock = threading.Lock()
 _ALIGNMENT = 64
 # The previous result and that of a run in between: more would only hold memory.
 _SPARE_SEGMENTS = 3
-# While previews follow each other, the previous result's segment is written next: up to 3840 x 2160 RGB (144
-# MB), because fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead
-# of 50.
+# While previews follow each other, the previous result's segment is written next, up to 3840 x 2160 RGB (144
+# MB): fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
 _BUSY_SPARE_BYTES = 160 << 20
-# Of what is in use, so much may be kept as spares by a process that has nothing to do.
+# An idle process keeps at most this share of what is in use as spares.
 _IDLE_SPARE_SHARE = 0.25
 # Where Linux has the segments as files; elsewhere they cannot be listed.
 _FOLDER = Path("/dev/shm")
@@ -64,15 +75,11 @@ def use_prefix(prefix: str) -> None:
 
 
 def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
-    """Give one segment that holds uninitialised arrays of these (shape, dtype), each on a 64-byte boundary.
+    """Return uninitialised arrays of these (shape, dtype) in one segment, each on a 64-byte boundary.
 
-    A spare segment is used again where one fits: the first touch of 35 MB of fresh shared memory took 20 of
-    the 36 ms of a 1920 x 1080 preview.
-
-    Raises
-    ------
-    NotEnoughSharedMemory
-        Touching memory that the system cannot give would kill the process, so it is asked for beforehand.
+    A spare segment is reused where one fits: the first touch of 35 MB of fresh shared memory took 20 of the
+    36 ms of a 1920 x 1080 preview. Where too little is free, `NotEnoughSharedMemory` is raised before the
+    memory is touched, which would kill the process.
     """
     offsets, size = [], 0
     for shape, dtype in arrays:
@@ -107,7 +114,7 @@ def recycle(*names: str) -> None:
 
 
 def trim_spares() -> None:
-    """Keep at most a quarter of what is in use as spares: for a process that has nothing to do."""
+    """Keep at most a quarter of what is in use as spares: for an idle process."""
     _keep_spares(_idle_spare_bytes())
 
 
@@ -141,7 +148,13 @@ def _keep_spares(most_bytes: int) -> None:
 def _make(size: int) -> _Segment:
     if size > _free_bytes():
         _keep_spares(0)
-        _require(size)
+    free = _free_bytes()
+    if size > free:
+        raise NotEnoughSharedMemory(
+            f"{size:,} bytes of shared memory",
+            f"the system has {free:,} free in {_FOLDER}",
+            "Use a smaller picture, or give /dev/shm more room (in a container: --shm-size=2g).",
+        )
     while True:
         # A name that is taken is skipped, and stays.
         with suppress(FileExistsError):
@@ -197,13 +210,3 @@ def left_by(prefix: str, last: int) -> list[str]:
 
 def _free_bytes() -> float:
     return shutil.disk_usage(_FOLDER).free if _FOLDER.is_dir() else math.inf
-
-
-def _require(size: int) -> None:
-    free = _free_bytes()
-    if size > free:
-        raise NotEnoughSharedMemory(
-            f"{size:,} bytes of shared memory",
-            f"the system has {free:,} free in {_FOLDER}",
-            "Use a smaller picture, or give /dev/shm more room (in a container: --shm-size=2g).",
-        )

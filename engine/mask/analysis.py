@@ -14,20 +14,12 @@ from engine.mask.text_cells import count
 class Analysis:
     """Facts about the weights of a mask.
 
-    Attributes
-    ----------
-    separable : bool
-        Whether one column times one row gives every float32 weight within rounding, so that two short passes
-        can replace the mask.
-    rank : int
-        Number of column-times-row products that add up to the mask, within the rounding of its largest
-        weights. Separable masks have rank 1 (all zeros: 0); a mask of rank 1 that is not separable is wrong
-        in small weights.
-    rank1_error : float
-        What the best rank-1 approximation leaves over, as a part of the whole (Frobenius norms): 0 for a
-        separable mask.
-    is_point_symmetric, is_point_antisymmetric : bool
-        A 180° turn leaves the weights as they are, or changes their signs only.
+    `separable`: one column times one row gives every float32 weight within rounding, so that two short passes
+    can replace the mask. `rank` is the number of such products that add up to the mask, within the rounding
+    of its largest weights (0 if all are 0): a mask of rank 1 that is not separable is wrong in small weights.
+    `rank1_error` is what the best rank-1 approximation leaves out, as a part of the whole (Frobenius norms):
+    0 for a separable mask. Symmetric: a 180° turn leaves the weights as they are; antisymmetric: it flips
+    their signs.
     """
 
     separable: bool

@@ -12,20 +12,10 @@ from engine.mask.mask import Mask
 
 @dataclass(frozen=True)
 class Bank:
-    """Masks of one shape and one anchor; each may have an offset of its own.
+    """At least one mask; all have one shape and one anchor, each may have its own offset. Raises MaskError.
 
-    A smaller mask is not filled up with zeros here: 0 x NaN is NaN, so the zeros would carry NaN and infinity
-    of a picture to places that the mask does not reach. Whoever wants that writes the zeros.
-
-    Parameters
-    ----------
-    masks : tuple of Mask
-        At least one.
-
-    Raises
-    ------
-    MaskError
-        No mask, or masks that differ in shape or anchor.
+    A smaller mask is not padded with zeros: 0 x NaN is NaN, so the zeros would spread NaN and infinity of a
+    picture to pixels that the mask does not reach.
     """
 
     masks: tuple[Mask, ...]
@@ -86,5 +76,5 @@ class Bank:
         return np.array([mask.offset for mask in self.masks], np.float32)
 
     def flipped(self) -> "Bank":
-        """Return the bank with every mask, and its anchor, turned by 180 degrees."""
+        """Return the bank with every mask, and its anchor, turned by 180°."""
         return Bank(tuple(mask.flipped() for mask in self.masks))

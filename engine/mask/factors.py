@@ -2,7 +2,7 @@
 
     weights[m, n] = column[m] * row[n]
 
-What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*,
+The product has to give **every float32 weight** to a few roundings of *that weight*,
 and 0 exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the
 vectors of a singular value decomposition have an error of 2^-53 of the largest weight in every cell, which is
 all there is in the far tail of a Gaussian. A tail that is wrong is seen where a dark picture has one bright
@@ -78,9 +78,9 @@ class Factors:
 
 
 def factor(mask: Mask) -> Factors:
-    """Return the best factors of a mask's float32 weights; whether they will do is `Factors.separable`.
+    """Return the best factors of a mask's float32 weights; whether they fit is `Factors.separable`.
 
-    Remembered by the weights, because this is asked at every edit.
+    Cached by the weights, because every edit of a mask needs this.
     """
     return _factor(mask.shape, mask.weights32.tobytes())
 

@@ -17,22 +17,10 @@ _STYLE_OF_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "rows"}
 
 
 def load_mask(path: str | os.PathLike[str]) -> Mask:
-    """Return the mask in a file, in any form that `parse_mask` reads.
+    """Return the mask in a text file (UTF-8), in any form that `parse_mask` reads, whatever the suffix.
 
-    Parameters
-    ----------
-    path : path-like
-        A text file in UTF-8; the suffix does not matter.
-
-    Returns
-    -------
-    Mask
-        Named by the file when it does not name itself.
-
-    Raises
-    ------
-    MaskError
-        The file is missing, no file, unreadable, empty, too large or no text, or its text is no mask.
+    It is named after the file unless it has a name. Raises MaskError where the file is missing, no file,
+    unreadable, empty, too large or no text, or its text is no mask.
     """
     path = Path(path)
     what = f"The mask file {str(path)!r} cannot be opened"
@@ -54,12 +42,8 @@ def load_mask(path: str | os.PathLike[str]) -> Mask:
 def save_mask(mask: Mask, path: str | os.PathLike[str]) -> None:
     """Write a mask to a file, whole or not at all; the suffix (.json, .csv or .txt) chooses the form.
 
-    Raises
-    ------
-    MaskError
-        The suffix is another one, or the form cannot hold the mask's anchor or offset.
-    FileWriteError
-        The file cannot be written there.
+    Raises MaskError for another suffix or a form that cannot hold the mask's anchor or offset, and
+    FileWriteError.
     """
     path = Path(path)
     what = f"The mask cannot be saved as {path.name!r}"
@@ -78,7 +62,7 @@ def _read(path: Path, what: str) -> bytes:
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise MaskError(what, "it is a folder", "Choose a file.")
-    # A pipe or a device could make the program wait for ever.
+    # Reading a pipe or a device could take for ever.
     if not stat.S_ISREG(status.st_mode):
         raise MaskError(what, "it is not a regular file", "Copy the mask to a file.")
     with path.open("rb") as file:

@@ -137,10 +137,7 @@ GENERATORS: dict[str, _Generator] = {
 def generate(spelling: str) -> Mask | None:
     """Return the mask of a short spelling such as `gaussian:9:1.5`, or None when it is not one.
 
-    Raises
-    ------
-    BadValue
-        It begins with the name of a generator, but its numbers are not right.
+    Raises BadValue where it begins with the name of a generator and its numbers are wrong.
     """
     name, colon, rest = spelling.strip().partition(":")
     generator = GENERATORS.get(name.lower())

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.text_cells import WHAT, count, quoted, refuse
+from engine.mask.text_cells import WHAT, check_rectangle, quoted, refuse
 
 FORMAT = "haloscope-mask"
 VERSION = 1
@@ -91,12 +91,7 @@ def mask_from_values(document: dict[str, Any], name: str) -> Mask:
     rows = document.get("weights")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         refuse('its "weights" are not a list of rows', _EXAMPLE)
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(rows[0]):
-            refuse(
-                f"row {number} has {count(len(row), 'cell')} and row 1 has {count(len(rows[0]), 'cell')}",
-                "Give every row the same number of cells.",
-            )
+    check_rectangle(rows)
     weights = [
         [_number(cell, f"row {row_number}, column {column}") for column, cell in enumerate(row, start=1)]
         for row_number, row in enumerate(rows, start=1)

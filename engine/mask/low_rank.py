@@ -55,8 +55,8 @@ class LowRank:
 def low_rank(mask: Mask, terms: int) -> LowRank:
     """Return the sum of `terms` products that is nearest to a mask's float32 weights, and the rank of these.
 
-    Products past the shorter side of the mask are 0. Remembered by the weights, because this is asked at
-    every edit.
+    Products past the shorter side of the mask are 0. Cached by the weights, because every edit needs
+    this.
     """
     return _low_rank(mask.shape, mask.weights32.tobytes(), terms)
 

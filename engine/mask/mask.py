@@ -1,7 +1,7 @@
 """`Mask`: the weights of a filter, which of them lies on the pixel, and what is added at the end.
 
 A mask cannot be changed; every method returns a new one. The 180° turn that makes a correlation a convolution
-is `Mask.flipped` and stands nowhere else in the program.
+is made by `Mask.flipped` alone.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ _FLOAT64_EPS = float(np.finfo(np.float64).eps)
 _ROWS = "Give rows of numbers, such as [[1, 0, -1]]"
 _READ = "Read it with engine.parse_mask, or give it to engine.correlate as it is."
 _HIDDEN = "which of its weights are hidden would be lost"
-# What people give although it is no table of weights, why it is none, and what would do. NumPy would make an
-# array of one element of most of them.
+# Arguments that are no table of weights, why, and the remedy. NumPy would make an array of one element of
+# most.
 _NO_TABLES = (
     (type(None), "a mask is a table of numbers", f"{_ROWS}, or a preset: engine.preset('sobel-x')."),
     (os.PathLike, "it is the name of a file", "Give engine.correlate the name as text: str(path)."),
@@ -162,10 +162,7 @@ class Mask:
     def normalised(self) -> "Mask":
         """Return the mask divided by the sum of its weights, so that a uniform area keeps its brightness.
 
-        Raises
-        ------
-        MaskError
-            The sum is zero within the rounding of the weights.
+        Raises MaskError where the sum is 0 within the rounding of the weights.
         """
         if abs(self.total) <= self.taps * _FLOAT64_EPS * self.magnitude:
             remedy = "Use it as it is, without normalising."
@@ -178,10 +175,7 @@ class Mask:
     def divided_by(self, divisor: float) -> "Mask":
         """Return the mask with every weight divided by one number.
 
-        Raises
-        ------
-        MaskError
-            The divisor is 0 or not finite, or a quotient is too large for float32.
+        Raises MaskError where that is 0 or not finite, or a quotient is too large for float32.
         """
         if divisor == 0.0 or not math.isfinite(divisor):
             raise MaskError(
@@ -207,13 +201,7 @@ class Mask:
         return Mask(self.weights, self.anchor, self.offset, name)
 
     def with_weight(self, row: int, column: int, value: float) -> "Mask":
-        """Return the mask with one weight changed, and without its name.
-
-        Raises
-        ------
-        MaskError
-            There is no such cell, or the value is not finite.
-        """
+        """Return the mask with one weight changed, without its name; raises MaskError."""
         _check_inside("The weight cannot be set", row, column, self.shape)
         weights = self.weights.copy()
         weights[row, column] = value
@@ -222,12 +210,8 @@ class Mask:
     def resized(self, rows: int, columns: int) -> "Mask":
         """Return the mask with more or fewer cells around its anchor; new cells are 0.
 
-        An anchor in the middle stays in the middle. Growing and shrinking back gives the same mask.
-
-        Raises
-        ------
-        MaskError
-            A side is below 1 or above 63 (127 in a mask of one row or one column).
+        An anchor in the middle stays in the middle. Growing and shrinking back gives the same mask. Raises
+        MaskError where a side is below 1 or above 63 (127 in a mask of one row or one column).
         """
         _check_sides(rows, columns)
         weights = np.zeros((rows, columns))
@@ -258,7 +242,7 @@ class Mask:
 
 
 def _table(weights: npt.ArrayLike) -> Weights:
-    """Copy what a caller gave to a checked, read-only table."""
+    """Return a checked, read-only copy of what a caller gave."""
     what = "These weights are no mask"
     for kind, why, remedy in _NO_TABLES:
         if isinstance(weights, kind):
@@ -277,7 +261,7 @@ def _table(weights: npt.ArrayLike) -> Weights:
             "Write a single row as [[1, 2, 1]].",
         )
     _check_sides(*given.shape)
-    # A copy that nobody else can change, with one kind of zero: equal masks have equal hashes.
+    # A private copy with one kind of zero: equal masks have equal hashes.
     table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
     # Everything above the largest float32 fails this comparison, and NaN does too.
     fits = np.abs(table) <= _FLOAT32_MAX

@@ -1,6 +1,6 @@
-"""The ready masks of `assets/masks/presets.json`: data, in the order in which people meet them.
+"""The ready masks of `assets/masks/presets.json`, in teaching order.
 
-The file is read when the first preset is asked for. Each entry has a key, a title, a group, one sentence that
+The file is read when the first preset is needed. Each entry has a key, a title, a group, one sentence that
 teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling.
 """
 
@@ -20,21 +20,11 @@ PRESETS_FILE = ASSETS / "masks" / "presets.json"
 
 @dataclass(frozen=True)
 class Preset:
-    """A ready mask and what people read about it.
+    """A ready mask and its texts.
 
-    Attributes
-    ----------
-    key : str
-        The stable name in commands and files, such as `sobel-x`.
-    title : str
-        The name in lists; also the name of the mask.
-    group : str
-        The heading under which it is listed.
-    teaches : str
-        One sentence: what it does and what to look at.
-    mask : Mask
-    divisor : float
-        Of the whole numbers in the file; 1 if the weights stand there as they are.
+    `key` is the stable name in commands and files, such as `sobel-x`, `title` the name in lists and of the
+    mask, `group` the heading above it; `teaches` is a sentence on what it does and what to look at. `divisor`
+    is that of the whole numbers in the file; 1 if it has the weights themselves.
     """
 
     key: str
@@ -47,13 +37,7 @@ class Preset:
 
 @cache
 def presets() -> tuple[Preset, ...]:
-    """Return all presets in their order.
-
-    Raises
-    ------
-    EngineError
-        The file that came with the program is missing or damaged.
-    """
+    """Return all presets in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
         document = read_object(PRESETS_FILE.read_text(encoding="utf-8"))
         return tuple(_preset(entry) for entry in document["presets"])
@@ -65,12 +49,9 @@ def preset_names() -> tuple[str, ...]:
 
 
 def find_preset(key: str) -> Preset:
-    """Return the preset of a key, whatever its capitals, with blanks or underscores for its hyphens.
+    """Return the preset of a key; capitals do not matter, and blanks or underscores may replace its hyphens.
 
-    Raises
-    ------
-    UnknownName
-        There is none; the error names the closest.
+    Raises UnknownName with the closest key.
     """
     if not isinstance(key, str):
         raise UnknownName(f"preset {key!r}", "a preset is named by text", "List them: engine.preset_names().")

@@ -1,4 +1,4 @@
-"""What a person means by `--mask`: a preset, a generator's spelling, a file, or the weights themselves."""
+"""The value of `--mask`: a preset, a generator's spelling, a file, or the weights themselves."""
 
 import os
 
@@ -62,6 +62,6 @@ def _is_a_path(spec: str) -> bool:
 
 
 def _begins_like_weights(spec: str) -> bool:
-    """Return whether a text begins as weights do, so that nobody meant a preset or a file by it."""
+    """Return whether a text begins as weights do, and not as a preset or a file."""
     first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
     return first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity")

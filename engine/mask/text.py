@@ -6,7 +6,7 @@ Read are
 - NumPy, C and MATLAB literals, with a declaration, a call or a `dtype` around them (`text_literals`);
 - Haloscope's own JSON (`json_form`), the only form that keeps the anchor and the offset.
 
-A cell is a number or a fraction (`1/9`). A factor of the whole mask may stand before it (`1/16 *`) or after
+A cell is a number or a fraction (`1/9`). A factor of the whole mask may be before it (`1/16 *`) or after
 it, with a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */`
 begin comments.
 """
@@ -100,7 +100,7 @@ def _without_comments(text: str) -> str:
 
 
 def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
-    """Return the rows of a text without brackets, and the factors that stand before and after them."""
+    """Return the rows of a text without brackets, and the factors before and after them."""
     before = over = times = None
     if leading := _LEADING_FACTOR.match(text):
         before, text = leading[1], text[leading.end() :]
@@ -156,12 +156,8 @@ def _rows(mask: Mask) -> str:
     return "\n".join(" ".join(cell.rjust(width) for cell in row) for row in cells)
 
 
-def _line(mask: Mask) -> str:
-    return "; ".join(" ".join(row) for row in _cells(mask))
-
-
-def _separated(mask: Mask, separator: str) -> str:
-    return "\n".join(separator.join(row) for row in _cells(mask))
+def _separated(mask: Mask, between_cells: str = " ", between_rows: str = "\n") -> str:
+    return between_rows.join(between_cells.join(row) for row in _cells(mask))
 
 
 def _numpy(mask: Mask) -> str:
@@ -174,12 +170,14 @@ def _c(mask: Mask) -> str:
     return f"const float mask[{mask.rows}][{mask.columns}] = {{\n" + ",\n".join(rows) + "\n};"
 
 
+_line = partial(_separated, between_rows="; ")
+
 # Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
 STYLES: dict[str, Callable[[Mask], str]] = {
     "rows": _rows,
     "line": _line,
-    "csv": partial(_separated, separator=","),
-    "tabs": partial(_separated, separator="\t"),
+    "csv": partial(_separated, between_cells=","),
+    "tabs": partial(_separated, between_cells="\t"),
     "numpy": _numpy,
     "c": _c,
     "matlab": lambda mask: f"[{_line(mask)}]",

@@ -73,7 +73,7 @@ def scale_around(before: str | None, over: str | None, times: str | None) -> Sca
 def read_cells(line: str, row: int) -> list[float]:
     """Return the numbers of one row of text, separated by spaces, commas or tabs; `row` counts from 1.
 
-    A comma may stand at its end. Refused are cells that are empty or no numbers, and commas and blanks side
+    A comma may end it. Refused are cells that are empty or no numbers, and commas and blanks side
     by side between cells: a decimal comma.
     """
     line = line.strip()

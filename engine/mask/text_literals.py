@@ -1,7 +1,7 @@
 """Masks in brackets: NumPy, C and MATLAB literals, and what people write around them.
 
-Around the brackets may stand a declaration (`float m[3][3] =`), a factor (`1/16 *`), a call (`np.array(... ,
-dtype=np.float32)`) and a divisor (`/ 16`). Everything else is refused with the words that were not
+Around the brackets there may be a declaration (`float m[3][3] =`), a factor (`1/16 *`), a call (`np.array(...
+, dtype=np.float32)`) and a divisor (`/ 16`). Everything else is refused with the words that were not
 understood.
 """
 
@@ -21,8 +21,7 @@ from engine.mask.text_cells import (
     slashes_without_blanks,
 )
 
-# What stands before and after the brackets is short in every form that people write; longer text is something
-# else.
+# Characters before or after the brackets; longer text is no form of a mask.
 _MAX_AROUND = 200
 _CALLS = "array|asarray|matrix|tensor|Tensor|float32|float64"
 _BEFORE = re.compile(rf"(?:\(?({FRACTION})\)? ?\* ?)?((?:[A-Za-z_]\w*\.)*(?:{_CALLS}) ?\()?")
@@ -37,7 +36,7 @@ _TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
 def read_literal(text: str) -> tuple[list[list[float]], Scale]:
-    """Return the rows of a mask in brackets, and the factor that stands around it, or refuse the text."""
+    """Return the rows of a mask in brackets, and the factor around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
     if end <= start:
@@ -122,7 +121,7 @@ def _rows(body: str) -> list[list[float]]:
     if len(found.depths) > 1 or (found.depths == {2} and found.tables > 1):
         refuse("its brackets hold more than one table", _TOO_MANY_BRACKETS)
     lines = found.pieces
-    # Blanks around a slash are fine here: a divisor of the whole mask stands outside the brackets.
+    # Blanks around a slash are fine here: a divisor of the whole mask is outside the brackets.
     if len(lines) == 1 and found.depths == {1}:
         lines = _lines_in_one_bracket(slashes_without_blanks(lines[0]))
     return [
@@ -132,7 +131,7 @@ def _rows(body: str) -> list[list[float]]:
 
 
 def _lines_in_one_bracket(inside: str) -> list[str]:
-    """Return the rows of `[1 0 -1; 2 0 -2]`; a line that ends with a comma goes on in the next."""
+    """Return the rows of `[1 0 -1; 2 0 -2]`; a line that ends with a comma is continued by the next."""
     rows: list[str] = []
     for part in inside.split(";"):
         pending: list[str] = []

@@ -1,4 +1,4 @@
-"""What `filter_stream` refuses: illegal arguments, and what is no picture."""
+"""Checks of the arguments of `filter_stream`."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ MOST_RING = 16
 
 
 def refuse_pictures(pictures: object) -> None:
-    """Refuse what is neither a picture nor a batch of them, and a stack of pictures in one array."""
+    """Refuse values that are neither a picture nor a batch, and a stack of pictures in one array."""
     if isinstance(pictures, np.ndarray):
         if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
             raise BadValue(
@@ -30,7 +30,7 @@ def refuse_pictures(pictures: object) -> None:
 
 
 def refuse_part(image: Image, pictures: object) -> None:
-    """Refuse what is no array, and a row or a number of a picture that was passed as a list."""
+    """Refuse an element of a batch that is no array, or that is a row or a number of one picture."""
     if image is None or isinstance(image, str | Picture):
         return  # `Request` refuses these
     try:
@@ -48,7 +48,7 @@ def refuse_part(image: Image, pictures: object) -> None:
 
 
 def refuse_calls(receive: object, checkpoint: object) -> None:
-    """Refuse what cannot be called."""
+    """Refuse values that are not callable."""
     for name, call, arguments in (
         ("receive", receive, "(number, result)"),
         ("checkpoint", checkpoint, "a step"),
@@ -58,7 +58,7 @@ def refuse_calls(receive: object, checkpoint: object) -> None:
 
 
 def refuse_values(chunk_bytes: int | None, ring: int) -> None:
-    """Refuse numbers of bytes and of chunks that are none, or out of range."""
+    """Refuse illegal numbers of bytes and of chunks."""
     if not _is_whole(ring) or not 2 <= ring <= MOST_RING:
         raise BadValue(
             f"a ring of {ring!r}",
@@ -79,6 +79,6 @@ def _is_whole(value: object) -> bool:
 
 
 def in_words(value: object) -> str:
-    """Return what somebody passed in place of something else."""
+    """Return the type of a wrong argument, as in "a list"."""
     name = type(value).__name__
     return "None" if value is None else f"a{'n' if name[0] in 'aeio' else ''} {name}"

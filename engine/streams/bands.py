@@ -1,7 +1,7 @@
-"""Bands: a picture cut into rows that can be filtered apart, with results bit for bit those of the whole.
+"""Bands: a picture cut into rows that are filtered apart, with the same bits in the results.
 
 A band is filtered as a picture of its own. It carries the rows that its results read, so its edges inside the
-picture change only results that are not wanted. At the picture's own upper and lower edge the band ends where
+picture change only results that are dropped. At the picture's own upper and lower edge the band ends where
 the picture does, and the variant applies the border's rule itself, as it would to the whole: most rules map
 the few rows outside to rows near that edge, which the band has. Where one does not (`wrap` reads the other
 end), the band carries the rows that it maps to.
@@ -16,7 +16,7 @@ from engine.tasks.filtering.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Some rows of a result, and the rows of the picture that they come from.
+    """Some rows of a result, and the rows of the picture that they depend on.
 
     Rows are first and past-the-last. `sources` are ranges of the picture's rows that make the band's picture,
     one below the other; its result has `skip` rows before the first wanted one.

@@ -22,9 +22,8 @@ from engine.run.executor import outcome_of
 from engine.run.job import filter_job
 from engine.run.sampling import NO_SAMPLES
 from engine.streams.bands import Band, cut, rows_of_chunk
-from engine.streams.in_order import run_in_order
+from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
-from engine.streams.queues import ChunkJob
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import refuse_strange_samples
@@ -37,19 +36,11 @@ SMALLEST_CHUNK_BYTES = 8 << 20
 # The first copy in and the last copy out overlap nothing, however the chunks grow or shrink between them. 64
 # MB in chunks of 8, 16 and 32 MB took 3.1, 2.1 and 2.5 ms; 256 MB took 6.7, 6.4 and 6.4 ms (H200).
 CHUNKS_WANTED = 4
-# Where nothing overlaps, chunks only have to be many, so that progress is reported and somebody can stop it.
+# Where nothing overlaps, many chunks let progress be reported and the stream be cancelled.
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 # A picture's bands have six shapes at most, and the variant is prepared for each of them.
 MOST_PREPARED = 16
-
-
-@dataclass
-class _Unfinished:
-    """A picture whose result is not whole yet."""
-
-    values: np.ndarray
-    chunks_left: int
 
 
 @dataclass
@@ -65,9 +56,9 @@ class Stream:
     values: list[np.ndarray] = field(default_factory=list, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
-    _unfinished: dict[int, _Unfinished] = field(default_factory=dict, init=False)
+    _unfinished: dict[int, np.ndarray] = field(default_factory=dict, init=False)
     _prepared: dict[tuple[Problem, str], Prepared] = field(default_factory=dict, init=False)
-    # When the last result lay in its place and nothing was under way any longer.
+    # When the last result was written and the device was idle.
     _end_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +79,7 @@ class Stream:
         def requests() -> Iterator[Request]:
             yield first
             for image in images:
-                # Whoever makes pictures may have used another device meanwhile.
+                # The generator of pictures may have selected another device.
                 self._activate()
                 yield self.resolve(image)
 
@@ -96,8 +87,7 @@ class Stream:
         if device.kind == "cuda" and device.key != SIMULATOR:
             spans, clock, ring = self._on_device(jobs, first), "device events", self.ring
         else:
-            # A simulator that needs a process of its own is called by `_InSimulator`, with arrays of the
-            # host.
+            # A simulator in a process of its own is called by `_InSimulator`, with arrays of the host.
             machine = CpuBackend() if own_process_needed(device) else backend(device.key)
             machine.activate()
             spans, clock, ring = run_in_order(jobs, machine, layout, self._finished), "host clock", 1
@@ -129,13 +119,13 @@ class Stream:
                 queues.close()
 
     def _jobs(self, requests: Iterator[Request], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
-        """Give the chunks of all pictures, each when it is asked for."""
+        """Yield the chunks of all pictures."""
         for picture, request in enumerate(requests):
             problem, samples = request.problem, request.samples
             result = self.outputs.take(request, picture + 1)
             target = result.reshape(samples.shape)
             bands = cut(problem, rows_of_chunk(problem, chunk_bytes))
-            self._unfinished[picture] = _Unfinished(result, len(bands))
+            self._unfinished[picture] = result
             prepared = self._preparation(request, bands)
             for number, band in enumerate(bands):
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
@@ -148,7 +138,7 @@ class Stream:
                 yield ChunkJob(chunk, sources, rows, band.skip, partial(prepared, band.rows))
 
     def _preparation(self, request: Request, bands: tuple[Band, ...]) -> Callable[[int], Prepared]:
-        """Return what prepares the variant for a band of so many rows; it is chosen for the first one."""
+        """Return a function that prepares the variant for a band of n rows; the first call chooses it."""
 
         @cache
         def choice() -> Choice:
@@ -175,19 +165,17 @@ class Stream:
         return prepared
 
     def _finished(self, job: ChunkJob) -> None:
-        """Count a chunk whose result lies in its place, and hand over pictures that are whole."""
+        """Hand over the picture whose last chunk is finished; chunks finish in order."""
         number = job.chunk.picture
-        picture = self._unfinished[number]
-        picture.chunks_left -= 1
-        if picture.chunks_left:
+        if job.chunk.bottom < len(self._unfinished[number]):
             return
-        del self._unfinished[number]
+        values = self._unfinished.pop(number)
         if self.receive is None:
-            self.values.append(picture.values)
+            self.values.append(values)
             return
-        self.receive(number, picture.values)
+        self.receive(number, values)
         self._activate()
-        self.outputs.leave(picture.values)
+        self.outputs.leave(values)
 
 
 def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
@@ -204,7 +192,7 @@ def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
 
 
 def _chunk_bytes(request: Request, pictures: int) -> int:
-    """Return how large a chunk should be: of a batch whose end is not known, as large as for a long one."""
+    """Return the size of a chunk; for a batch of unknown length, that for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES
     problem = request.problem

@@ -17,7 +17,7 @@ from engine.device.cuda_rows import copy_rows
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.geometry.layout import Layout
-from engine.streams.queues import ChunkJob
+from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.timeline import Queue
 
 SMALLEST_BYTES = 1 << 16
@@ -52,7 +52,11 @@ class _Mark:
 
 
 class CudaQueues:
-    """The selected device as the pipeline sees it."""
+    """The selected device as the pipeline sees it: three queues, marks in them, arrays for slots.
+
+    Everything but `wait` and the arrays returns at once; a queue works in order. A slot's pictures of all
+    shapes lie in the same memory, and so do its results.
+    """
 
     def __init__(self, layout: Layout) -> None:
         from cuda.bindings import driver
@@ -73,15 +77,17 @@ class CudaQueues:
         self._marks: list[_Mark] = []
         # By whether the queue has events without a time.
         self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
-        # Zero is now, whatever another thread has under way.
+        # Time 0 is now, also while another thread uses the queues.
         self._zero = self._new_mark(is_apart=False)
         check(driver.cuEventRecord(self._zero.timed, driver.CUstream(int(idle.handle))))
         self.wait(self._zero)
 
     def image(self, slot: int, job: ChunkJob) -> Any:
+        """Return a slot's device memory for the chunk's picture."""
         return self._view((slot, "image"), job.shape, job.sources[0].dtype)
 
     def result(self, slot: int, job: ChunkJob) -> Any:
+        """Return a slot's device memory for the result of that picture."""
         return self._view((slot, "out"), job.shape, job.target.dtype)
 
     def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype[Any]) -> Any:
@@ -103,15 +109,15 @@ class CudaQueues:
             self._pool.follow(self, memory)
             if name[1] == "image":
                 # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
-                # Not with `fill_bytes`, which waits for all that is under way.
+                # Not with `fill_bytes`, which waits for all queues.
                 address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
                 check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
-        # Not `memory[:size].view(dtype).reshape(shape)`: that makes three arrays, 0.1 ms before the first
-        # copy.
+        # `memory[:size].view(dtype).reshape(shape)` would make three arrays: 0.1 ms before the first copy.
         strides = shape[1] * shape[2] * dtype.itemsize, shape[2] * dtype.itemsize, dtype.itemsize
         return DeviceNDArray(shape, strides, dtype, gpu_data=memory.gpu_data)
 
     def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
+        """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
         shape, dtype = like
         size = int(np.prod(shape)) * dtype.itemsize
         name = slot, "pinned " + which
@@ -123,7 +129,7 @@ class CudaQueues:
         return view
 
     def is_pinned(self, array: np.ndarray) -> bool:
-        """Return whether the driver knows the first and the last byte as page-locked, whoever locked them."""
+        """Return whether the driver knows the first and the last byte as page-locked."""
         begin = array.ctypes.data
         return all(self._is_host_memory(address) for address in (begin, begin + array.nbytes - 1))
 
@@ -134,11 +140,12 @@ class CudaQueues:
         return known and int(found) == int(self._driver.CUmemorytype.CU_MEMORYTYPE_HOST)
 
     def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
+        """Enqueue a copy to rows `row` and following."""
         copy_rows(host, on_device, self._streams[Queue.COPY_IN], to_device=True, first_row=row)
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
         if not isinstance(prepared, PreparedPasses):
-            # A library takes back what it allocated for a launch, and a graph would go on writing to it.
+            # A library frees what it allocated for a launch, and a graph would write to it again.
             prepared.launch(image, out, self._streams[Queue.KERNEL])
             return
         key = id(prepared), id(image)
@@ -152,6 +159,7 @@ class CudaQueues:
         launch.enqueue()
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
+        """Enqueue a copy of rows `row` and following."""
         copy_rows(host, on_device, self._streams[Queue.COPY_OUT], to_device=False, first_row=row)
 
     def _forget_launches(self) -> None:
@@ -160,6 +168,7 @@ class CudaQueues:
         self._launches.clear()
 
     def mark(self, queue: Queue) -> _Mark:
+        """Return a mark at the end of a queue; it has a time once the queue has reached it."""
         driver, is_apart = self._driver, queue is Queue.COPY_OUT
         free = self._free_marks[is_apart]
         mark = free.pop() if free else self._new_mark(is_apart)
@@ -177,6 +186,7 @@ class CudaQueues:
         return mark
 
     def after(self, queue: Queue, mark: _Mark) -> None:
+        """Let a queue continue only after a mark of another one."""
         check(self._driver.cuStreamWaitEvent(self._handles[queue], mark.reached, 0))
 
     def wait(self, mark: _Mark) -> None:
@@ -186,9 +196,11 @@ class CudaQueues:
         check(self._driver.cuEventSynchronize(mark.timed))
 
     def ms(self, mark: _Mark) -> float:
+        """Return when a mark was reached, ms since the queues were made."""
         return float(check(self._driver.cuEventElapsedTime(self._zero.timed, mark.timed)))
 
     def forget(self, marks: Iterable[_Mark]) -> None:
+        """Reuse marks that were reached and that nothing waits for."""
         for mark in marks:
             self._free_marks[mark.reached is not mark.timed].append(mark)
 
@@ -208,6 +220,6 @@ class CudaQueues:
 
 
 def _rounded(size: int) -> int:
-    """Return up to a quarter more: chunks that differ a little use the same memory, also in the next run."""
+    """Round up by at most a quarter, so that chunks that differ a little reuse the same memory."""
     step = max(SMALLEST_BYTES, 1 << max(0, (size - 1).bit_length() - 3))
     return -(-size // step) * step

@@ -30,12 +30,8 @@ DEFAULT_RING = 4
 class Streamed:
     """Filtered pictures with their timeline.
 
-    Parameters
-    ----------
-    values : ndarray, or tuple of ndarray
-        Each of its picture's shape, float32 or of the picture's type, as it was asked for; a tuple for a
-        batch, empty with `receive`.
-    timeline : Timeline
+    `values` is an array for one picture, a tuple of arrays for a batch (empty with `receive`), each of its
+    picture's shape, float32 or of the picture's type as requested.
     """
 
     values: np.ndarray | tuple[np.ndarray, ...]
@@ -90,16 +86,12 @@ def filter_stream(
     checkpoint : callable of Progress
         Called before each chunk; may raise `Cancelled`.
 
-    Returns
-    -------
-    Streamed
-
     Raises
     ------
     UnsupportedVariant
         Also: a variant whose results depend on where a band begins, for a picture that has to be cut.
     EngineError
-        Anything else, in words.
+        Anything else.
 
     Examples
     --------
@@ -135,7 +127,7 @@ def filter_stream(
             raise
 
     if not is_one:
-        # What is wrong with the call is reported of the call, not of its first picture.
+        # Errors of the call are reported for the call, not for its first picture.
         resolve(np.zeros((1, 1), np.uint8))
     outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
     stream = Stream(resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive)
@@ -149,19 +141,10 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
     It takes about a millisecond for 2 MB to make, and the system cannot swap it out: make few and use them
     again.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-    dtype : data type
-
-    Returns
-    -------
-    ndarray
-
     Raises
     ------
     DeviceUnavailable
-        There is no CUDA device: ordinary arrays do as well there.
+        There is no CUDA device: use ordinary arrays there.
     OutOfDeviceMemory
         The system does not let that much memory be locked.
     """

@@ -15,7 +15,7 @@ _WHAT = "The arrays for the results"
 
 
 def refuse_outputs(out: object, pictures: object) -> None:
-    """Refuse what is no arrays for results, and more or fewer than the pictures where both have a length."""
+    """Refuse wrong types, and a number of arrays that differs from that of the pictures if both are known."""
     if out is None:
         return
     is_one = isinstance(pictures, np.ndarray | Picture)
@@ -50,8 +50,8 @@ def _count(number: int, what: str) -> str:
 class Outputs:
     """Gives the caller's array for each result, or a fresh one.
 
-    One that holds the picture, or a result that is still needed, is refused: bands of a picture are read
-    after others are written, so neither would come out right.
+    An array that shares memory with the picture, or with a result that is still needed, is refused: bands of
+    a picture are read after others are written.
     """
 
     def __init__(self, arrays: Iterable[np.ndarray] | None) -> None:
@@ -77,7 +77,7 @@ class Outputs:
         return array
 
     def leave(self, array: np.ndarray) -> None:
-        """Note that a result is needed no longer."""
+        """Allow the memory of a result to be used again."""
         self._intervals.leave(array)
 
 
@@ -126,7 +126,7 @@ class IntervalsInUse:
         return True
 
     def leave(self, array: np.ndarray) -> None:
-        """Take an array out; one that was never added changes nothing."""
+        """Remove an array, if it was added."""
         at = bisect_left(self._intervals, _interval(array))
         if self._intervals[at : at + 1] == [_interval(array)]:
             del self._intervals[at]

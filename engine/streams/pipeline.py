@@ -8,14 +8,13 @@ it. A ring of slots, each with room for one chunk, keeps them apart:
     copy out                after its own kernel
 
 The device itself waits for these; the host only enqueues. It waits for the device in two cases: so as not to
-run ahead by more than two rounds of the ring (a person may cancel, and a generator of pictures should not be
-drained), and where an array is not page-locked, so that the copy engines cannot reach it: then threads copy
-between it and the slot's pinned memory, which may be used again only when the other side has finished with
-it.
+run ahead by more than two rounds of the ring (the stream may be cancelled, and a generator of pictures should
+not be drained), and where an array is not page-locked, so that the copy engines cannot reach it: then threads
+copy between it and the slot's pinned memory, which is reused only when the other side has finished with it.
 
-Host work that need not be done before something is enqueued is done while the device is busy: choosing and
-preparing a variant after the first copies were enqueued, reading a chunk's marks when it is done. Each ms
-before the first copy, or after the last, would be a ms of the whole.
+Host work is done while the device is busy where that is possible: choosing and preparing a variant after the
+first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or after
+the last, would be a ms of the whole.
 
 Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 outputs in turn).
 """
@@ -27,14 +26,17 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.errors import Cancelled, EngineError
-from engine.streams.queues import ChunkJob, DeviceQueues
+from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.staging import StagingThreads
 from engine.streams.timeline import Queue, Span
+
+if TYPE_CHECKING:
+    from engine.streams.cuda_queues import CudaQueues
 
 # Choosing and preparing a variant takes the host about as long as copying this much.
 BYTES_AHEAD = 48 << 20
@@ -42,7 +44,7 @@ BYTES_AHEAD = 48 << 20
 
 @dataclass(eq=False)
 class _Passage:
-    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock."""
+    """A chunk in the pipeline: its marks, and when the host copied for it, in seconds of its own clock."""
 
     job: ChunkJob
     slot: int
@@ -60,9 +62,9 @@ class Pipeline:
     host's delays. `begin_s` is what `time.perf_counter` said when the queues' clock began.
     """
 
-    def __init__(self, queues: DeviceQueues, ring: int, begin_s: float) -> None:
+    def __init__(self, queues: "CudaQueues", ring: int, begin_s: float) -> None:
         self._queues = queues
-        # Of each slot the chunk that was there last, unless nothing of it is under way any longer.
+        # The last chunk of each slot, until it is finished.
         self._slots: list[_Passage | None] = [None] * ring
         self._begin_s = begin_s
         self._threads = StagingThreads()
@@ -103,7 +105,7 @@ class Pipeline:
                 self._send_on(*(ahead or []))
             raise
         finally:
-            # Nobody may free an array that a copy is still under way to.
+            # No array may be freed while a copy to it is pending.
             with suppress(Exception):
                 self._queues.drain()
             self._threads.stop()
@@ -173,7 +175,7 @@ class Pipeline:
         passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
 
     def _finish(self, passage: _Passage, finished: Callable[[ChunkJob], None]) -> None:
-        """Wait for a chunk's result, report it, and read its marks while others are under way."""
+        """Wait for a chunk's result, report it, and read its marks while the device works on others."""
         if passage.delivered is not None:
             passage.delivered.result()
         self._queues.wait(passage.ends[Queue.COPY_OUT])

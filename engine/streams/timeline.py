@@ -8,7 +8,7 @@ FORMAT = "haloscope-timeline"
 
 
 class Queue(StrEnum):
-    """What works on one chunk at a time; all of them work at once."""
+    """The stages of a chunk; each works on one chunk at a time, all of them at once."""
 
     STAGE_IN = "into pinned memory"
     COPY_IN = "copy in"
@@ -58,8 +58,10 @@ class Timeline:
     clock: str
     ring: int  # chunks that were on the device at once
     chunks: tuple[Chunk, ...]
-    spans: tuple[Span, ...]  # by chunk, then by queue; none where nothing happens (copies on the CPU)
-    end_to_end_ms: float  # from the first byte asked for to the last result in its place, by the host's clock
+    spans: tuple[Span, ...]  # by chunk, then by queue; none for stages that are not used (copies on the CPU)
+    end_to_end_ms: (
+        float  # from the request for the first picture to the last written result, by the host's clock
+    )
 
     def busy_ms(self, queue: Queue) -> float:
         """Return how long a queue worked: the sum of its spans, ms."""
@@ -67,7 +69,7 @@ class Timeline:
 
     @property
     def queues(self) -> tuple[Queue, ...]:
-        """The queues in which something happened, in the order in which a chunk goes through them."""
+        """The queues that were used, in the order in which a chunk passes them."""
         used = {span.queue for span in self.spans}
         return tuple(queue for queue in Queue if queue in used)
 

@@ -15,7 +15,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, Severity, Speaker
+from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "course material"
 SAVE_SOURCE = "course tables"
@@ -33,7 +33,7 @@ class CourseController(QObject):
         state: EngineState,
         link: EngineLink,
         jobs: JobQueue,
-        messages: Speaker,
+        messages: PageMessages,
         offer: Callable[[Intent], bool],
         parent: QObject | None = None,
     ) -> None:
@@ -46,7 +46,7 @@ class CourseController(QObject):
         self._offer = offer
         self._counting: set[str] = set()
         course.paper_changed.connect(self.count)
-        # A host that was lost took the request along; its successor is asked again.
+        # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
 
     def load(self, kernel: CourseKernel) -> None:

@@ -1,58 +1,34 @@
 """The course papers as the window knows them: which one is shown, and its tables so far."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.course.paper import CourseTable, Paper
+from engine.course.papers import PAPERS
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTables:
-    """What is known of a paper's tables."""
+    """A paper's tables so far."""
 
     tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
     is_measured: bool = False  # whether this machine's measured figures are in them
     problem: str = ""  # why there are none, in words
 
 
-def _every_paper() -> tuple[Paper, ...]:
-    # Nobody needs the papers before the page is shown.
-    from engine.course.papers import PAPERS
-
-    return PAPERS
-
-
 class CourseModel(QObject):
-    """The state of the page Course.
-
-    Parameters
-    ----------
-    read_papers : callable
-        Called when the papers are first needed.
-    """
+    """The state of the page Course, by default for all papers."""
 
     paper_changed = Signal()  # another paper is shown
     tables_changed = Signal(str)  # the tables of the paper of this key changed
 
-    def __init__(
-        self,
-        read_papers: Callable[[], tuple[Paper, ...]] = _every_paper,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, papers: tuple[Paper, ...] = PAPERS, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._read_papers = read_papers
-        self._papers: tuple[Paper, ...] | None = None
+        self.papers = papers
+        """Every paper, in the course's order."""
         self._paper: Paper | None = None
         self._known: dict[str, PaperTables] = {}
-
-    @property
-    def papers(self) -> tuple[Paper, ...]:
-        """Every paper, in the course's order."""
-        if self._papers is None:
-            self._papers = self._read_papers()
-        return self._papers
 
     @property
     def paper(self) -> Paper | None:
@@ -67,20 +43,20 @@ class CourseModel(QObject):
             self.paper_changed.emit()
 
     def known(self, key: str) -> PaperTables:
-        """Return what is known of a paper's tables."""
+        """Return a paper's tables so far."""
         return self._known.get(key, PaperTables())
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
-        """Take note of counted tables; measured ones hold more and stay."""
+        """Store counted tables; measured ones hold more and stay."""
         if not self.known(key).is_measured:
             self._know(key, PaperTables(tables))
 
     def set_measured(self, key: str, tables: tuple[CourseTable, ...]) -> None:
-        """Take note of measured tables."""
+        """Store measured tables."""
         self._know(key, PaperTables(tables, is_measured=True))
 
     def set_problem(self, key: str, problem: str) -> None:
-        """Take note of why a paper's tables could not be counted; tables that are there stay."""
+        """Store why a paper's tables could not be counted; existing tables stay."""
         self._know(key, replace(self.known(key), problem=problem))
 
     def _know(self, key: str, known: PaperTables) -> None:

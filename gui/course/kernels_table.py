@@ -2,15 +2,7 @@
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QHBoxLayout,
-    QHeaderView,
-    QTableView,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QToolButton, QWidget
 
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import Column, KernelsModel
@@ -18,7 +10,8 @@ from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
-from gui.widgets.panel_parts import text_button
+from gui.widgets.panel_parts import dress_table, text_button
+from gui.widgets.panel_parts import row as layout_row
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LOAD_WIDTH = 11 * GRID
@@ -55,7 +48,7 @@ class KernelsTable(QTableView):
 
     @property
     def needed_height(self) -> int:
-        """What all rows and the header take, pixels."""
+        """Height of all rows and the header, pixels."""
         return self.horizontalHeader().height() + self.verticalHeader().length() + 2 * self.frameWidth()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -78,23 +71,16 @@ class KernelsTable(QTableView):
             self.resizeRowsToContents()
 
     def _build(self) -> None:
+        dress_table(self, "Which kernel is which", ())
+        self.setAlternatingRowColors(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("Which kernel is which")
         self.setAccessibleDescription("Enter loads the kernel of a row.")
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setWordWrap(True)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
-        header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header.setSectionsClickable(False)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().setSectionsClickable(False)
 
     def _show_kernels(self) -> None:
         before: QWidget = self
@@ -118,7 +104,7 @@ class KernelsTable(QTableView):
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))
         place = QWidget()
-        line = QHBoxLayout(place)
-        line.setContentsMargins(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID)
-        line.addWidget(button, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        line = layout_row(button, margins=(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID))
+        line.setAlignment(button, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        place.setLayout(line)
         return place

@@ -42,7 +42,7 @@ class CoursePage(Page):
         self.tables = TablesPanel(course, services.state)
         self.tables.measure.clicked.connect(self.run)
         self.tables.save_button.clicked.connect(self._save)
-        self.tables.copied.connect(services.messages.tell_copied)
+        self.tables.copied.connect(services.messages.report_copied)
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
@@ -125,6 +125,4 @@ def _under(head: QWidget, body: QWidget) -> QWidget:
     return whole
 
 
-def build(services: Services) -> CoursePage:
-    """Make the page."""
-    return CoursePage(services)
+build = CoursePage

@@ -47,7 +47,7 @@ _MOST_LINES = 8
 
 
 class Notes(QScrollArea):
-    """What a reader must know of a table: wrapped sentences, up to eight lines high; more can be scrolled."""
+    """The notes of a table: wrapped sentences, up to eight lines high; more can be scrolled."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -151,8 +151,7 @@ class TablesPanel(QWidget):
         return self._course.known(paper.key).tables if paper else ()
 
     def _follow(self, key: str) -> None:
-        paper = self._course.paper
-        if paper and paper.key == key:
+        if self._course.paper and self._course.paper.key == key:
             self._show_paper(keep=True)
 
     def _show_paper(self, *, keep: bool = False) -> None:

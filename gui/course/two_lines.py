@@ -1,4 +1,4 @@
-"""Cells of two lines: what it is, and under it, quietly, more about it; both are wrapped, never cut."""
+"""Cells of two lines: a name, and details below in the quiet colour; both are wrapped, never cut."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
@@ -26,7 +26,7 @@ class TwoLines(QStyledItemDelegate):
         self._bold = bold
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        # A list asks without a width, a table with that of the column.
+        # The option of a list has no width, that of a table the column's.
         width = option.rect.width() or self._view.viewport().width()
         first, second = self._lines(index, QRect(0, 0, width, _TALLEST))
         bottom = second.bottom() if index.data(SECOND_ROLE) else first.bottom()
@@ -65,8 +65,8 @@ class TwoLines(QStyledItemDelegate):
     def _draw_focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
         """Draw a dotted line around a row: the bar at its left is there without the focus, too."""
         left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
-        goes_on = index.sibling(index.row(), index.column() + 1).isValid()
-        right = rect.right() + 2 if goes_on else rect.right() - 1
+        has_next = index.sibling(index.row(), index.column() + 1).isValid()
+        right = rect.right() + 2 if has_next else rect.right() - 1
         painter.setClipRect(rect)
         painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
         painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
@@ -91,5 +91,5 @@ def _wrapped(font: QFont, place: QRect, words: str | None) -> QRect:
 
 
 def _breakable(words: str | None) -> str:
-    """Let names such as convolution_1D_tiled_kernel go on in the next line after an underscore."""
+    """Allow a line break after each underscore of names such as convolution_1D_tiled_kernel."""
     return (words or "").replace("_", "_\u200b")

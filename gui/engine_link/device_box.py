@@ -21,8 +21,8 @@ class DeviceBox(QComboBox):
     """Chooses the device of a page.
 
     `workspace` is the state of a page: `settings.device`, `change(device=...)` and the signal
-    `settings_changed`. `simulator_note` must not be missed where the simulator is chosen; `simulator_teaches`
-    is its tooltip.
+    `settings_changed`. The page shows `simulator_note` while the simulator is chosen; `simulator_teaches` is
+    its tooltip.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class DeviceBox(QComboBox):
 
     @property
     def note(self) -> str:
-        """A sentence on the chosen device that must not be missed; empty where there is none."""
+        """A warning about the chosen device, always visible; empty where there is none."""
         key = self._workspace.settings.device
         if key == AUTO:
             return ""

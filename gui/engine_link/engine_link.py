@@ -20,7 +20,7 @@ from gui.engine_link.engine_state import RESTARTING, EngineState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """A request on its way, and the functions that receive its answer. They are called on the GUI thread."""
+    """A pending request, and the functions that receive its answer on the GUI thread."""
 
     request: Request
     replied: Callable[[Any], None]
@@ -36,8 +36,8 @@ def is_reported_by_link(error: EngineError) -> bool:
 class SegmentKeeper:
     """Reference counts of segments of shared memory; `release` gets the names that have no user any more.
 
-    A picture is used by the state that shows it and by every request that has not been answered; a result by
-    the state and by a save that goes on.
+    A picture is used by the state that shows it and by every unanswered request; a result by the state and by
+    a save in progress.
     """
 
     def __init__(self, release: Callable[..., None]) -> None:
@@ -49,13 +49,13 @@ class SegmentKeeper:
         self._users.update(names)
 
     def drop(self, names: Iterable[str]) -> None:
-        """Count one user less; what has none is given back."""
+        """Count one user less; release segments without users."""
         names = tuple(names)
         self._users.subtract(names)
         self.discard(names)
 
     def discard(self, names: Iterable[str]) -> None:
-        """Give back what has no user."""
+        """Release segments without users."""
         free = [name for name in names if self._users[name] <= 0]
         for name in free:
             del self._users[name]
@@ -67,8 +67,8 @@ class EngineLink(QObject):
     """Asks the engine, and answers on the GUI thread."""
 
     ready = Signal(object)  # Ready: a host is up
-    lost = Signal(object)  # HostLost: a host has ended by itself; its requests fail after this
-    noticed = Signal(object)  # CodeNotKept: the person should know it, though nothing failed by it
+    lost = Signal(object)  # HostLost: a host ended unexpectedly; its requests fail after this
+    noticed = Signal(object)  # CodeNotKept: a warning; no request failed
     save_ended = Signal(bool)  # a file was saved, or could not be; emitted after the answer was passed on
     _event_arrived = Signal(object)
     _answer_arrived = Signal(object, object)
@@ -105,12 +105,12 @@ class EngineLink(QObject):
         return ask
 
     def follow(self, ask: Ask, future: Future[Any]) -> None:
-        """Answer an ask by a future that exists already."""
+        """Answer an ask by the future of a request that was already sent."""
         self._open[ask] = future
         future.add_done_callback(lambda done: self._answer_arrived.emit(ask, done))
 
     def cancel(self, ask: Ask) -> None:
-        """Stop an ask; it fails with Cancelled, if it has not been answered meanwhile."""
+        """Cancel an ask; it fails with Cancelled unless it is answered first."""
         future = self._open.get(ask)
         if future is not None:
             self._client.cancel(future)
@@ -121,7 +121,7 @@ class EngineLink(QObject):
         self._client.try_cuda_again()
 
     def shutdown(self) -> None:
-        """End the engine's processes; nothing is answered any more."""
+        """End the engine's processes; pending asks get no answer."""
         self._open.clear()
         self._client.shutdown()
 

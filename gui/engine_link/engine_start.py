@@ -18,15 +18,10 @@ Event = Ready | HostLost | CodeNotKept
 
 
 class StartedEngine:
-    """A client that is being started, and its events that nobody has received yet.
+    """A client that is being started, and its events that have no listener yet.
 
-    Parameters
-    ----------
-    make_client : callable
-        Called with `on_ready`, `on_lost` and `on_notice`; gives an `EngineClient`, or a test's stand-in for
-        one.
-    before_start : callable of EngineClient, optional
-        Called with the client before its process is started.
+    `make_client` gets `on_ready`, `on_lost` and `on_notice`; `before_start` is called with the client before
+    its process is started.
     """
 
     def __init__(
@@ -60,7 +55,7 @@ class StartedEngine:
 
 @dataclass(frozen=True, slots=True)
 class FirstPicture:
-    """The picture that was asked for before there was a window."""
+    """The picture that was requested before the window existed."""
 
     request: OpenPicture
     future: Future[Any]

@@ -1,4 +1,4 @@
-"""What the engine's process is, can do and is doing, as the window knows it. No widgets and no client here.
+"""State of the engine's process: its variants, devices, progress and last result. No widgets, no client.
 
 Panels read this and connect to its signals; only controllers call the methods that change it.
 """
@@ -19,7 +19,7 @@ SLOW_MS = 500
 
 
 class EngineState(QObject):
-    """The engine's side of what is shown."""
+    """The engine's part of the window's state."""
 
     ready_changed = Signal()  # `status`, `variants` or `devices`
     availability_changed = Signal()  # other variants can do the job, or for other reasons they cannot
@@ -28,9 +28,7 @@ class EngineState(QObject):
     # Filtered: a picture to be shown, of a preview or of a run. Views take it before they return: the memory
     # of the one before is given back after the signal.
     filtered = Signal(object)
-    result_aged = (
-        Signal()
-    )  # `result_is_earlier`: what is shown was made with other settings than those of now
+    result_aged = Signal()  # `result_is_earlier`: the visible result has other settings than the current ones
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -40,7 +38,7 @@ class EngineState(QObject):
         self.availability: dict[str, Availability] = {}
         self.running = False
         self.cancelling = False
-        # The device that the person chose last, on whatever page.
+        # The device that was chosen last, on any page.
         self.chosen_device = AUTO
         self.stage = ""
         self.fraction = 0.0
@@ -54,7 +52,7 @@ class EngineState(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether the engine works on something that was asked for."""
+        """Whether the engine works on a request."""
         return bool(self._tasks)
 
     @property
@@ -64,17 +62,17 @@ class EngineState(QObject):
 
     @property
     def why_no_run(self) -> str:
-        """Why nothing can be run now, whatever it is; empty if something can."""
+        """Why no run can start now; empty if one can."""
         if not self.is_ready:
             return f"Not now: the engine is {self.status}."
-        return "Not now: a run goes on; Esc cancels it." if self.running else ""
+        return "Not now: a run is in progress; Esc cancels it." if self.running else ""
 
     def variant(self, key: str) -> VariantInfo | None:
-        """Return what is known of a variant."""
+        """Return the entry of a variant; None if it is unknown."""
         return next((variant for variant in self.variants if variant.key == key), None)
 
     def device(self, key: str) -> DeviceInfo | None:
-        """Return what is known of a device."""
+        """Return the entry of a device; None if it is unknown."""
         return next((device for device in self.devices if device.key == key), None)
 
     def used_device(self, wanted: str) -> DeviceInfo | None:
@@ -89,7 +87,7 @@ class EngineState(QObject):
         self.ready_changed.emit()
 
     def set_status(self, status: str) -> None:
-        """Note what the host is: "starting", "ready", "restarting", "lost: ..."."""
+        """Set the host's status: "starting", "ready", "restarting", "lost: ..."."""
         if status != self.status:
             self.status = status
             self.ready_changed.emit()
@@ -102,7 +100,7 @@ class EngineState(QObject):
             self.availability_changed.emit()
 
     def set_running(self, running: bool, cancelling: bool = False) -> None:
-        """Note whether runs go on (previews are not runs), and whether they have been asked to stop."""
+        """Note whether runs are in progress (previews are not runs), and whether they are being cancelled."""
         if (running, cancelling) != (self.running, self.cancelling):
             self.running, self.cancelling = running, cancelling
             self.running_changed.emit()
@@ -110,7 +108,7 @@ class EngineState(QObject):
 
     def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
         """Begin a task or note how far it is; the newest one is shown."""
-        # A fast kernel reports each of its thousands of samples; nothing is shown anew for those.
+        # A fast kernel reports each of its thousands of samples: the view changes only with the text.
         if task in self._tasks and (stage, fraction) == (self.stage, self.fraction):
             return
         self._tasks.pop(task, None)
@@ -118,7 +116,7 @@ class EngineState(QObject):
         self._show_newest_task()
 
     def end_task(self, task: object) -> None:
-        """End a task, whatever came of it."""
+        """End a task, finished or failed."""
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
@@ -129,12 +127,12 @@ class EngineState(QObject):
         self.set_result_earlier(False)
 
     def forget_filtered(self) -> None:
-        """Forget the result: the picture is another one, and its result has yet to come."""
+        """Forget the result of the picture before."""
         self.last_result = None
         self.set_result_earlier(False)
 
     def set_result_earlier(self, earlier: bool) -> None:
-        """Note whether the result that is shown belongs to settings that no longer hold."""
+        """Note whether the visible result has other settings than the current ones."""
         if earlier != self.result_is_earlier:
             self.result_is_earlier = earlier
             self.result_aged.emit()

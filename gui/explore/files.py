@@ -119,7 +119,7 @@ class ExploreFiles(QObject):
         """Put all rows on the clipboard, with every column that tables show at first, as lines with tabs."""
         columns, rows = [column for column in self._results.columns if column.shown], self._results.rows()
         QGuiApplication.clipboard().setText(table_text(columns, rows, self._results.baseline))
-        self._messages.tell_copied(len(rows))
+        self._messages.report_copied(len(rows))
 
     def save_session(self, path: Path) -> None:
         """Write the session as it is now."""

@@ -180,7 +180,7 @@ class ExplorePage(Page):
         self.picture_view.sample_requested.connect(self.commands.samples[0].trigger)
         self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
         self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
-        self.results_panel.copied.connect(self._services.messages.tell_copied)
+        self.results_panel.copied.connect(self._services.messages.report_copied)
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         for action in self.commands.samples:

@@ -12,7 +12,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
-from gui.page.messages import Severity, Speaker, error_message
+from gui.page.messages import PageMessages, Severity, error_message
 
 SOURCE = "preview"
 USE_SIMULATOR = "Use the simulator with a small picture"
@@ -38,7 +38,12 @@ class PreviewController(QObject):
     simulator_wanted = Signal()
 
     def __init__(
-        self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Speaker, display: Display
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        link: EngineLink,
+        messages: PageMessages,
+        display: Display,
     ) -> None:
         super().__init__()
         self._workspace = workspace

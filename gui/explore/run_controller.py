@@ -16,7 +16,7 @@ from gui.explore.display import Display
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, Severity, Speaker
+from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "run"
 
@@ -30,7 +30,7 @@ class RunController(QObject):
         state: EngineState,
         jobs: JobQueue,
         keeper: SegmentKeeper,
-        messages: Speaker,
+        messages: PageMessages,
         display: Display,
         results: ResultsModel,
     ) -> None:

@@ -1,4 +1,4 @@
-"""Sessions as files: picture, mask and settings, so that work can go on another day. No widgets in here.
+"""Sessions as files: picture, mask and settings, to continue work another day. No widgets in here.
 
 The picture is only named in the file; the mask is in it, with anchor, offset and name.
 """

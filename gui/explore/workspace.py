@@ -139,7 +139,7 @@ class Workspace(QObject):
 
     @property
     def result_dtype(self) -> str:
-        """Sample type of the results: that of the picture where it is asked for."""
+        """Sample type of the results: that of the picture where "same" is chosen."""
         if self._picture is None or self._settings.result_type == "float32":
             return "float32"
         return self._picture.pixels.dtype

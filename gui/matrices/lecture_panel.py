@@ -1,4 +1,4 @@
-"""What the lecture says of products of matrices: its formula and numbers, and those of the device here."""
+"""The lecture on products of matrices: its formula and numbers, and those of the device here."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel, QWidget

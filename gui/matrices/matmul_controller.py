@@ -1,4 +1,4 @@
-"""Products of matrices: counted whenever something changes, run cell by cell when the person says so."""
+"""Products of matrices: counted whenever something changes, run cell by cell on request."""
 
 from dataclasses import replace
 
@@ -12,20 +12,20 @@ from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, Severity, Speaker
+from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "products"
 
 
 class MatmulController(QObject):
-    """Does what the page Matrices asks for."""
+    """Counts and runs the products of the page Matrices."""
 
     def __init__(
         self,
         matmul: MatmulState,
         link: EngineLink,
         jobs: JobQueue,
-        messages: Speaker,
+        messages: PageMessages,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -37,11 +37,11 @@ class MatmulController(QObject):
         self._counting: CountMatmul | None = None
         matmul.count_wanted.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
-        # A host that was lost does not reply; its successor is asked again.
+        # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self._count)
 
     def run(self) -> None:
-        """Run every cell that can run here, one after the other; what changed just now is counted before."""
+        """Run all possible cells one after the other, after counting them for these settings."""
         if not self._matmul.settle():
             return
 
@@ -75,7 +75,7 @@ class MatmulController(QObject):
         return CountMatmul(settings.product, settings.tiles, settings.device)
 
     def _count(self) -> None:
-        """Ask for what can be counted; only the reply to the newest request is used."""
+        """Request the counts; only the reply to the newest request is used."""
         if not self._was_shown:
             return
         request = self._counting = self._count_request()

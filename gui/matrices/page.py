@@ -36,7 +36,7 @@ class MatricesPage(Page):
         self.product_panel = ProductPanel(matmul, state)
         self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
-        self.results_panel.copied.connect(services.messages.tell_copied)
+        self.results_panel.copied.connect(services.messages.report_copied)
         self.results_panel.try_small.clicked.connect(self._try_small)
         for signal in (matmul.rows_changed, matmul.settings_changed, state.ready_changed):
             signal.connect(self.status_changed)
@@ -115,6 +115,4 @@ def _product_sentence(result: ProductResult) -> str:
     return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
 
 
-def build(services: Services) -> MatricesPage:
-    """Make the page."""
-    return MatricesPage(services)
+build = MatricesPage

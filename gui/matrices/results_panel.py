@@ -1,4 +1,4 @@
-"""The table of products, and in a line above it what cannot run here, why, and what to try instead."""
+"""The table of products, and above it the variants that cannot run here, with reasons and a remedy."""
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Signal
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
@@ -9,7 +9,7 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row, text_button
 from gui.widgets.runs_table import RunsTable
 
-_EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
+_EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the header's menu.
@@ -23,7 +23,7 @@ _SHOWN = {
 
 
 class MatmulResultsPanel(QWidget):
-    """Every way to multiply with every tile; `copied` says how many rows lie on the clipboard."""
+    """Every variant with every tile; `copied` has the number of rows copied to the clipboard."""
 
     copied = Signal(int)
 
@@ -94,5 +94,5 @@ class MatmulResultsPanel(QWidget):
 
 
 def _short(failure: str) -> str:
-    """Return why something failed, without what failed and what would do: both are beside it."""
+    """Return the reason of a failure alone: its subject and its remedy are shown beside it."""
     return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

@@ -13,7 +13,7 @@ from gui.plots.figure_plot import FigurePlot
 
 _LIMIT = "bandwidth_limit_gflops"
 _EMPTY = (
-    "GFLOPS of each way to multiply over the side of its tile.\n"
+    "GFLOPS of each variant over the side of its tile.\n"
     "Choose sizes and tiles, then press Multiply matrices (F5)."
 )
 

@@ -20,7 +20,7 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 
 class Refusal(QLabel):
-    """Says in the colour of errors why what was typed is not taken; hidden while there is nothing to say."""
+    """Says in the colour of errors why a text is refused; hidden while there is no reason."""
 
     def __init__(self) -> None:
         super().__init__(wordWrap=True)
@@ -49,7 +49,7 @@ class TilesField(QWidget):
         self.refusal = Refusal()
         self._build()
         self.field.editingFinished.connect(self._take)
-        # While a person types, what was said of the text before is taken back.
+        # While a text is typed, the refusal of the one before no longer holds.
         self.field.textEdited.connect(lambda: self.refusal.say(""))
         matmul.settings_changed.connect(self._follow)
         matmul.settling.connect(self._settle)

@@ -1,1 +1,1 @@
-"""What a page is, and what the window gives it: the contract, actions, messages."""
+"""The contract of pages, and the window's services to them: actions, messages, jobs, files."""

@@ -11,7 +11,7 @@ from gui.style.icons import icon
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an action is made from."""
+    """The description of an action."""
 
     name: str  # its key in `Actions`
     text: str
@@ -21,7 +21,7 @@ class Entry:
     menu: str = ""  # title of the menu that it is in; empty for none
     section: int = 0  # sections of a menu are in this order, with lines between them
     submenu: str = ""  # title of the menu inside that menu; empty for none
-    data: str = ""  # what a choice among several stands for
+    data: str = ""  # the value of a choice
 
 
 class Actions(QObject):
@@ -71,7 +71,7 @@ class Actions(QObject):
         self.added.emit()
 
     def explain(self, name: str, words: str) -> None:
-        """Add words to the tooltip, such as why the action cannot be chosen now."""
+        """Append a text to the tooltip, such as why the action is disabled."""
         _set_tip(self._actions[name], f"{self._entries[name].tip} {words}".strip())
 
     def _add(self, entry: Entry, action: QAction) -> QAction:

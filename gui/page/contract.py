@@ -1,4 +1,4 @@
-"""What a page is: docks around a middle, with its state, controllers, actions; what the window gives it.
+"""The contract of a page: docks around a middle, state, controllers, actions; services of the window.
 
 The window knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page; what
 one wants of another is an intent (`gui.page.intents`).
@@ -25,7 +25,7 @@ from gui.page.messages import Messages
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the window gives to a page; `offer` shows the page that takes an intent, False where none does."""
+    """The window's services to a page; `offer` shows the page that takes an intent, False where none does."""
 
     actions: Actions
     messages: Messages
@@ -38,7 +38,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class PageStatus:
-    """What the window shows of a page around it."""
+    """The status of a page: status line, title of the window, top bar."""
 
     sentence: str = ""  # for the status line: the last run, or what to press while there is none
     figure: str = ""  # a short number beside it, such as a speed-up
@@ -63,7 +63,7 @@ class Page(QMainWindow):
     """Docks around a middle."""
 
     status_changed = Signal()
-    settled = Signal(object)  # what it was asked to show is shown (None), or cannot be (the EngineError)
+    settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,25 +92,25 @@ class Page(QMainWindow):
 
     @property
     def status(self) -> PageStatus:
-        """What the window shows of the page around it."""
+        """The status that the window shows of the page."""
         return PageStatus()
 
     def run(self) -> None:
-        """Do what Run does here; called only while `status.why_no_run` is empty."""
+        """Run this page's work; called only while `status.why_no_run` is empty."""
 
     def run_all(self) -> None:
         """Run everything that can be run here."""
         self.run()
 
     def cancel(self) -> None:
-        """Stop what the page does beside the jobs of the queue."""
+        """Stop the page's work outside the job queue."""
 
     def take(self, intent: Intent) -> bool:
-        """Do what an intent wants, if this is the page for it; return whether it is."""
+        """Carry out an intent if this is the page for it; return whether it is."""
         return False
 
     def finish(self) -> None:
-        """Add what the first paint does not wait for."""
+        """Add widgets that the first paint does not need."""
 
     def keep_first_layout(self) -> None:
         """Remember where the docks are at first."""

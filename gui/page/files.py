@@ -1,4 +1,4 @@
-"""Choosing files: the system's dialogs, opened without stopping anything, where the person was last."""
+"""File dialogs of the system, not modal, in the folder that was used last."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 
 class FileDialogs:
-    """Asks for files; the dialogs begin in `folder`, which follows the person."""
+    """Opens file dialogs in `folder`, the one used last."""
 
     def __init__(self, folder: str = "") -> None:
         self.parent: QWidget | None = None

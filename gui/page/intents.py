@@ -1,4 +1,4 @@
-"""Intents: what a part of the window wants of the page that can do it. Pages do not know one another."""
+"""Intents: requests to another page. Pages do not import one another."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from gui.engine_link.engine_start import FirstPicture
 
 @dataclass(frozen=True, slots=True)
 class LoadKernel:
-    """A paper's kernel is to be set up where it can be run; `name` is what the paper calls it."""
+    """Set up a paper's kernel, with the paper's name for it, on the page that can run it."""
 
     name: str
     here: Configuration
@@ -23,9 +23,9 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """What the window is opened with; settings that are not empty override those of the session."""
+    """Start of the window; settings that are not empty override those of the session."""
 
-    first: FirstPicture | None = None  # asked for before there was a window
+    first: FirstPicture | None = None  # requested before the window existed
     session: str = ""  # a file
     mask: str = ""
     variant: str = ""

@@ -11,7 +11,7 @@ from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.request import Request
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
-from gui.page.messages import Speaker
+from gui.page.messages import PageMessages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Job:
     replied: Callable[[Any], None]  # called with the reply; it may add further jobs to the queue
     # Called with the error of a job that was not stopped; the error is shown besides.
     failed: Callable[[EngineError], None] = lambda error: None
-    is_counted: bool = True  # one of the jobs that a person asked for, not the question which jobs these are
+    is_counted: bool = True  # False for the request that only finds out which jobs are to be run
 
 
 class JobQueue(QObject):
@@ -39,11 +39,15 @@ class JobQueue(QObject):
         self._number = self._planned = 0
         self._current: Ask | None = None
         self._source = ""
-        self._messages: Speaker | None = None
+        self._messages: PageMessages | None = None
         self._ended: Callable[[], None] = lambda: None
 
     def begin(
-        self, source: str, jobs: Iterable[Job], messages: Speaker, ended: Callable[[], None] = lambda: None
+        self,
+        source: str,
+        jobs: Iterable[Job],
+        messages: PageMessages,
+        ended: Callable[[], None] = lambda: None,
     ) -> bool:
         """Run these jobs and what they add; False, and nothing happens, while others run.
 
@@ -67,7 +71,7 @@ class JobQueue(QObject):
             self._planned += sum(job.is_counted for job in jobs)
 
     def cancel(self) -> None:
-        """Stop the job that goes on and those that wait."""
+        """Stop the running job and those that wait."""
         if self._current is not None and not self._state.cancelling:
             self._waiting.clear()
             self._state.set_running(True, cancelling=True)

@@ -1,4 +1,4 @@
-"""The window's messages to the person: one per source, the newest on top. No widgets in here."""
+"""The window's messages to the user: one per source, the newest on top. No widgets in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,31 +33,15 @@ class Message:
 def error_message(
     source: str, error: EngineError, action: str = "", act: Callable[[], None] | None = None
 ) -> Message:
-    """Return an error of the engine in its own words."""
+    """Return the message of an error of the engine."""
     return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
 
 
-class Speaker:
-    """Takes messages: `Messages` what answers the person, `PageMessages` what goes on behind a page."""
-
-    def show(self, message: Message) -> None:
-        """Show a message in place of the last one of its source."""
-        raise NotImplementedError
-
-    def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine in its own words."""
-        self.show(error_message(source, error))
-
-    def clear(self, *sources: str) -> None:
-        """Remove the messages of these sources: they no longer hold."""
-        raise NotImplementedError
-
-
-class Messages(QObject, Speaker):
+class Messages(QObject):
     """The messages that have not been dismissed, each on the page that it is about.
 
-    A message that is shown by this answers the person, and belongs to the page that is shown then. Those of
-    `on` and `everywhere` belong to one page, or to the whole program.
+    `show` replies to an action of the user, on the page that is visible then; `on` and `everywhere` report
+    background work of one page, or of the whole program.
     """
 
     changed = Signal()  # the newest message of the page that is shown is another one, or there is none
@@ -84,11 +68,16 @@ class Messages(QObject, Speaker):
         return self._messages.get(source)
 
     def on(self, page: object) -> "PageMessages":
-        """Return what shows messages on one page, also while another one is shown."""
+        """Return the messages of one page, also while another one is visible."""
         return PageMessages(self, page)
 
     def show(self, message: Message) -> None:
+        """Show a message on the visible page, in place of the last one of its source."""
         self.show_on(self._page, message)
+
+    def show_error(self, source: str, error: EngineError) -> None:
+        """Show an error of the engine."""
+        self.show(error_message(source, error))
 
     def show_on(self, page: object, message: Message) -> None:
         """Show a message on a page; on every page for None."""
@@ -100,16 +89,17 @@ class Messages(QObject, Speaker):
         self.changed.emit()
 
     def show_page(self, page: object) -> None:
-        """Note which page is shown; messages of another one wait there."""
+        """Note which page is visible; messages of another one wait there."""
         if page is not self._page:
             self._page = page
             self.changed.emit()
 
-    def tell_copied(self, count: int) -> None:
+    def report_copied(self, count: int) -> None:
         """Report that so many rows were copied to the clipboard."""
         self.show(Message("copy", Severity.INFO, f"{count} row{'s' if count != 1 else ''} copied"))
 
     def clear(self, *sources: str) -> None:
+        """Remove the messages of these sources: they no longer hold."""
         removed = [self._messages.pop(source, None) for source in sources]
         if any(removed):
             self.changed.emit()
@@ -122,15 +112,21 @@ class Messages(QObject, Speaker):
         ]
 
 
-class PageMessages(Speaker):
-    """Shows messages on one page; on every page for None."""
+class PageMessages:
+    """Messages of one page; of every page for None."""
 
     def __init__(self, messages: Messages, page: object) -> None:
         self._messages = messages
         self._page = page
 
     def show(self, message: Message) -> None:
+        """Show a message in place of the last one of its source."""
         self._messages.show_on(self._page, message)
 
+    def show_error(self, source: str, error: EngineError) -> None:
+        """Show an error of the engine."""
+        self.show(error_message(source, error))
+
     def clear(self, *sources: str) -> None:
+        """Remove the messages of these sources."""
         self._messages.clear(*sources)

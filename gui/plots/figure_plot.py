@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.plots.log_axis import LogAxis
+from gui.plots.log_axis import LogAxis, colour_plot, make_still
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
@@ -68,7 +68,7 @@ class FigurePlot(QWidget):
     def _redraw(self) -> None:
         theme, figure = current_theme(), self._figure
         self.plot.clear()
-        self._apply_theme(theme)
+        colour_plot(self.plot, theme)
         curves = _curves(figure, theme) if figure else []
         drawn = [one for one in curves if figure and _points(one[0], above_zero=figure.log_y)]
         self.empty_text.setVisible(not drawn)
@@ -140,28 +140,15 @@ class FigurePlot(QWidget):
         self._bottom.setTicks([ticks])
 
     def _build(self) -> None:
-        item = self.plot.getPlotItem()
-        item.setMouseEnabled(x=False, y=False)
-        item.setMenuEnabled(False)
-        item.hideButtons()
-        item.getViewBox().disableAutoRange()
-        item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-        self.plot.setFrameShape(self.plot.Shape.NoFrame)
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        make_still(self.plot)
+        for axis in (self._left, self._bottom):
+            axis.setGrid(40)
+        # Otherwise the first and the last size have no word where half of it would lie outside.
+        self._bottom.setStyle(hideOverlappingLabels=False)
         self.caption.setTextFormat(Qt.TextFormat.RichText)
         self.caption.setWordWrap(True)
         self.caption.setContentsMargins(GRID, 0, GRID, 0)
         self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
-
-    def _apply_theme(self, theme: Theme) -> None:
-        self.plot.setBackground(theme.base)
-        for axis in (self._left, self._bottom):
-            axis.setPen(pg.mkPen(theme.line))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setTickFont(number_font())
-            axis.setGrid(40)
-        # Otherwise the first and the last size have no word where half of it would lie outside.
-        self._bottom.setStyle(hideOverlappingLabels=False)
 
 
 def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:

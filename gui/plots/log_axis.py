@@ -1,17 +1,40 @@
-"""A logarithmic axis whose ticks are words: 20 µs, 5 ms, 100×."""
+"""What plots share: the look of one that is only read, and an axis with ticks in words: 20 µs, 5 ms, 100×."""
 
 import math
 from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
 
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme
 
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
 # Half of the longest word of a tick, which may be written to the left of where the axis begins.
 _WORD_ROOM = 3 * GRID
+
+
+def make_still(plot: pg.PlotWidget) -> None:
+    """Take wheel, menu and focus from a plot: there is nothing to pan to."""
+    item = plot.getPlotItem()
+    item.setMouseEnabled(x=False, y=False)
+    item.setMenuEnabled(False)
+    item.hideButtons()
+    item.getViewBox().disableAutoRange()
+    item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+    plot.setFrameShape(plot.Shape.NoFrame)
+    plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+
+def colour_plot(plot: pg.PlotWidget, theme: Theme) -> None:
+    """Give a plot and its axes the colours of a theme."""
+    plot.setBackground(theme.base)
+    for side in ("left", "bottom"):
+        axis = plot.getAxis(side)
+        axis.setPen(pg.mkPen(theme.line))
+        axis.setTextPen(pg.mkPen(theme.muted))
+        axis.setTickFont(number_font())
 
 
 class LogAxis(pg.AxisItem):

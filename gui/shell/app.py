@@ -34,10 +34,7 @@ FINISH_AFTER_MS = 10
 class Haloscope:
     """Everything that lives as long as the window, but for what the pages bring.
 
-    Parameters
-    ----------
-    preferences_path : Path, optional
-        None: preferences are neither read nor kept.
+    Without a path preferences are neither read nor kept.
     """
 
     def __init__(

@@ -15,15 +15,9 @@ WIDTH = 56 * GRID
 
 
 class SavingDialog(QDialog):
-    """Shows what is being saved, and asks whether to wait for it; Esc and Cancel keep the window open.
+    """Shows what is being saved, and asks whether to wait for it; Esc and Cancel keep the window open."""
 
-    Signals
-    -------
-    discarded()
-        The window is to close at once, without the files.
-    """
-
-    discarded = Signal()
+    discarded = Signal()  # the window is to close at once, without the files
 
     def __init__(self, names: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +35,7 @@ class SavingDialog(QDialog):
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
         self._bar.setFixedHeight(GRID)
-        self._bar.setAccessibleName("Saving goes on")
+        self._bar.setAccessibleName("Saving is in progress")
         self._meaning = QLabel("Wait until it is written, or discard it and close now.")
         self._meaning.setWordWrap(True)
         buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
@@ -55,7 +49,7 @@ class SavingDialog(QDialog):
         discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)
         self._cancel = buttons.addButton("Cancel", role.RejectRole)
-        self._cancel.setToolTip("Keep the window open. Saving goes on. (Esc)")
+        self._cancel.setToolTip("Keep the window open. Saving continues. (Esc)")
         self._cancel.clicked.connect(self.reject)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
@@ -83,14 +77,9 @@ class Closing(QObject):
     """Asks before closing would lose a file that is being saved, and closes by itself when it is written.
 
     If the save fails, the window stays open and shows the error.
-
-    Signals
-    -------
-    interrupted()
-        Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread.
     """
 
-    interrupted = Signal()
+    interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
 
     def __init__(self, window: MainWindow, link: EngineLink) -> None:
         super().__init__(window)

@@ -94,11 +94,8 @@ def _window_parser() -> _Parser:
     parser.add_argument("image", **_IMAGE)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
-    parser.add_argument(
-        "--measure-startup",
-        action="store_true",
-        help="open the window, print first_paint_ms and first_result_ms as one line of JSON, and quit",
-    )
+    measures = "open the window, print first_paint_ms and first_result_ms as one line of JSON, and quit"
+    parser.add_argument("--measure-startup", action="store_true", help=measures)
     return parser
 
 
@@ -119,9 +116,8 @@ def _screenshot_parser() -> _Parser:
     parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")
     parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
     parser.add_argument("--theme", choices=THEMES[:2], default="light")
-    parser.add_argument(
-        "--run", action="store_true", help="run every compatible variant first, to fill the plots"
-    )
+    runs = "run every compatible variant first, to fill the plots"
+    parser.add_argument("--run", action="store_true", help=runs)
     return parser
 
 

@@ -1,5 +1,7 @@
 """Messages about the engine's process: ended, replaced, GPU given up, compiled code not cached."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject
 
 from engine.errors import CodeNotKept, HostLost
@@ -49,6 +51,4 @@ class EngineMessages(QObject):
             remedy = (
                 "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
             )
-        self._messages.everywhere.show(
-            Message(SOURCE, Severity.WARNING, message.what, message.why, remedy, message.action, message.act)
-        )
+        self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))

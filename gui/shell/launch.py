@@ -31,13 +31,9 @@ def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
         # Without a screen too; the platform's own plugin would need one.
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     elif not _has_screen():
-        return _complain(
-            EngineError(
-                "The window cannot be opened",
-                "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)",
-                "Start it on a desktop, or use a command: `python main.py --help` lists them.",
-            )
-        )
+        why = "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)"
+        remedy = "Start it on a desktop, or use a command: `python main.py --help` lists them."
+        return _complain(EngineError("The window cannot be opened", why, remedy))
     interrupts = interrupts or Interrupts()
     engine = StartedEngine(EngineClient, lambda client: interrupts.before_leaving(client.shutdown))
     first = None if options.session and not options.image else _open_first(engine, options)
@@ -64,11 +60,8 @@ def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
     """Raise EngineError for what cannot be opened or written, before anything is started."""
     for path in (options.image, options.session):
         if path and not os.path.exists(path):
-            raise EngineError(
-                f"{path} cannot be opened",
-                "there is no such file or folder",
-                "Give a picture, or a command (`python main.py --help` lists them).",
-            )
+            remedy = "Give a picture, or a command (`python main.py --help` lists them)."
+            raise EngineError(f"{path} cannot be opened", "there is no such file or folder", remedy)
     if isinstance(options, ScreenshotOptions):
         check_place(options.out)
         if options.image:
@@ -91,10 +84,8 @@ def _show(
 
 
 def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
-    if options.image:
-        request = OpenPicture(path=str(Path(options.image).resolve()))
-    else:
-        request = OpenPicture(sample=FIRST_SAMPLE)
+    path = str(Path(options.image).resolve()) if options.image else ""
+    request = OpenPicture(path=path, sample="" if path else FIRST_SAMPLE)
     return FirstPicture(request, engine.client.submit(request))
 
 

@@ -33,21 +33,11 @@ def _first_size() -> QSize:
 
 
 class MainWindow(QMainWindow):
-    """Top bar, page bar, pages with the messages over them, status line.
+    """Top bar, page bar, pages with the messages over them, status line."""
 
-    Signals
-    -------
-    painted()
-        The first paint is done.
-    close_wanted(object)
-        The QCloseEvent; whoever needs the window open calls its `ignore`.
-    closing()
-        The window is about to close; its layout can still be read.
-    """
-
-    painted = Signal()
-    close_wanted = Signal(object)
-    closing = Signal()
+    painted = Signal()  # the first paint is done
+    close_wanted = Signal(object)  # the QCloseEvent; a receiver calls `ignore` to keep the window open
+    closing = Signal()  # the window is about to close; its layout can still be read
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -156,7 +146,7 @@ class MainWindow(QMainWindow):
         status = page.status
         self.status_line.show_page(status)
         self._run_actions.show_page(status)
-        self.top_bar.show_caption(status.caption, status.caption_tip)
+        self.top_bar.caption.show_text(status.caption, status.caption_tip)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:

@@ -14,10 +14,7 @@ _PANELS = "&View", 90
 class Menus:
     """Puts actions into the menu bar by section, also those added later.
 
-    Parameters
-    ----------
-    panels : QMenu
-        A submenu of View; its entries follow the visible page.
+    `panels` becomes a submenu of View; its entries follow the visible page.
     """
 
     def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
@@ -42,9 +39,8 @@ class Menus:
                     self._insert(title, entry.section, action)
                     continue
                 if entry.submenu not in self._submenus:
-                    submenu = self._submenus[entry.submenu] = _with_tips(
-                        QMenu(entry.submenu, self._menus[title])
-                    )
+                    submenu = _with_tips(QMenu(entry.submenu, self._menus[title]))
+                    self._submenus[entry.submenu] = submenu
                     self._insert(title, entry.section, submenu.menuAction())
                 self._submenus[entry.submenu].addAction(action)
 

@@ -114,10 +114,9 @@ class MessageBar(QFrame):
 
     def _act(self) -> None:
         message = self._messages.newest
-        if message is not None:
-            self._messages.clear(message.source)
-            if message.act is not None:
-                message.act()
+        self._dismiss()
+        if message is not None and message.act is not None:
+            message.act()
 
 
 def sentence(message: Message) -> str:

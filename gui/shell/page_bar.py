@@ -9,15 +9,9 @@ from gui.style.metrics import GRID, HALF_GRID
 
 
 class PageBar(QFrame):
-    """One button per page, icon over word.
+    """One button per page, icon over word."""
 
-    Signals
-    -------
-    chosen(int)
-        Position of the page.
-    """
-
-    chosen = Signal(int)
+    chosen = Signal(int)  # position of the page
 
     def __init__(self, pages: list[PageEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -4,25 +4,17 @@ from gui.page.contract import PageEntry
 
 PAGES: list[PageEntry] = [
     PageEntry(
-        "explore",
-        "Explore",
-        "Edit the mask, choose a kernel, and see picture, proof and time.",
-        "image-search-outline",
-        "gui.explore.page",
+        "explore", "Explore", "Edit the mask, choose a kernel, and see picture, proof and time.",
+        "image-search-outline", "gui.explore.page",
     ),
     PageEntry(
-        "course",
-        "Course",
+        "course", "Course",
         "The course papers: load any kernel with one click, and compare their tables with this machine.",
-        "school-outline",
-        "gui.course.page",
-        "F3",
+        "school-outline", "gui.course.page", "F3",
     ),
     PageEntry(
-        "matrices",
-        "Matrices",
+        "matrices", "Matrices",
         "Multiply matrices, naively and with tiles: loads, the limit of the bandwidth, and measured times.",
-        "matrix",
-        "gui.matrices.page",
+        "matrix", "gui.matrices.page",
     ),
-]
+]  # fmt: skip

@@ -32,24 +32,12 @@ LARGEST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What is kept from one start to the next.
+    """What is kept from one start to the next."""
 
-    Parameters
-    ----------
-    theme : str
-        "light", "dark" or "system".
-    geometry : str
-        Qt's description of the window's place, as hexadecimal text; empty for the default.
-    layouts : dict of str to str
-        Qt's description of the docks, by page key, as hexadecimal text.
-    last_folder : str
-        Where the file dialogs begin.
-    """
-
-    theme: str = "system"
-    geometry: str = ""
-    layouts: dict[str, str] = field(default_factory=dict)
-    last_folder: str = ""
+    theme: str = "system"  # or "light", "dark"
+    geometry: str = ""  # Qt's description of the window's place, as hexadecimal text; empty for the default
+    layouts: dict[str, str] = field(default_factory=dict)  # those of the docks, by page key
+    last_folder: str = ""  # where the file dialogs begin
 
 
 def default_path() -> Path:
@@ -115,12 +103,8 @@ def _bad(why: str) -> EngineError:
 class PreferencesController(QObject):
     """Theme and layout from one session to the next.
 
-    Parameters
-    ----------
-    path : Path, optional
-        None: nothing is read and nothing kept (tests, screenshots, measurements).
-    theme : str
-        Overrides the kept one, this time only; empty for none.
+    Without a path nothing is read and nothing kept (tests, screenshots, measurements). A theme that is given
+    overrides the kept one, this time only.
     """
 
     def __init__(
@@ -149,7 +133,7 @@ class PreferencesController(QObject):
         try:
             save_preferences(self._path, self.preferences)
         except EngineError as error:
-            # The window is closing: there is nobody to tell.
+            # The window is closing: a message would not be seen.
             note_error(error)
 
     def _choose_theme(self, name: ThemeName) -> None:

@@ -52,15 +52,9 @@ def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> B
 
 
 class _Shot(QObject):
-    """Waits until everything asked for is shown, then takes the picture.
+    """Waits until everything asked for is shown, then takes the picture."""
 
-    Signals
-    -------
-    stopped()
-        Ctrl+C. Emitted on: any thread.
-    """
-
-    stopped = Signal()
+    stopped = Signal()  # Ctrl+C. Emitted on: any thread
 
     def __init__(self, app: QApplication, haloscope: Haloscope, options: ScreenshotOptions) -> None:
         super().__init__()

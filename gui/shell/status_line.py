@@ -21,15 +21,16 @@ class StatusLine(QFrame):
         self._state = state
         self._status = PageStatus()
         self._engine = _label("Engine", "The engine's process and the device that it works on.")
-        self._stage = _Sentence("Progress")
+        self._stage = _Sentence()
         self._bar = QProgressBar()
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
         self._bar.setFixedSize(16 * GRID, GRID)
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
-        self._last = _Sentence("Last run")
-        for long in (self._stage, self._last):
+        self._last = _Sentence()
+        for long, name in ((self._stage, "Progress"), (self._last, "Last run")):
+            long.setAccessibleName(name)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._figure = _label("Figure", "")
         self._figure.setFont(number_font())
@@ -78,10 +79,6 @@ class StatusLine(QFrame):
 
 class _Sentence(ElidedLabel):
     """A sentence, cut with … where there is no room; the tooltip has all of it."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
 
     @property
     def colour(self) -> QColor:

@@ -14,13 +14,13 @@ class TopBar(QFrame):
 
     def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._caption = _Elided()
+        self.caption = _Elided()
         # Made once for each page: Qt for Python ends an action with the button that it is the action of.
         self._tools: dict[Page, list[QToolButton]] = {}
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self._row.setSpacing(HALF_GRID)
-        self._row.addWidget(self._caption, 1)
+        self._row.addWidget(self.caption, 1)
         # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
         run.setObjectName("primary")
@@ -39,10 +39,6 @@ class TopBar(QFrame):
             for button in buttons:
                 button.setVisible(other is page)
         self._run_all.setVisible(bool(page.status.run_all_does))
-
-    def show_caption(self, text: str, tip: str) -> None:
-        """Show the name of the document."""
-        self._caption.show_text(text, tip)
 
 
 class _Elided(QLabel):

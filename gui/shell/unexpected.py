@@ -13,15 +13,9 @@ SOURCE = "unexpected"
 
 
 class UnexpectedErrors(QObject):
-    """Catches exceptions that nobody handled, on the GUI thread and on every other.
+    """Catches unhandled exceptions on every thread."""
 
-    Signals
-    -------
-    happened(str)
-        The error in one line.
-    """
-
-    happened = Signal(str)
+    happened = Signal(str)  # the error in one line
 
     def __init__(self, messages: Messages, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +40,7 @@ class UnexpectedErrors(QObject):
             return  # the window is gone already; the log has it
 
     def _show(self, line: str) -> None:
-        remedy = f"Your work is kept: go on, or save the session. The details are in {log_path()}"
+        remedy = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
         self._messages.everywhere.show(
             Message(SOURCE, Severity.ERROR, "Something went wrong in the window", line, remedy)
         )

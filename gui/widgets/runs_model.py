@@ -30,12 +30,10 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses say which runs there are, `first` which columns stand first.
+    """A row for each run; subclasses add the runs, `first` has the keys of the first columns.
 
-    Signals
-    -------
-    rowsInserted, modelReset, dataChanged, headerDataChanged
-        Qt's own: runs arrived, all are others, the baseline changed.
+    It emits Qt's rowsInserted for new runs, modelReset for others, and headerDataChanged and dataChanged for
+    another baseline.
     """
 
     def __init__(
@@ -86,7 +84,7 @@ class RunsModel(QAbstractTableModel):
         run, column = self._runs[index.row()], self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             no_speed = run.result.no_speed if column.key == KERNEL else ""
-            # Of a product that nobody has run yet the table has what can be counted.
+            # Of a product that has not run yet the table has what can be counted.
             return column.text(run) if no_speed in ("", "not run yet") else no_speed
         if role == SORT_ROLE:
             return column.sort(run)
@@ -94,9 +92,7 @@ class RunsModel(QAbstractTableModel):
             return run
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if column.is_number else _LEFT
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tooltip(column.key, run)
-        return None
+        return self._tooltip(column.key, run) if role == Qt.ItemDataRole.ToolTipRole else None
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -108,9 +104,7 @@ class RunsModel(QAbstractTableModel):
             return f"Speed-up\nvs {self.baseline}" if column.key == SPEED_UP else column.header
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if column.is_number else _LEFT
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.explanation
-        return None
+        return column.explanation if role == Qt.ItemDataRole.ToolTipRole else None
 
     def _compare(self) -> None:
         """Compare all runs anew; the number of rows is the same."""

@@ -1,7 +1,7 @@
 """The table of runs of every page: sorted by value, copied by rows, with a choice of columns in its header.
 
-Facts that are the same for all rows have no column: they stand once in a caption, unless the person asks for
-theirs.
+Facts that are the same for all rows have no column: a caption shows them once, until the person selects
+it.
 """
 
 from collections.abc import Mapping, Sequence

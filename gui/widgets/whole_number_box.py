@@ -50,7 +50,7 @@ class WholeNumberBox(QSpinBox):
         return self.minimum() if text == self.specialValueText() else int(text)
 
     def fixup(self, text: str) -> str:
-        # Qt asks for this where a text that cannot be taken is entered, and then shows the number before.
+        # Qt calls this where an illegal text is entered, and then shows the number before.
         why = f"{quoted(text.strip())} is not {self._wanted}" if text.strip() else "nothing was typed"
         self.refused.emit(f"{self._name} did not change: {why}.")
         return text
@@ -59,7 +59,7 @@ class WholeNumberBox(QSpinBox):
 def belongs_to_window(event: QEvent, *, is_typing: bool) -> bool:
     """Return whether undo or redo in a field is left to the window: not while a text is typed.
 
-    Qt asks the field first (ShortcutOverride), and a field takes them also where it has nothing to undo.
+    Qt offers the keys to the field first (ShortcutOverride), which takes them even with nothing to undo.
     """
     if is_typing or event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
         return False

@@ -18,8 +18,7 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulModel, MatmulState
 from gui.page.messages import Messages
 from tests.gui.made_results import make_workspace
-from tests.made_products import made_product, made_rows
-from tests.made_runs import make_result
+from tests.made_runs import made_product, made_rows, make_result
 
 TOY = Metric(
     "toy_rate",

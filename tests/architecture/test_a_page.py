@@ -89,7 +89,7 @@ def test_that_the_frame_says_what_the_page_says_and_shows_its_actions(toy):
     assert window.status_line._figure.text() == "7 toys"
     assert "CUDA simulator" in window.status_line._engine.text()
     assert window.windowTitle() == "toy.txt – Haloscope"
-    assert window.top_bar._caption._whole == "A toy"
+    assert window.top_bar.caption._whole == "A toy"
     assert "Does the toy's work." in toy.actions["run"].toolTip()
     assert not toy.actions["run_all"].isEnabled()
     run_menu = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "&Run")

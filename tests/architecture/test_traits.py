@@ -93,16 +93,13 @@ def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known):
 
 @every_variant
 def test_that_work_grows_as_declared(known):
-    def flops(side: int) -> float:
+    def flops(side):
         mask = mask_for(known, side, side)
         problem = typed(known, Problem(512, 512, mask_shape=mask.shape, anchor=mask.anchor))
         return known.work(problem, known.default_block).flops / problem.samples
 
     if known.masks is MaskClass.ONE_ROW or known.block_covers_input:
         return
-    small, large = flops(7 if known.least_side < 8 else 8), flops(11)
-    sides = 11 / (7 if known.least_side < 8 else 8)
-    if known.grows_with is Growth.CELLS:
-        assert large / small > 0.9 * sides**2
-    else:
-        assert large / small < 0.9 * sides**2
+    small, large = 7 if known.least_side < 8 else 8, 11
+    is_square = flops(large) / flops(small) > 0.9 * (large / small) ** 2
+    assert is_square == (known.grows_with is Growth.CELLS)

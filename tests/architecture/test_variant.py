@@ -37,13 +37,10 @@ from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.suited import mask_for, suited_cases
 
 # Keys made of the letters of others, which say nothing: only traits do.
-PLAIN = replace(serial.VARIANT, key="row-box-separable-7", title="Toy", idea="Nothing that its key says.")
+IDEA = "Nothing that its key says."
+PLAIN = replace(serial.VARIANT, key="row-box-separable-7", title="Toy", idea=IDEA)
 ONE_ROW = replace(
-    naive.VARIANT,
-    key="split-low-rank-9",
-    title="Toy on CUDA",
-    idea="Nothing that its key says.",
-    masks=MaskClass.ONE_ROW,
+    naive.VARIANT, key="split-low-rank-9", title="Toy on CUDA", idea=IDEA, masks=MaskClass.ONE_ROW
 )
 KEYS = [PLAIN.key, ONE_ROW.key]
 GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, "", True, {"multiprocessors": "132", "clock": "1980 MHz"})

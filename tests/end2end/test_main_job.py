@@ -74,6 +74,7 @@ def test_that_a_run_becomes_a_verified_row_with_its_times(window, qtbot):
 def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, qtbot):
     show_result_of(window, qtbot, preset("box-9"))
     window.workspace.change(variant="auto", baseline="cpu-serial")
+    qtbot.waitUntil(window.actions["run_all"].isEnabled, timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run_all"].trigger()
     found = {result.variant: result for result in window.results.results()}

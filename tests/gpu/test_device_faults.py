@@ -1,8 +1,5 @@
 """What a real device refuses, and that it is well afterwards; what loses it, in a process of its own."""
 
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +12,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
+from tests.fresh_python import fresh_python
 
-ROOT = Path(__file__).parents[2]
 CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", border=Border.WRAP)
 
 
@@ -56,17 +53,14 @@ try:
         far_away[1, 1](out)
         cuda.synchronize()
 except DeviceFault as error:
-    print("told:", error, flush=True)
+    print("fault:", error, flush=True)
 import os
 os._exit(0)
 """
 
 
-def test_that_an_illegal_store_is_told_as_a_fault_of_the_device(device):
-    done = subprocess.run(
-        [sys.executable, "-c", ILLEGAL_STORE], capture_output=True, text=True, cwd=ROOT, timeout=60
-    )
-    assert "told: The GPU failed while running the kernel" in done.stdout, done.stderr
+def test_that_an_illegal_store_is_reported_as_a_fault_of_the_device(device):
+    assert "fault: The GPU failed while running the kernel" in fresh_python("-c", ILLEGAL_STORE)
 
 
 def test_that_the_device_says_what_a_block_may_be(gpu):

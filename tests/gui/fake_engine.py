@@ -14,25 +14,8 @@ from typing import Any
 import numpy as np
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
-from engine.host import shared
+from engine.host import protocol, shared
 from engine.host.messages import Ready
-from engine.host.protocol import (
-    Availability,
-    CheckVariants,
-    CountCourse,
-    CountMatmul,
-    Filtered,
-    FilterJob,
-    MeasureCourse,
-    OpenPicture,
-    PictureHandle,
-    Run,
-    RunMatmul,
-    SaveCourse,
-    Saved,
-    SaveResult,
-    ScreenLevels,
-)
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult
@@ -41,8 +24,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from tests.gui.made_course import made_tables
 from tests.gui.made_results import CPU_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, SIMULATOR_DEVICE, VARIANTS
-from tests.made_products import made_product, made_rows
-from tests.made_runs import make_result
+from tests.made_runs import made_product, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
@@ -58,17 +40,7 @@ class Asked:
 
 
 class FakeEngineClient:
-    """Answers like the engine.
-
-    Parameters
-    ----------
-    automatic : bool
-        Answer each request at once.
-    ready : bool
-        Say so when started.
-    unavailable : dict of str to str
-        Reasons by variant.
-    """
+    """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
     def __init__(
         self,
@@ -184,26 +156,28 @@ class FakeEngineClient:
         return asked
 
     def _reply(self, request: Request) -> object:
-        if isinstance(request, OpenPicture):
+        if isinstance(request, protocol.OpenPicture):
             return self._picture(request)
-        if isinstance(request, CheckVariants):
-            return tuple(Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants)
-        if isinstance(request, SaveResult):
+        if isinstance(request, protocol.CheckVariants):
+            return tuple(
+                protocol.Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants
+            )
+        if isinstance(request, protocol.SaveResult):
             Path(request.path).write_bytes(b"picture")
-            return Saved(request.path, self.save_notes)
-        if isinstance(request, SaveCourse):
-            return Saved(request.folder, ("1 files: report.md.",))
-        if isinstance(request, CountCourse | MeasureCourse):
-            return made_tables(measured=isinstance(request, MeasureCourse))
-        if isinstance(request, CountMatmul):
+            return protocol.Saved(request.path, self.save_notes)
+        if isinstance(request, protocol.SaveCourse):
+            return protocol.Saved(request.folder, ("1 files: report.md.",))
+        if isinstance(request, protocol.CountCourse | protocol.MeasureCourse):
+            return made_tables(measured=isinstance(request, protocol.MeasureCourse))
+        if isinstance(request, protocol.CountMatmul):
             return made_rows(request.product, request.tiles, request.device)
-        if isinstance(request, RunMatmul):
+        if isinstance(request, protocol.RunMatmul):
             rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
             return made_product(next(row for row in rows if row.variant == request.variant))
-        result = _run_result(request.job) if isinstance(request, Run) else None
+        result = _run_result(request.job) if isinstance(request, protocol.Run) else None
         return self._filtered(request.job, result)
 
-    def _picture(self, request: OpenPicture) -> PictureHandle:
+    def _picture(self, request: protocol.OpenPicture) -> protocol.PictureHandle:
         title = Path(request.path).name or request.sample
         if "missing" in title:
             raise ImageReadError(f"{title} cannot be opened", "there is no such file", "Check the name.")
@@ -211,23 +185,23 @@ class FakeEngineClient:
         rows, columns = np.mgrid[0:height, 0:width]
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
-        return PictureHandle(
+        return protocol.PictureHandle(
             pixels=values,
             alpha=None,
-            screen=ScreenLevels((screen,)),
+            screen=protocol.ScreenLevels((screen,)),
             title=title,
             description=f"{title}  {width} x {height}  RGB  8 bit",
             path=request.path,
             sample=request.sample,
         )
 
-    def _filtered(self, job: FilterJob, result: RunResult | None) -> Filtered:
+    def _filtered(self, job: protocol.FilterJob, result: RunResult | None) -> protocol.Filtered:
         # Every job has a result of its own, which is all that the window needs to know of filtering.
         pixels = shared.attach(job.picture.pixels).astype(np.float32)
         filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
         values, screen = self._make(filtered, _painted(filtered))
         variant = "cpu-parallel" if job.variant == "auto" else job.variant
-        return Filtered(values, ScreenLevels((screen,)), variant, "cpu", 1.0, result)
+        return protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0, result)
 
     def _make(self, *arrays: np.ndarray) -> tuple[SharedArray, ...]:
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
@@ -244,7 +218,7 @@ def _painted(pixels: np.ndarray) -> np.ndarray:
     return shown
 
 
-def _run_result(job: FilterJob) -> RunResult:
+def _run_result(job: protocol.FilterJob) -> RunResult:
     variant = "cpu-parallel" if job.variant == "auto" else job.variant
     known = next((known for known in VARIANTS if known.key == variant), None)
     picture, mask = job.picture, job.mask

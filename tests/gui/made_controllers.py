@@ -37,15 +37,8 @@ class Bench:
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
         self.previews = PreviewController(*parts)
-        self.runs = RunController(
-            self.workspace,
-            self.state,
-            self.jobs,
-            self.link.keeper,
-            self.messages,
-            self.display,
-            self.results,
-        )
+        running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
+        self.runs = RunController(*running, self.display, self.results)
         self.files = ExploreFiles(self.workspace, self.state, self.results, self.pictures, self.messages)
 
     def settle(self):

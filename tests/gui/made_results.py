@@ -30,24 +30,15 @@ MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
 SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False)
 
 REMARK = "It needs shared memory for the halo too."
+CPU_BLOCK, GPU_BLOCK = Block(1, 1), Block(16, 16)
 VARIANTS = (
+    VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops.", CPU_BLOCK, False),
+    VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", CPU_BLOCK, False),
+    VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", GPU_BLOCK, True),
     VariantInfo(
-        "cpu-serial", "CPU, one thread", "cpu", "The textbook loops on one thread.", Block(1, 1), False
+        "tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True, REMARK
     ),
-    VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", Block(1, 1), False),
-    VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", Block(16, 16), True),
-    VariantInfo(
-        "tiled",
-        "Tiled",
-        "cuda",
-        "The input tile with its halo in shared memory.",
-        Block(32, 8),
-        True,
-        REMARK,
-    ),
-    VariantInfo(
-        "cached", "Cached", "cuda", "A block-sized tile; the halo comes from L2.", Block(16, 16), True
-    ),
+    VariantInfo("cached", "Cached", "cuda", "A tile of a block; the halo comes from L2.", GPU_BLOCK, True),
 )
 
 

@@ -7,7 +7,7 @@ Idea
 Who loads what
     A block copies its input tile into shared memory, 16 bytes at a time. A few threads take a row, sum up 4
     to 32 neighbouring windows each in registers, and replace the samples by the sums; then each thread sums
-    up its columns. For masks of many rows the block goes on down, 8 to 32 rows at a time, and keeps the sums
+    up its columns. For masks of many rows the block moves down, 8 to 32 rows at a time, and keeps the sums
     of rows that windows still need in a ring while the next input rows arrive
     (`engine/variants/box/box_shape.py`).
 What it saves

@@ -27,7 +27,7 @@ class BoxShape:
     rows: int  # Rows of results that a thread sums up down its columns.
     columns: int  # Its neighbouring columns.
     warps: int
-    is_ring: bool  # Whether the block goes on down; else it takes one step.
+    is_ring: bool  # whether the block moves down; else it takes one step.
 
     @property
     def before(self) -> int:

@@ -42,7 +42,7 @@ def copy_samples(typingctx, target, source, count, sample):
 def count_one(typingctx, counters, index):
     """Return an element of a flat int64 array and add 1 to it, in one step among all threads.
 
-    Whoever sees the sum sees what was written before, past the cache too.
+    A thread that sees the sum sees what was written before it, past the cache too.
     """
 
     def codegen(context, builder, signature, arguments):

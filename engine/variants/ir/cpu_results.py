@@ -56,8 +56,8 @@ def _whole(vectors: Vectors, values: Value, element: ir.Type) -> Value:
 def _bytes(vectors: Vectors, results: list[Value]) -> list[Value]:
     """Return two to four vectors of floats as bytes, in vectors of 64, 32 and 16.
 
-    Conversion rounds, and packing saturates: four operations a vector instead of six, and a store for four of
-    them.
+    Conversion rounds, and packing saturates: four operations per vector instead of six, and a store for
+    four of them.
     """
     words, octets = ir.VectorType(ir.IntType(16), 2 * VECTOR), ir.VectorType(ir.IntType(8), 4 * VECTOR)
     largest, nothing = vectors.all(255.0), vectors.value(constant(0, _INTEGERS))

@@ -38,10 +38,11 @@ class CudaCode(LlvmCode):
     def weights(self, array: ArrayArgument, count: int, pitch: int, first: int = 0) -> Value:
         """Return the pointer to a mask's weights in constant memory: no compiling when they change.
 
-        Numba's own constant arrays are part of the compiled code. This one has a name instead, and whoever
-        prepares a launch writes to it (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads a
-        weight from it into a uniform register; with weights from shared memory in ordinary registers 15 x 15
-        takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one bank.
+        Numba's own constant arrays are part of the compiled code. This one has a name instead, and is
+        written when a launch is prepared (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads
+        a weight from it into a uniform register; with weights from shared memory in ordinary registers 15
+        x 15 takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one
+        bank.
 
         Parameters
         ----------
@@ -94,7 +95,7 @@ class CudaCode(LlvmCode):
         From compute capability 8.0 on that needs no registers (`cp.async`, PTX ISA 9.7.9.25.3); older devices
         load and store. `.ca`: through L1, where the rows that neighbouring tiles share are found again. Past
         it (`.cg`) 4096 x 4096 took 39.6 instead of 34.1 us with 3 x 3 (H200). The elements lie `target_at`
-        and `source_at` past the pointers: told so, and with a condition that makes no branch, the compiler
+        and `source_at` past the pointers: with these, and a condition that makes no branch, the compiler
         computes no pointers of their own for them.
         """
         itemsize = 4 if target.llvm.type.pointee == F32 else 1

@@ -144,7 +144,7 @@ class PlainCode:
         count: int | None = None,
         elsewhere: PlainPointer | None = None,
     ) -> Any:
-        # What nobody needs is not counted as a load.
+        # A load that is not needed does not count.
         if condition is None or condition:
             return pointer.load(count)
         return 0 if count is None else [0] * count

@@ -7,7 +7,7 @@ Who loads what
     Each warp streams down a strip of 128 samples, and the sums of results that wait for further rows are
     registers (`product_strips.py`). A row is filtered twice, and added to each result twice.
 What it saves
-    2 (rows + columns) multiply-adds a result instead of rows x columns.
+    2 (rows + columns) multiply-adds per result instead of rows x columns.
 Limit
     More is rounded off than by a direct sum where the products are larger than the mask that they add up to;
     the bound is in `low_rank_sum.py`, and every result is held to it.

@@ -65,7 +65,7 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
         return Refusal(
-            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; "
+            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds per result; "
             f"the mask itself takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
         )
     found = low_rank(mask, terms)

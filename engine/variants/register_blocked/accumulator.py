@@ -25,7 +25,7 @@ class Accumulation:
     fused multiply-adds, the first of which begins with `start`.
 
     `cells` point to each vector of this thread's window of the first input row, `weights` to the mask,
-    `weight_pitch` floats a row.
+    `weight_pitch` floats per row.
     """
 
     code: Any

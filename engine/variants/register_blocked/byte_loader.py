@@ -1,7 +1,7 @@
 """The input tile of an 8-bit picture, kept as bytes in shared memory.
 
 Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared
-memory (`CudaCode.copy_ahead`), and whoever reads them converts them (`accumulator.py`).
+memory (`CudaCode.copy_ahead`), and they are converted when they are read (`accumulator.py`).
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from engine.variants.register_blocked.byte_tile_shape import PIECE
 class ByteTileFill:
     """Fills a tile; the fields are those of `byte_tile_loader`.
 
-    A thread copies one piece of 16 samples a round, always in the same columns, so it divides once. In a tile
-    that touches an edge, rows come from where the border's rule says, and the columns that no whole piece of
-    the picture covers, few of them, are shared out cell by cell.
+    A thread copies one piece of 16 samples per round, always in the same columns, so it divides once. In a
+    tile that touches an edge, rows come from where the border's rule says, and the columns that no whole
+    piece of the picture covers, few of them, are shared out cell by cell.
     """
 
     code: Any

@@ -205,7 +205,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
                 beyond += STEP_ROWS
             else:
                 wait_for_all()
-            # Nobody may read a cell before whoever copies it has it there.
+            # No thread may read a cell before the one that copies it has it there.
             cuda.syncthreads()
             row = step * STEP_ROWS + warp * ROWS
             results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
@@ -234,7 +234,7 @@ def byte_kernel(border: Border, shape: ByteTileShape):
         left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
         load(tile, image, samples, top, lane, warp, left, ghost_value)
         wait()
-        # Nobody may read a cell before whoever copies it has it there.
+        # No thread may read a cell before the one that copies it has it there.
         cuda.syncthreads()
         row = warp * ROWS
         results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)

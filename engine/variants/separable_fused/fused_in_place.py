@@ -4,7 +4,7 @@ What `separable-fused` does wherever shared memory has room for the tile. The bl
 shared memory. Each row is filtered along itself by one warp, which puts the values in the place of the
 samples; 8 or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once.
 Then each thread goes down its column with 4 results of several rows in registers. The rows above and below
-the output tile are filtered again by the neighbouring blocks: for masks of many rows a block goes on down
+the output tile are filtered again by the neighbouring blocks: for masks of many rows a block moves down
 instead, and fills one half of its tile while the other one still has the rows above.
 """
 
@@ -37,7 +37,7 @@ OUT_SAMPLES = 128
 SHARED_BYTES = 48 * 1024
 # Mask rows up to which memory is the limit.
 MOST_ROWS_OF_FOUR = 13
-# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
+# Mask rows from which two vectors per thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
 # 65 (H200).
 LEAST_ROWS_OF_TWO = 22
 LEAST_RING_ROWS = 27
@@ -59,7 +59,7 @@ class InPlaceShape:
     along: TileShape  # Of an input row: a mask of one row, `lanes` threads side by side.
     mask_rows: int
     rows: int  # Rows of results of a thread in one step.
-    is_ring: bool  # Whether the block goes on down, half of its tile at a time; else it takes one step.
+    is_ring: bool  # whether the block moves down, half of its tile at a time; else it takes one step.
 
     @property
     def step_rows(self) -> int:
@@ -119,7 +119,7 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
     if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
         return None
     span = (columns - 1) * problem.channels
-    # Integers cost more for each row that waits to be filtered, so that fewer lanes a row are better earlier.
+    # Integers cost more for each row that waits to be filtered: fewer lanes per row are better earlier.
     narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
     vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
     if rows >= LEAST_RING_ROWS and _steps(problem, 4 * WARPS) > 1:
@@ -144,13 +144,13 @@ def _shape(problem: Problem, vectors: int, rows: int, *, is_ring: bool) -> InPla
 
 
 def _multiply_adds(shape: InPlaceShape) -> float:
-    """Return about how many multiply-adds a result takes, with those of warps that are idle meanwhile."""
+    """Return about how many multiply-adds per result takes, with those of warps that are idle meanwhile."""
     filtered = shape.rounds * shape.along.warps * shape.warp_rows
     return filtered * shape.along.mask_columns / shape.step_rows + shape.mask_rows
 
 
 def _steps(problem: Problem, step_rows: int) -> int:
-    """Return the steps of a block that goes on down: as many as leave about as many blocks as run at once."""
+    """Return the steps of a block that moves down: as many as leave about as many blocks as run at once."""
     strips = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
     return min(MOST_STEPS, strips * blocks_along(problem.height, step_rows) // BLOCKS_AT_ONCE)
 
@@ -228,7 +228,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
                 wait_for_earlier()
             else:
                 wait_for_all()
-            # Nobody may read a cell before whoever copies it has it there.
+            # No thread may read a cell before the one that copies it has it there.
             cuda.syncthreads()
             if SIMULATED:
                 # Its barrier is for the whole block: all threads must come to it equally often.

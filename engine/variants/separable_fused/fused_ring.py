@@ -1,4 +1,4 @@
-"""Rows and columns in one kernel, for masks of many rows: a block goes on down, with filtered rows in a ring.
+"""Rows and columns in one kernel, for masks of many rows: a block moves down, with filtered rows in a ring.
 
 What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or
 eight threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of
@@ -163,8 +163,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still
-            # read.
+            # No thread may read a cell before the one that copies it has it there, or replace a row that
+            # others still read.
             cuda.syncthreads()
             values = filter_along(tile, lot_row * PITCH + across, along)
             kept = there + lot_row

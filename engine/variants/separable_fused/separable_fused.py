@@ -6,12 +6,12 @@ Idea
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters
     each of its rows where it lies, and then its columns with the results of several rows in registers
-    (`fused_in_place.py`). Where the tile of a large mask has no room, a block goes on down the picture, and
+    (`fused_in_place.py`). Where the tile of a large mask has no room, a block moves down the picture, and
     has a few input rows and a ring of filtered ones (`fused_ring.py`). The factors lie in constant memory
     that is written when a mask is prepared.
 What it saves
     Against the two-pass variants: the scratch picture in global memory, written once and read at least once.
-    Against `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
+    Against `register-blocked`: rows + columns multiply-adds per result instead of rows x columns.
 Limit
     Memory up to about 15 x 15. The rows that the mask reaches over a block are filtered again by the next
     one: 8 beside 32 of a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x

@@ -13,8 +13,8 @@ Who loads what
 What it saves
     Against `register-blocked`: multiply-adds, which are what that waits for with masks from 7 x 7 on.
 Limit
-    Registers leave two warps a scheduler, which hardly hide what one of them waits for: tensor cores work for
-    half of the time.
+    Registers leave two warps per scheduler, which hardly hide what one of them waits for: tensor cores work
+    for half of the time.
 
 What is rounded stands in `weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for
 float16 are multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such

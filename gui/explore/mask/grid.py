@@ -99,7 +99,7 @@ class MaskGrid(QTableView):
             super().keyPressEvent(event)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        # Tab goes from cell to cell, and out of the table at its ends: nobody is caught in it.
+        # Tab goes from cell to cell, and out of the table at its ends.
         current = self.currentIndex()
         last = (self._model.rowCount() - 1, self._model.columnCount() - 1)
         is_end = (current.row(), current.column()) == (last if forward else (0, 0))

@@ -8,7 +8,7 @@ from gui.style.theme import Theme
 
 # A full mix would hide the difference between a cell and the selection frame around it.
 _STRONGEST = 0.85
-# Cells far below the largest weight must still be told from zeros.
+# Cells far below the largest weight must still differ from zeros.
 _WEAKEST = 0.10
 _LOWEST_CONTRAST = 4.5
 

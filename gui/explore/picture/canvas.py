@@ -1,5 +1,7 @@
 """The pane that paints original and result, and turns mouse and keys into zooming and panning."""
 
+from functools import partial
+
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -160,8 +162,8 @@ class PictureCanvas(QWidget):
             return []
         width, height = self._device_size()
         whole, values = QRectF(0, 0, width, height), self._values
-        original = Layer(self._original, "original", values.original_texts)
-        result = Layer(self._result, self.result_name, values.result_texts, is_right=True)
+        original = Layer(self._original, "original", partial(values.texts, "original"))
+        result = Layer(self._result, self.result_name, partial(values.texts, "result"), is_right=True)
         return arranged(self.mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:

@@ -22,7 +22,7 @@ Then = Callable[[bool], None]
 
 
 class PictureController(QObject):
-    """Opens and saves by the engine; the newest picture that was asked for wins."""
+    """Opens and saves through the engine; the newest requested picture wins."""
 
     opened = Signal(object)  # the PictureHandle that is shown now
     open_failed = Signal(object)  # the EngineError

@@ -18,21 +18,12 @@ class PixelValues:
     def set_result(self, values: SharedArray) -> None:
         self.result = attach(values)
 
-    def original_texts(self, row: int, column: int) -> tuple[str, ...]:
-        """Return the channels of the original in a pixel."""
-        return _texts(self.original, row, column)
-
-    def alpha_texts(self, row: int, column: int) -> tuple[str, ...]:
-        """Return the alpha in a pixel; nothing where there is none."""
-        return _texts(self.alpha, row, column)
-
-    def result_texts(self, row: int, column: int) -> tuple[str, ...]:
-        """Return the channels of the result in a pixel; nothing where there is no result."""
-        return _texts(self.result, row, column)
-
-
-def _texts(values: np.ndarray | None, row: int, column: int) -> tuple[str, ...]:
-    return () if values is None else tuple(value_text(value) for value in np.atleast_1d(values[row, column]))
+    def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
+        """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
+        values: np.ndarray | None = getattr(self, name)
+        if values is None:
+            return ()
+        return tuple(value_text(value) for value in np.atleast_1d(values[row, column]))
 
 
 def value_text(value: np.generic) -> str:

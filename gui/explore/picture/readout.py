@@ -1,4 +1,4 @@
-"""The line under the picture: where the cursor is and which numbers stand there."""
+"""The line under the picture: the position of the cursor and the values there."""
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -77,9 +77,7 @@ class Readout(QWidget):
             texts = {
                 "row": (str(pixel[0]),),
                 "col": (str(pixel[1]),),
-                "original": self._values.original_texts(*pixel),
-                "alpha": self._values.alpha_texts(*pixel),
-                "result": self._values.result_texts(*pixel),
+                **{name: self._values.texts(name, *pixel) for name in ("original", "alpha", "result")},
             }
             for key, labels in self._numbers.items():
                 for label, text in zip(labels, texts[key] or ("–",) * len(labels), strict=True):

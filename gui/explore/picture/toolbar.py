@@ -140,6 +140,6 @@ class PictureToolbar(QWidget):
 def _button(icon_name: str, title: str, sentence: str) -> QToolButton:
     button = icon_button(icon_name, title, f"{title}: {sentence}")
     button.setText(title)
-    # A click leaves the focus on the picture, whose keys go on working.
+    # A click leaves the focus, and the keys, with the picture.
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button

@@ -12,10 +12,10 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from gui.plots.log_axis import LogAxis
+from gui.plots.log_axis import LogAxis, colour_plot, make_still
 from gui.plots.row_scroll import RowScroll
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme, current_theme
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
 
@@ -53,7 +53,10 @@ class RowPlot(QWidget):
         self.plot = pg.PlotWidget(axisItems={"bottom": self.axis})
         self.rows = RowScroll(self.plot)
         self.empty_text = centred_text(parent=self.plot)
-        self._quieten_plot()
+        make_still(self.plot)
+        self.plot.getAxis("left").setStyle(tickLength=0)
+        self.axis.setStyle(tickLength=-HALF_GRID)
+        self.axis.setGrid(40)
         top = row((self.caption, 1), self.axis_button)
         top.setAlignment(self.axis_button, Qt.AlignmentFlag.AlignTop)
         middle = row((self.plot, 1), self.rows, spacing=0)
@@ -67,7 +70,8 @@ class RowPlot(QWidget):
             self.plot.removeItem(item)
         self._drawn = []
         self._spare_numbers, self._numbers = self._numbers[::-1], []
-        self._apply_theme(current_theme())
+        colour_plot(self.plot, current_theme())
+        self.plot.getAxis("left").setTextPen(pg.mkPen(current_theme().text))
 
     def end(self, caption: str, omitted: str, empty: str, words: Sequence[str]) -> None:
         """Show the texts around the plot; `empty` in its place where there are no rows in words."""
@@ -153,24 +157,3 @@ class RowPlot(QWidget):
         room = min(0.75, self._number_pixels / pixels)
         span = (self._high - self._low) / (1.0 - room - _LEFT_ROOM)
         self.plot.setXRange(self._low - _LEFT_ROOM * span, self._high + room * span, padding=0)
-
-    def _quieten_plot(self) -> None:
-        """Let a wheel over the plot scroll no axis away: there is nothing to pan to."""
-        item = self.plot.getPlotItem()
-        item.setMouseEnabled(x=False, y=False)
-        item.setMenuEnabled(False)
-        item.hideButtons()
-        item.getViewBox().disableAutoRange()
-        item.layout.setContentsMargins(GRID, HALF_GRID, HALF_GRID, HALF_GRID)
-        self.plot.setFrameShape(self.plot.Shape.NoFrame)
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-
-    def _apply_theme(self, theme: Theme) -> None:
-        self.plot.setBackground(theme.base)
-        for side in ("left", "bottom"):
-            axis = self.plot.getAxis(side)
-            axis.setPen(pg.mkPen(theme.line))
-            axis.setTextPen(pg.mkPen(theme.text if side == "left" else theme.muted))
-            axis.setTickFont(number_font())
-            axis.setStyle(tickLength=0 if side == "left" else -HALF_GRID)
-        self.plot.getAxis("bottom").setGrid(40)

@@ -1,8 +1,5 @@
 import doctest
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +11,17 @@ from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName, UnsupportedVariant
 from engine.geometry.border import Border
+from engine.host.executor import SimulatorExecutor
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.registry import VARIANTS
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.fresh_python import ROOT, fresh_python
 
-ROOT = Path(engine.__file__).parents[1]
 RANDOM = np.random.default_rng(3)
 IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
 
+IN_SIMULATOR = {"variant": "tiled", "device": "simulator"}
 SCIPY_MODES = {
     "zero": "constant",
     "constant": "constant",
@@ -46,8 +45,7 @@ def test_that_importing_the_package_loads_nothing_heavy():
         "import sys, engine; assert 'numpy' not in sys.modules; engine.Mask; engine.open_image; "
         f"engine.Picture; assert not {heavy} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert fresh_python("-c", code) == ""
 
 
 def test_that_every_public_name_exists_and_is_documented_and_no_module_has_it():
@@ -214,6 +212,8 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"variant": None}, UnknownName, "^variant 'None': no variant is called that"),
         ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
         ({"variant": "tiled"}, UnsupportedVariant, "it is written for CUDA devices"),
+        (IN_SIMULATOR | {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
+        (IN_SIMULATOR | {"image": np.zeros((8, 65))}, BadValue, "65 x 8 in the simulator"),
         ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 x 8"),
         ({"block": (64, 32)}, UnsupportedVariant, "The nearest legal block is 64 x 16"),
         ({"block": 16}, BadValue, "Write it as 16x16"),
@@ -225,7 +225,8 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
 )
-def test_that_what_cannot_be_done_is_refused_in_words(changes, error, says):
+def test_that_what_cannot_be_done_is_refused_with_the_reason(monkeypatch, changes, error, says):
+    monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     arguments = {"image": IMAGE, "mask": [[1, 2, 3]], "device": "cpu"} | changes
     with pytest.raises(error, match=says) as caught:
         engine.correlate(arguments.pop("image"), arguments.pop("mask"), **arguments)

@@ -36,13 +36,7 @@ def test_that_the_simulator_multiplies(variant):
         (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sizes up to 64"),
     ],
 )
-def test_that_what_cannot_be_is_refused_in_words(
-    b,
-    options,
-    error,
-    says,
-    monkeypatch,
-):
+def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):
     monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     with pytest.raises(error, match=says):
         engine.matmul(A, b, **options)  # type: ignore[arg-type]

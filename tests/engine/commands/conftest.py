@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host.executor import SimulatorExecutor
+from tests.fresh_python import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
 
 
@@ -45,7 +44,7 @@ class Answer:
 
 
 def raising(error):
-    """Return a function that raises, whatever it is called with."""
+    """Return a function that raises an error for any arguments."""
 
     def call(*arguments, **named):
         raise error
@@ -115,7 +114,7 @@ def refused(command, tmp_path):
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    """Make this a machine without a CUDA device, whatever it is."""
+    """Make this a machine without a CUDA device."""
     known = {device.key: device for device in device_module.devices()}
     missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.")
     monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))

@@ -49,11 +49,7 @@ def test_that_a_bad_picture_is_refused(refused, folder, name, says):
     ("mask", "says"),
     [
         ("1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
-        ("1 2 3; 4 5", "row 2 has 2 cells, row 1 has 3 cells"),
         ("", "there are no numbers in it"),
-        (";", "there are no numbers in it"),
-        ("1 nan 1", "'nan', which is not a finite number"),
-        ("1 1e999", "too large a number"),
         ("; ".join(["1 " * 64] * 64), "a side may have 1 to 63 cells"),
         ("gaussian:64:3", "63"),
         ("gauss:9:1.5", "'gauss:9:1.5' is no mask ... Did you mean 'gaussian:9:1.5'?"),

@@ -1,4 +1,4 @@
-"""`batch`: many files in, a folder of results out, whatever becomes of single ones."""
+"""`batch`: many files in, a folder of results out, even if some fail."""
 
 from pathlib import Path
 
@@ -245,7 +245,10 @@ def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(batch, tmp_path):
     ("arguments", "says"),
     [
         ("{photos}", "required: --out, --mask"),
-        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt ... cannot be made"),
+        (
+            "{photos}/letter.txt/.. {mask} --out {photos}/letter.txt",
+            "letter.txt cannot ... has its name",
+        ),
         ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
         ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
         ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),

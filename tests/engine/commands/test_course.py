@@ -61,7 +61,7 @@ def test_that_without_a_paper_all_are_written_and_json_is_one_document(command, 
         ("report --sizes 0", 2, "--sizes 0 ... 1 to 16,384"),
         ("report --sizes 512,,1024", 2, "a part of the list is empty"),
         ("report --budget -1", 2, "--budget -1"),
-        ("report --out nowhere/here", 2, "the folder around it does not exist"),
+        ("report --out nowhere/here", 2, "its folder does not exist"),
         # Nothing is made for a device that cannot be used.
         ("report --out {folder}/tables --device cuda:77", 3, "device 'cuda:77'"),
         ("report --out {folder}/tables --device simulator", 2, "The simulator ... its times mean nothing"),

@@ -53,25 +53,21 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(comma
     assert [line[:4] for line in lines[11:]] == ["(1) ", "(2) "]
 
 
-def test_that_the_simulator_proves_small_products_and_has_no_times(command, tmp_path):
+def test_that_the_simulator_proves_small_products_without_times_and_gives_the_reason_for_large_ones(
+    command, tmp_path
+):
     out = tmp_path / "r.json"
-    answer = command("matmul --size 5x7x6 --tiles 4 --device simulator --json --budget 0 --out", out)
+    answer = command("matmul --sizes 5x7x6,65 --tiles 4 --device simulator --json --budget 0 --out", out)
     assert answer.status == 0
     assert answer.document == json.loads(out.read_text())
-    naive, tiled, numpy = answer.document["results"]
+    naive, tiled, numpy, large, _, large_numpy = answer.document["results"]
     for result in (naive, tiled):
         found = (result["device"], result["verification"]["passed"], result["timing"])
         assert found == ("simulator", True, None)
     assert (numpy["device"], numpy["timing"] is None) == ("cpu", False)
-
-
-def test_that_what_is_too_large_for_the_simulator_has_its_reason(command):
-    answer = command("matmul --size 65 --tiles 4 --device simulator --json")
-    assert answer.status == 0
-    naive, _, numpy = answer.document["results"]
-    assert naive["failure"].startswith("matrices of 65 x 65 x 65 in the simulator")
-    assert (naive["device"], naive["cgma_flop_per_load"]) == ("simulator", 1.0)
-    assert numpy["verification"]["passed"] is True
+    assert large["failure"].startswith("matrices of 65 x 65 x 65 in the simulator")
+    assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
+    assert large_numpy["verification"]["passed"] is True
 
 
 @pytest.mark.parametrize(

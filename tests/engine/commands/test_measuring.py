@@ -60,16 +60,15 @@ def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, m
     assert out.read_text() == "old"
 
 
-def test_that_a_bench_stopped_between_its_files_says_which_is_there(command, monkeypatch, tmp_path):
+def test_that_a_stopped_command_says_which_file_is_there_or_without_files_what_was_done(
+    command, monkeypatch, tmp_path
+):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
     monkeypatch.setattr(measuring, "results_csv", raising(KeyboardInterrupt()))
     answer = command(BENCH, "cpu-serial --out", out, "--csv", csv)
     stopped = f"Stopped: 1 of 1 cells done; {out} was written; {csv} was not written."
     assert (answer.status, answer.err.splitlines()[1:]) == (130, [stopped])
     assert out.is_file()
-
-
-def test_that_a_stopped_matmul_without_files_says_what_was_done(command, monkeypatch):
     monkeypatch.setattr(measuring, "log", raising(KeyboardInterrupt()))
     answer = command(MATMUL, "numpy")
     assert (answer.status, answer.out, answer.err) == (130, "", "Stopped: 1 of 1 cells done.\n")

@@ -21,11 +21,6 @@ def test_that_a_name_that_the_terminal_cannot_write_is_shown_all_the_same(monkey
     assert stream.buffer.getvalue() == b"\\u20ac \\udcff.png\n"
 
 
-def test_that_a_line_for_the_person_is_one_line(capsys):
-    log("what:\n  why")
-    assert capsys.readouterr().err == "what: why\n"
-
-
 def test_that_a_full_disk_behind_standard_output_is_an_error_in_words(monkeypatch):
     stream = io.StringIO()
     stream.write = raising(OSError(28, "No space left on device"))
@@ -45,7 +40,9 @@ def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
     assert json.loads(capsys.readouterr().out) == {"name": name}
 
 
-def test_that_a_note_without_a_reader_stops_nothing(monkeypatch):
+def test_that_a_note_is_one_line_and_one_without_a_reader_stops_nothing(monkeypatch, capsys):
+    log("what:\n  why")
+    assert capsys.readouterr().err == "what: why\n"
     stream = io.StringIO()
     stream.write = raising(BrokenPipeError())
     monkeypatch.setattr(sys, "stderr", stream)
@@ -64,8 +61,6 @@ def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_r
     line = r"Stopped: 1 of 3 done; .*kept was not written; .*made was written; a\0b was not written\.$"
     with pytest.raises(KeyboardInterrupt, match=line):
         stopped()
-
-
-def test_that_other_errors_pass_unchanged(tmp_path):
+    # Other errors pass unchanged.
     with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
         raise ZeroDivisionError("as it is")

@@ -1,9 +1,9 @@
-"""A kernel that is wrong in one pixel, put in place of whatever is chosen."""
+"""A kernel that is wrong in one pixel, in place of the one that is chosen."""
 
 from engine.tasks.filtering.task import Filtering
 
 
-class _OnePixelOff:
+class OnePixelOff:
     def __init__(self, prepared):
         self._prepared = prepared
 
@@ -15,4 +15,4 @@ class _OnePixelOff:
 def make_every_variant_wrong(monkeypatch):
     """Let the CPU variants of this process add 1 to their first result."""
     prepare = Filtering.prepare
-    monkeypatch.setattr(Filtering, "prepare", lambda *given: _OnePixelOff(prepare(*given)))
+    monkeypatch.setattr(Filtering, "prepare", lambda *given: OnePixelOff(prepare(*given)))

@@ -4,7 +4,7 @@ import pytest
 
 import engine.course.bench
 from engine.course.cnn import diverging_warps
-from engine.course.papers import PAPERS
+from engine.course.papers import PAPERS, TABLE_TEXTS
 from engine.course.runs import NOT_YET
 from engine.course.tables import counted_tables
 from engine.geometry.block import Block
@@ -80,6 +80,10 @@ def test_that_counting_asks_no_device_and_every_table_has_its_title_and_named_ro
         monkeypatch.setattr(engine.course.bench, name, refuse)
     tables = counted_tables(one.key)
     assert tuple(table.title for table in tables) == one.tables
+    # A name in papers.toml that is no row's would lose the values that were printed there.
+    in_cells = [cell.printed for table in tables for cells in rows_of(table).values() for cell in cells]
+    in_file = [text for table in TABLE_TEXTS[one] for values in table.printed.values() for text in values]
+    assert [text for text in in_cells if text] == [text for text in in_file if text]
     rows = [(table, row) for table in tables for row in table.rows]
     assert NOT_YET in {cell.reason for _, row in rows for cell in row}
     for table, (name, *cells) in rows:

@@ -6,13 +6,14 @@ import pytest
 
 from engine.course.cells import significant
 from engine.course.figures import svg_of
-from engine.course.files import make_folder, write_paper
+from engine.course.files import write_paper
 from engine.course.markdown import markdown_of
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import csv_of, sheet_of
 from engine.course.tables import counted_tables
 from engine.errors import FileWriteError
+from engine.files.output_checks import make_folder
 
 LAB, REPORT = paper("lab"), paper("report")
 MACHINE = (("CPU", "a model, 2 cores"), ("CUDA device", "none: no driver"), ("Commit", "abc1234"))
@@ -119,7 +120,7 @@ def test_that_a_folder_is_made_or_refused_in_words(tmp_path):
     make_folder(str(tmp_path / "new"))
     assert (tmp_path / "new").is_dir()
     (tmp_path / "file").write_text("")
-    refusals = {"file": "it is a file", "a/b": "the folder around it does not exist", "a\0b": "null"}
+    refusals = {"file": "has its name", "a/b": "its folder does not exist", "a\0b": "not a possible path"}
     for name, why in refusals.items():
         with pytest.raises(FileWriteError, match=why):
             make_folder(str(tmp_path / name))

@@ -1,10 +1,6 @@
 """Measuring for real, on the CPU and on tiny pictures; what a GPU would do is in tests/gpu."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -18,8 +14,9 @@ from engine.errors import BadValue, Cancelled, DeviceFault
 from engine.mask.generators import box
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
+from tests.engine.commands.wrong_variant import OnePixelOff
+from tests.fresh_python import fresh_python
 
-ROOT = Path(__file__).resolve().parents[3]
 SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
 
 
@@ -89,16 +86,8 @@ def test_that_it_can_be_stopped_between_samples():
 
 
 def test_that_a_wrong_result_has_no_time_and_is_told_apart(monkeypatch):
-    class OneOff:
-        def __init__(self, prepared):
-            self._prepared = prepared
-
-        def launch(self, image, out, stream=None):
-            self._prepared.launch(image, out, stream)
-            out[0, 0, 0] += 1
-
     serial = variant("cpu-serial")
-    broken = replace(serial, prepare=lambda *given: OneOff(serial.prepare(*given)))
+    broken = replace(serial, prepare=lambda *given: OnePixelOff(serial.prepare(*given)))
     monkeypatch.setattr(engine.course.bench, "variant", lambda key: broken)
     found = Bench("cpu", NO_SAMPLES).take(SERIAL)
     assert found.values == {}
@@ -148,7 +137,4 @@ assert "A copy has the mask of one cell" in bench.take(doubled).reason
 
 @pytest.mark.slow
 def test_that_copies_banks_and_products_are_verified_in_the_simulator():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-c", IN_SIMULATOR]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
+    fresh_python("-c", IN_SIMULATOR, simulated=True)

@@ -70,9 +70,7 @@ def test_that_the_labs_serial_time_is_both_passes_each_level_is_over_the_one_bef
         ("L1", (256.0, 4096.0), (1.09, 1.15)),
         ("L2", (256.0, 4096.0), (1.04, 0.99)),
     ]
-
-
-def test_that_a_curve_has_a_gap_where_nothing_was_measured():
+    # A curve has a gap where nothing was measured.
     _, speed_ups = tables_from("lab", lambda run: None if run.width == 256 else lab_times(run), (256, 512))
     assert [curve.y for curve in speed_ups.figure.series] == [(None, 10.0), (None, 2.0), (None, 0.8)]
 

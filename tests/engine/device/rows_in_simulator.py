@@ -1,6 +1,5 @@
-"""A process of the CUDA simulator: filter with both layouts, print how the rows were stored, as JSON."""
+"""A process of the CUDA simulator: filter with both layouts, and check how the rows were stored."""
 
-import json
 import sys
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 import engine
 from engine.device.cuda import CudaBackend
+from engine.geometry.layout import ROW_BYTES
 
 # Small widths that are as awkward as 1001, and two that are boundaries already.
 PICTURES = (
@@ -18,11 +18,11 @@ HEIGHT = 2
 
 
 def main() -> None:
-    """Print for each picture and layout the bytes per row of picture and result, and what was right."""
+    """Check the rows of picture and result with each layout, and that the results are equal."""
     made: list[Any] = []
     allocate = CudaBackend.allocate
     CudaBackend.allocate = lambda *given, **named: made.append(allocate(*given, **named)) or made[-1]  # type: ignore
-    random, found = np.random.default_rng(5), []
+    random, packed_bytes = np.random.default_rng(5), []
     for width, channels, dtype in PICTURES:
         picture = random.integers(0, 200, (HEIGHT, width, channels)).astype(dtype)
         # Every other column of a larger array: the copies cannot take its memory as it is.
@@ -33,18 +33,22 @@ def main() -> None:
             applied = engine.apply(spread, [[1, 2, 3]], layout=layout, **options)
             results.append(applied.values)
             image, out = made[-1].image, made[-1].out
-            found.append(
-                {
-                    "picture": [width, channels, dtype],
-                    "layout": applied.result.layout,
-                    "row_bytes": [image.strides[0], out.strides[0]],
-                    "dense_bytes": [picture[0].nbytes, picture[0].size * 4],
-                    "uploaded": bool(np.array_equal(image.copy_to_host()[:, :width], picture)),
-                    "same": bool(np.array_equal(results[0], results[-1])),
-                    "verified": applied.result.status,
-                }
-            )
-    sys.stdout.write(json.dumps(found))
+            case = [width, channels, dtype, layout]
+            assert applied.result.layout == layout, case
+            assert "every pixel" in applied.result.status, (case, applied.result.status)
+            assert "exactly" in applied.result.status, (case, applied.result.status)
+            assert np.array_equal(image.copy_to_host()[:, :width], picture), case
+            assert np.array_equal(results[0], results[-1]), case
+            rows = [image.strides[0], out.strides[0]]
+            dense = [picture[0].nbytes, picture[0].size * 4]
+            if layout == "packed":
+                assert rows == dense, case
+                packed_bytes += rows
+            else:
+                assert all(row % ROW_BYTES == 0 for row in rows), case
+                assert all(row >= least for row, least in zip(rows, dense, strict=True)), case
+    assert any(row % ROW_BYTES for row in packed_bytes)
+    sys.stdout.write(f"{len(packed_bytes)} checked\n")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def is_alone() -> bool:
 
 
 class Witness:
-    """Stands for calls that concern the whole device; each checks that it is the only one."""
+    """Records calls that concern the whole device; each checks that it is the only one."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -96,20 +96,16 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
     assert witness.calls == ["cuStreamBeginCapture", *launches, "cuStreamEndCapture"]
 
 
-def test_that_arrays_are_filled_by_one_thread_at_a_time(witness):
+def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
     array = SimpleNamespace(
         __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
     )
     fill_bytes(array, 255)
-    assert witness.calls == ["cuMemsetD8", "cuCtxSynchronize"]
-
-
-def test_that_masks_are_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
     array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
     pool = Pool(lambda shape, dtype: array, 1000)
     monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
     uploaded(np.ones((3, 3), np.float32))
-    assert witness.calls == ["upload"]
+    assert witness.calls == ["cuMemsetD8", "cuCtxSynchronize", "upload"]
 
 
 def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):

@@ -100,7 +100,7 @@ def test_that_a_folder_where_nothing_can_be_kept_is_named_once(tmp_path, monkeyp
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder] * (trouble == "file")
 
 
-def test_that_code_in_a_folder_that_others_can_write_in_is_never_used(tmp_path):
+def test_that_code_of_another_person_or_that_others_can_write_is_never_used(tmp_path, monkeypatch):
     folder = tmp_path / "folder"
     CodeStore(folder).save("cpu", "key", CODE)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -109,13 +109,10 @@ def test_that_code_in_a_folder_that_others_can_write_in_is_never_used(tmp_path):
         folder.chmod(mode)
         with pytest.warns(CodeNotKept, match="others may write in it"):
             assert CodeStore(folder).load("cpu", "key") is None
-
-
-def test_that_the_code_of_another_person_is_never_used(tmp_path, monkeypatch):
-    CodeStore(tmp_path / "folder").save("cpu", "key", CODE)
+    folder.chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.warns(CodeNotKept):
-        assert CodeStore(tmp_path / "folder").load("cpu", "key") is None
+        assert CodeStore(folder).load("cpu", "key") is None
 
 
 def test_that_writers_of_one_entry_leave_it_whole(tmp_path):

@@ -19,7 +19,7 @@ NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library canno
 
 
 class Cuda:
-    """Stands for Numba's CUDA target: its GPUs, or what asking for them raises."""
+    """Numba's CUDA target, made up: its GPUs, or what listing them raises."""
 
     def __init__(self, gpus: Any) -> None:
         self._gpus = gpus
@@ -89,9 +89,6 @@ def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_use
     assert device_named("auto").available
     with pytest.raises(DeviceUnavailable, match=r"device 'tpu'.*there is no such device here.*auto, cpu"):
         device_named("tpu")
-
-
-def test_that_an_unavailable_device_is_refused_with_its_reason():
     unavailable = next((device for device in devices() if not device.available), None)
     if unavailable is None:
         assert device_named("cuda").key == "cuda:0"

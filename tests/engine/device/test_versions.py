@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,17 +27,12 @@ def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_
     assert commit_of(tmp_path) == f"{commit} + changes"
 
 
-def test_that_there_is_no_commit_outside_a_checkout_and_where_git_knows_none(tmp_path):
+def test_that_there_is_no_commit_outside_a_checkout_or_where_git_knows_none_is_missing_or_slow(
+    tmp_path, monkeypatch
+):
     assert commit_of(tmp_path) == ""
     (tmp_path / ".git").mkdir()
     assert commit_of(tmp_path) == ""
-
-
-@pytest.mark.parametrize("fault", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5)], ids=repr)
-def test_that_a_git_that_is_missing_or_slow_costs_the_commit_only(fault, tmp_path, monkeypatch):
-    def run(*arguments: object, **options: object) -> None:
-        raise fault
-
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setattr(subprocess, "run", run)
-    assert commit_of(tmp_path) == ""
+    for fault in (FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5)):
+        monkeypatch.setattr(subprocess, "run", Mock(side_effect=fault))
+        assert commit_of(tmp_path) == ""

@@ -37,9 +37,6 @@ def test_that_a_name_leads_to_its_border_and_is_explained(border):
     ("name", "words"),
     [
         ("edge", r"border 'edge'.*zero, constant, replicate, reflect, mirror, wrap\."),
-        ("edge", "What NumPy calls edge is replicate here. Choose one of zero"),
-        ("nearest", "What SciPy calls nearest is replicate here. Choose one of zero"),
-        ("grid-wrap", "What SciPy calls grid-wrap is wrap here. Choose one of zero"),
         ("BORDER_REFLECT_101", "What OpenCV calls BORDER_REFLECT_101 is mirror here. Choose one of zero"),
         ("cv2.BORDER_DEFAULT", "What OpenCV calls cv2.BORDER_DEFAULT is mirror here. Choose one of zero"),
         ("Mirror", r"border 'Mirror'.*Did you mean mirror\?"),
@@ -66,8 +63,3 @@ def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says
                 with pytest.raises(UnknownName, match=rf"calls {name} is {meant} here\."):
                     Border.named(name)
     assert asked >= {"nearest", "grid-wrap", "BORDER_REFLECT_101", "edge", "symmetric"}
-
-
-def test_that_scipys_and_numpys_reflect_stay_ours_whatever_numpy_means_by_it():
-    assert Border.named("reflect") is Border.REFLECT
-    assert NUMPY_PAD[Border.MIRROR]["mode"] == "reflect"

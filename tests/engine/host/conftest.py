@@ -1,4 +1,4 @@
-"""Engine clients with real processes; each ends with its processes and its shared memory gone."""
+"""Engine clients with real processes; at its end each has left no process and no shared memory."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ PATIENCE_S = 30.0
 
 
 class Watched:
-    """An engine client that remembers what its hosts said."""
+    """An engine client that records the events of its hosts."""
 
     def __init__(self) -> None:
         self.hosts: list[int] = []
@@ -87,7 +87,7 @@ Start = Callable[..., Watched]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start clients that a test may treat badly; their hosts, and later ones, begin with that function."""
+    """Start clients whose hosts a test may harm; these, and later hosts, begin with that function."""
     started: list[Watched] = []
 
     def start(serve: Callable[..., None] = faulty_hosts.light) -> Watched:
@@ -98,6 +98,17 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     yield start
     for watched in started:
         watched.end()
+
+
+@pytest.fixture
+def start_up(start: Start) -> Callable[..., tuple[Watched, int]]:
+    """Start a client as `start` does, and wait for its host; return both, the host as its process id."""
+
+    def start_and_wait(*serve: Callable[..., None]) -> tuple[Watched, int]:
+        watched = start(*serve)
+        return watched, watched.wait_until_up()
+
+    return start_and_wait
 
 
 @pytest.fixture(scope="module")

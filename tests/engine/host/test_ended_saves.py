@@ -38,12 +38,11 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
-    start, kills, tmp_path, monkeypatch
+    start_up, kills, tmp_path, monkeypatch
 ):
     os.mkfifo(tmp_path / "go-on")
     monkeypatch.setattr(client_module, "STOP_S", 0.0)
-    watched = start(faulty_hosts.write_slowly)
-    watched.wait_until_up()
+    watched, _ = start_up(faulty_hosts.write_slowly)
     watched.begin(Write(str(tmp_path / "out.png")))
     # Opening waits for the host, which is in the middle of the file then.
     gate = os.open(tmp_path / "go-on", os.O_WRONLY)
@@ -62,11 +61,10 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
 
 
 def test_that_a_file_that_is_only_encoded_is_given_up_at_once_and_leaves_nothing(
-    start, kills, tmp_path, monkeypatch
+    start_up, kills, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(client_module, "STOP_S", PATIENCE_S)
-    watched = start()
-    watched.wait_until_up()
+    watched, _ = start_up()
     future = watched.begin(Write(str(tmp_path / "out.png"), ever=True))
     watched.client.shutdown()
     with pytest.raises(Cancelled):

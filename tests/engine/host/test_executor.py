@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import BadValue, HostLost, UnsupportedVariant, VerificationFailed
+from engine.errors import HostLost, UnsupportedVariant, VerificationFailed
 from engine.host import executor as executor_module
 from engine.host.executor import Call, SimulatorExecutor
 from engine.results.progress import Progress
@@ -76,20 +76,6 @@ def test_that_everything_of_the_request_arrives_and_threads_are_answered():
             assert np.array_equal(values, number * image)
 
 
-@pytest.mark.parametrize(
-    ("shape", "options", "error", "says"),
-    [
-        ((8, 8), {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
-        ((8, 65), {}, BadValue, "65 x 8 in the simulator"),
-    ],
-    ids=["block", "size"],
-)
-def test_that_what_cannot_be_done_is_refused_without_starting_it(monkeypatch, shape, options, error, says):
-    monkeypatch.setattr(SimulatorExecutor, "submit", None)
-    with pytest.raises(error, match=says):
-        engine.correlate(np.zeros(shape), [[1]], variant="tiled", device="simulator", **options)
-
-
 def wait_for_ever(checkpoint):
     clock = threading.Event()
     while not clock.wait(0.01):
@@ -127,8 +113,7 @@ def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_
 
 
 @pytest.mark.parametrize(
-    "error",
-    [VerificationFailed("a", "b", "c"), UnsupportedVariant("a", "b", "c", engine.Block(8, 4))],
+    "error", [VerificationFailed("a", "b", "c"), UnsupportedVariant("a", "b", "c", engine.Block(8, 4))]
 )
 def test_that_an_error_comes_back_as_it_was(error):
     back = pickle.loads(pickle.dumps(error))

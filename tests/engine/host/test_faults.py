@@ -26,9 +26,8 @@ REPLACED_WITHIN_S = 3 * 1.5
 
 
 @pytest.mark.slow
-def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_succeeds(start):
-    watched = start(serve)
-    first = watched.wait_until_up()
+def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_succeeds(start_up):
+    watched, first = start_up(serve)
     job = FilterJob(
         picture=watched.open_sample(), mask=Mask([[1.0] * 9] * 9), variant="cpu-serial", device="cpu"
     )
@@ -44,9 +43,8 @@ def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_suc
     assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
-def test_that_requests_behind_the_fatal_one_go_to_the_successor(start):
-    watched = start()
-    first = watched.wait_until_up()
+def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
+    watched, first = start_up()
     run = watched.begin(Work())
     behind = [watched.client.submit(request) for request in (Make(), Make(), Show(), Show())]
     begin = time.monotonic()
@@ -65,11 +63,10 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start):
     ids=["", "long ago", "no GPU"],
 )
 def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
-    start, monkeypatch, gpu, window_s, is_given_up
+    start_up, monkeypatch, gpu, window_s, is_given_up
 ):
     monkeypatch.setattr(faults, "FAULT_WINDOW_S", window_s)
-    watched = start(partial(light, gpu=gpu))
-    pid = watched.wait_until_up()
+    watched, pid = start_up(partial(light, gpu=gpu))
     for fault in range(3):
         assert watched.client.use_cuda
         assert all("GPU" not in str(lost) for lost in watched.lost), fault
@@ -88,11 +85,10 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
     assert watched.client.use_cuda
 
 
-def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start, monkeypatch):
+def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeypatch):
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
-    watched = start()
-    first = watched.wait_until_up()
+    watched, first = start_up()
     run = watched.begin(Work())
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
@@ -102,10 +98,9 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start, monkeypatc
 
 @pytest.mark.slow
 def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_request_is_done(
-    start, monkeypatch
+    start_up, monkeypatch
 ):
-    watched = start()
-    first = watched.wait_until_up()
+    watched, first = start_up()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     os.kill(first, signal.SIGSTOP)
     asked = watched.client.submit(Show())
@@ -130,9 +125,8 @@ def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(start, monkeyp
 
 
 @pytest.mark.slow
-def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start, monkeypatch):
-    watched = start(faulty_hosts.stick_in_previews)
-    watched.wait_until_up()
+def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start_up, monkeypatch):
+    watched, _ = start_up(faulty_hosts.stick_in_previews)
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Show())
@@ -140,11 +134,8 @@ def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start, monke
 
 
 @pytest.mark.slow
-def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time_it_is_asked_for(
-    start,
-):
-    watched = start(faulty_hosts.lose_the_device)
-    watched.wait_until_up()
+def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time_it_is_asked_for(start_up):
+    watched, _ = start_up(faulty_hosts.lose_the_device)
     for _ in range(2):
         with pytest.raises(HostLostTwice, match="illegal address"):
             watched.ask(Show())
@@ -162,9 +153,8 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time
 
 
 @pytest.mark.slow
-def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start):
-    watched = start(faulty_hosts.end_in_previews)
-    watched.wait_until_up()
+def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start_up):
+    watched, _ = start_up(faulty_hosts.end_in_previews)
     for _ in range(5):
         with pytest.raises(
             HostLostTwice, match=r"ended twice in the same work: .*not tried again until you change"
@@ -240,10 +230,9 @@ def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
         watched.ask(Make())
 
 
-def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start, monkeypatch):
+def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, monkeypatch):
     monkeypatch.setattr(client_module, "GRACE_S", 0.05)
-    watched = start()
-    first = watched.wait_until_up()
+    watched, first = start_up()
     slow = watched.begin(Stick())
     watched.client.cancel(slow)
     with pytest.raises(Cancelled, match=r"The run was stopped: it could not stop within 0\.05 s"):
@@ -266,9 +255,8 @@ def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_o
     assert len(watched.hosts) == 1
 
 
-def test_that_shutting_down_answers_everything_and_leaves_nothing(start):
-    watched = start()
-    watched.wait_until_up()
+def test_that_shutting_down_answers_everything_and_leaves_nothing(start_up):
+    watched, _ = start_up()
     asked = [watched.begin(Work()), watched.client.submit(Make())]
     watched.end()
     for future in (*asked, watched.client.submit(Show())):
@@ -279,12 +267,11 @@ def test_that_shutting_down_answers_everything_and_leaves_nothing(start):
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
 def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment_nor_request(
-    start, monkeypatch, tmp_path
+    start_up, monkeypatch, tmp_path
 ):
     last_segment = tmp_path / "the next segment is the last"
     monkeypatch.setenv(faulty_hosts.LAST_SEGMENT, str(last_segment))
-    watched = start(partial(faulty_hosts.die_at_an_empty_segment, then=light))
-    watched.wait_until_up()
+    watched, _ = start_up(partial(faulty_hosts.die_at_an_empty_segment, then=light))
     kept = watched.ask(Make())
     for kill in range(2):
         last_segment.touch()
@@ -300,15 +287,14 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
     assert len(watched.lost) == 4
 
 
-def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start, monkeypatch, caplog):
+def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
     def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")
 
     clean = HandedSegments.maker_ended
     monkeypatch.setattr(HandedSegments, "maker_ended", cannot_clean)
-    watched = start()
-    first = watched.wait_until_up()
+    watched, first = start_up()
     run, behind = watched.begin(Work()), watched.client.submit(Show())
     os.kill(first, signal.SIGKILL)
     with pytest.raises(HostLost):
@@ -317,12 +303,11 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(s
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start, monkeypatch):
+def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monkeypatch):
     def fail(*_: object) -> None:
         raise ValueError("no number in the name of a segment")
 
-    watched = start()
-    watched.wait_until_up()
+    watched, _ = start_up()
     with monkeypatch.context() as broken:
         broken.setattr(HandedSegments, "hand_over", fail)
         with pytest.raises(HostLost, match="ValueError: no number"):
@@ -331,12 +316,11 @@ def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start, monkeypa
 
 
 @pytest.mark.slow
-def test_that_requests_are_answered_when_no_successor_can_be_started(start, monkeypatch):
+def test_that_requests_are_answered_when_no_successor_can_be_started(start_up, monkeypatch):
     def no_thread(link: HostLink) -> None:
         raise RuntimeError("can't start new thread")
 
-    watched = start()
-    first = watched.wait_until_up()
+    watched, first = start_up()
     with monkeypatch.context() as exhausted:
         exhausted.setattr(HostLink, "start", no_thread)
         asked = [watched.begin(Work()), watched.client.submit(Show())]

@@ -45,9 +45,8 @@ def fail_to_pickle() -> None:
 fail_to_pickle.__qualname__ = "nowhere"
 
 
-def test_that_a_request_that_cannot_be_sent_fails(start):
-    watched = start()
-    watched.wait_until_up()
+def test_that_a_request_that_cannot_be_sent_fails(start_up):
+    watched, _ = start_up()
     with pytest.raises(HostLost, match="a request could not be sent to it"):
         watched.ask(OpenPicture(fail_to_pickle))
     assert watched.ask(Make())
@@ -75,9 +74,7 @@ def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * len(heard)
 
 
-def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(
-    monkeypatch,
-):
+def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatch):
     monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
     given_up, kills = threading.Event(), []
     ends: list[str] = []

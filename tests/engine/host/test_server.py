@@ -84,9 +84,7 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
     assert served.done == ["held", "last"]
 
 
-def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(
-    served,
-):
+def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(served):
     # What lies between gives it time to begin; all of it fits in the pipe.
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.thread.start()

@@ -10,7 +10,7 @@ import pytest
 
 from engine.host import server, shared
 from engine.host.messages import Stop
-from engine.host.segment_names import host_prefix, name_of, new_prefix
+from engine.host.shared import name_of, new_prefix
 
 MEGABYTE = 1 << 20
 FOLDER = Path("/dev/shm")
@@ -108,7 +108,7 @@ def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix: str) -> None:
 def test_that_no_two_clients_have_names_in_common_and_macos_takes_them() -> None:
     prefixes = {new_prefix() for _ in range(100)}
     assert len(prefixes) == 100
-    longest = "/" + name_of(host_prefix(prefixes.pop(), 9_999), 999_999)
+    longest = "/" + name_of(name_of(prefixes.pop(), 9_999), 999_999)
     assert re.fullmatch(r"/haloscope-[0-9a-f]{8}-9999-999999", longest)
     assert len(longest) == 31
 

@@ -1,5 +1,7 @@
 """What the tests of pictures share: opening bytes, whose name says nothing."""
 
+from pathlib import Path
+
 import pytest
 
 from engine.errors import ImageReadError
@@ -20,13 +22,13 @@ def opened(tmp_path):
 
 @pytest.fixture
 def refused(opened):
-    """Return a function that opens the bytes of a file and returns the refusal, which must be whole."""
+    """Return a function that opens bytes or a path and returns the refusal, which must be whole."""
 
     def refuse(data, **options):
         with pytest.raises(ImageReadError) as caught:
-            opened(data, **options)
+            open_image(data, **options) if isinstance(data, Path) else opened(data, **options)
         error = caught.value
-        assert error.what.endswith("picture cannot be opened")
+        assert error.what.endswith(f"{data if isinstance(data, Path) else 'picture'} cannot be opened")
         assert error.remedy
         assert "\n" not in str(error)
         return error

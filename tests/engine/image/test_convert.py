@@ -49,21 +49,18 @@ def test_that_an_unknown_mode_or_depth_is_refused_in_words():
         to_depth(ODD, np.int32)
 
 
-def test_that_depths_correspond_exactly():
+def test_that_depths_correspond_exactly_and_opaque_alpha_stays_opaque():
     every_8, every_16 = np.arange(256, dtype=np.uint8), np.arange(65536, dtype=np.uint16)
     assert np.array_equal(change_depth(change_depth(every_8, np.uint16), np.uint8), every_8)
     assert np.array_equal(change_depth(every_16, np.uint8), np.rint(every_16 / 257).astype(np.uint8))
     assert np.array_equal(change_depth(every_16, np.float32), every_16)
     assert np.array_equal(change_depth(change_depth(every_16, np.float32), np.uint16), every_16)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_that_opaque_alpha_stays_opaque(dtype):
-    alpha = np.array([0, np.iinfo(dtype).max], dtype)
-    as_float = change_alpha_depth(alpha, np.float32)
-    assert as_float.tolist() == [0.0, 1.0]
-    assert np.array_equal(change_alpha_depth(as_float, dtype), alpha)
-    assert change_alpha_depth(alpha, np.uint8).tolist() == [0, 255]
+    for dtype in (np.uint8, np.uint16):
+        alpha = np.array([0, np.iinfo(dtype).max], dtype)
+        as_float = change_alpha_depth(alpha, np.float32)
+        assert as_float.tolist() == [0.0, 1.0]
+        assert np.array_equal(change_alpha_depth(as_float, dtype), alpha)
+        assert change_alpha_depth(alpha, np.uint8).tolist() == [0, 255]
 
 
 @pytest.mark.parametrize(

@@ -12,30 +12,15 @@ from engine.commands.filter_steps import work_bytes
 from engine.device.core_count import cores
 from engine.image.form import Form
 from engine.image.scratch import Scratch
-from tests.engine.image.encoded import (
-    jpeg_header,
-    one_colour_webp,
-    png_header,
-    smooth_rgb,
-    tiff_header,
-    webp_header,
-    with_pillow,
-)
+from tests.engine.image import encoded
+from tests.engine.image.encoded import one_colour_webp, smooth_rgb, with_pillow
 
 # Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures
 # is more. Each core holds a band of about 1 MB in several types: 2 MB more each on 16 cores.
 ALLOWANCE_BYTES = 30_000_000 + 2_000_000 * cores()
 
-KINDS = (
-    "png-alpha",
-    "jpeg",
-    "jpeg-turned",
-    "webp",
-    "gif",
-    "tiff-planar-16",
-    "tiff-one-strip",
-    "tiff-float64",
-)
+TIFFS = "tiff-planar-16", "tiff-one-strip", "tiff-float64"
+KINDS = "png-alpha", "jpeg", "jpeg-turned", "webp", "gif", *TIFFS
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +47,10 @@ def test_that_scratch_memory_is_given_back_and_its_neighbours_kept():
 
 
 TOO_SHORT = {
-    "jpeg": jpeg_header(12_000, 12_000),
-    "png": png_header(1_000_000, 1_000),
-    "webp": webp_header(16_383, 16_383),
-    "tiff": tiff_header(30_000, 30_000),
+    "jpeg": encoded.jpeg_header(12_000, 12_000),
+    "png": encoded.png_header(1_000_000, 1_000),
+    "webp": encoded.webp_header(16_383, 16_383),
+    "tiff": encoded.tiff_header(30_000, 30_000),
 }
 
 

@@ -65,13 +65,10 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     assert "first" in note
 
 
-def test_that_a_clear_colour_of_a_gif_becomes_alpha(opened):
+def test_that_a_clear_colour_of_a_gif_becomes_alpha_and_a_palette_bmp_rgb(opened):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
-
-
-def test_that_a_palette_bmp_becomes_rgb(opened):
     image = Image.fromarray(RGB).quantize(16)
     assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
 

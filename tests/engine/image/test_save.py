@@ -47,6 +47,12 @@ def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype,
         assert (saved.dtype, saved.notes, saved.alpha is None) == (dtype, (), not has_alpha)
         assert np.array_equal(saved.pixels, picture.pixels), columns
         assert not has_alpha or np.array_equal(saved.alpha, picture.alpha), columns
+        if dtype == np.uint16:
+            # Other programs find all 16 bits.
+            is_png = suffix == ".png"
+            found = png_witness.decode(path.read_bytes()) if is_png else tifffile.imread(path)
+            whole = np.dstack([picture.pixels, picture.alpha]) if has_alpha else picture.pixels
+            assert np.array_equal(found.reshape(whole.shape), whole), columns
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
@@ -59,17 +65,6 @@ def test_that_a_lossy_format_is_near_and_its_quality_changes_the_size(tmp_path, 
     saved = open_image(path).pixels
     assert saved.shape == smooth_rgb().shape
     assert np.abs(saved.astype(int) - smooth_rgb()).mean() < 2
-
-
-@pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_that_other_programs_find_all_16_bits(tmp_path, channels, has_alpha):
-    picture = picture_of(np.uint16, channels, has_alpha=has_alpha)
-    expected = picture.pixels if not has_alpha else np.dstack([picture.pixels, picture.alpha])
-    save_image(picture, tmp_path / "a.png")
-    assert np.array_equal(png_witness.decode((tmp_path / "a.png").read_bytes()).squeeze(), expected)
-    save_image(picture, tmp_path / "a.tif")
-    assert np.array_equal(tifffile.imread(tmp_path / "a.tif"), expected)
 
 
 @pytest.mark.parametrize("extension", ["png", "jpg", "tif", "webp"])

@@ -12,11 +12,8 @@ def document(**changes):
     return json.dumps({key: value for key, value in values.items() if value is not ...})
 
 
-def test_that_only_format_version_and_weights_are_needed():
+def test_that_divisor_anchor_offset_and_name_are_read_and_not_needed():
     assert mask_from_json(document()) == Mask([[1, 2], [3, 4]])
-
-
-def test_that_divisor_anchor_offset_and_name_are_read():
     mask = mask_from_json(document(divisor=16, anchor=[0, 1], offset=-2.5, name="half"))
     assert mask == Mask([[1 / 16, 2 / 16], [3 / 16, 4 / 16]], (0, 1), -2.5)
     assert mask.name == "half"

@@ -27,17 +27,14 @@ def test_that_a_sum_of_products_is_found_after_rounding_to_float32(shape, terms,
     assert np.abs(found.left_out).max() <= 4 * 2.0**-24 * largest
 
 
-def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows():
+def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows_and_rows_add_up_to_1_at_most():
     mask = sum_of(3, 9, 9)
     found = low_rank(mask, 2)
     assert found.rank == 3
     products = found.columns.astype(np.float64)[:, np.newaxis, :] * found.rows.T[np.newaxis, :, :]
     np.testing.assert_allclose(found.left_out, mask.weights32 - products.sum(axis=2), rtol=0, atol=1e-15)
     assert np.abs(found.left_out).max() > 1e-3
-
-
-def test_that_the_weights_of_a_row_add_up_to_1_at_most():
-    # So no value between the passes is larger than a sample.
+    # The weights of a row add up to at most 1, so no value between the passes is larger than a sample.
     found = low_rank(sum_of(3, 15, 31, 1e20), 3)
     assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)
 

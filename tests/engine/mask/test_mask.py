@@ -142,16 +142,12 @@ def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size(shape, n
     assert Mask(np.ones(nearest)).shape == nearest
 
 
-def test_that_sums_are_rounded_once():
-    assert Mask([[1e16, 1.0, -1e16, -0.5]]).total == 0.5
-    assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
-
-
-def test_that_a_flip_turns_by_180_degrees_and_takes_the_anchor_along():
+def test_that_a_flip_turns_by_180_degrees_with_the_anchor_and_a_quarter_turn_is_counter_clockwise():
     mask = Mask([[1, 2, 3], [4, 5, 6]], (0, 0), 2.0, "n")
     flipped = mask.flipped()
     assert flipped.weights.tolist() == [[6, 5, 4], [3, 2, 1]]
     assert (flipped.anchor, flipped.offset, flipped.name) == ((1, 2), 2.0, "n")
+    assert Mask([[1, 2, 3]]).rotated(1).weights.tolist() == [[3], [2], [1]]
 
 
 @settings(max_examples=60, deadline=None)
@@ -168,11 +164,9 @@ def test_that_turns_undo_themselves_growing_is_undone_by_shrinking_and_the_ancho
         assert moved.weights[moved.anchor] == mask.weights[mask.anchor]
 
 
-def test_that_a_quarter_turn_is_counter_clockwise():
-    assert Mask([[1, 2, 3]]).rotated(1).weights.tolist() == [[3], [2], [1]]
-
-
-def test_that_normalising_divides_by_the_sum_however_small_unless_it_is_rounding():
+def test_that_sums_are_rounded_once_and_normalising_divides_by_one_however_small():
+    assert Mask([[1e16, 1.0, -1e16, -0.5]]).total == 0.5
+    assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
     assert Mask([[1, 2, 1]], offset=3.0).normalised() == Mask([[0.25, 0.5, 0.25]], offset=3.0)
     assert Mask([[1.0, -1.0 + 1e-12]]).normalised().total == pytest.approx(1.0, abs=1e-3)
 

@@ -79,12 +79,9 @@ def test_that_y_is_x_transposed(family):
     assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
 
 
-def test_that_anchor_and_divisor_are_read_from_the_file():
+def test_that_anchor_and_divisor_are_read_and_names_forgive_capitals_blanks_and_underscores():
     assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
     assert [find_preset(key).divisor for key in ("gaussian-5", "sobel-x")] == [256.0, 1.0]
-
-
-def test_that_names_forgive_capitals_blanks_and_underscores():
     assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
 
 

@@ -5,8 +5,15 @@ import pytest
 from engine.geometry.border import Border
 from engine.results.compare import Compared, comparable, compared
 from engine.tasks.product.problem import MatrixProduct
-from tests.made_products import made_product, made_rows
-from tests.made_runs import PROBLEM, make_failure, make_result, make_simulated, make_unverified
+from tests.made_runs import (
+    PROBLEM,
+    made_product,
+    made_rows,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+)
 
 
 def speed_ups(results, baseline, chosen=None):
@@ -30,13 +37,11 @@ def test_that_a_speed_up_is_the_baselines_time_over_the_runs():
     ids=str,
 )  # fmt: skip
 def test_that_problems_that_differ_are_not_compared(change):
-    other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))  # type: ignore[arg-type]
-    assert speed_ups([make_result("cpu-serial", 6.0), other], "cpu-serial") == [1.0, None]
-
-
-def test_that_other_weights_are_another_problem_whatever_the_name():
-    other = make_result("tiled", 1.0, weights_digest="of another Gaussian")
-    assert speed_ups([make_result("cpu-serial", 6.0), other], "cpu-serial") == [1.0, None]
+    other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))
+    # Other weights are another problem, whatever the name.
+    weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
+    found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
+    assert found == [1.0, None, None]
 
 
 def test_that_results_without_a_digest_are_told_apart_by_the_name_of_the_mask():

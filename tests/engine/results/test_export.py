@@ -13,10 +13,11 @@ from engine.results.spreadsheet import harmless
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from tests.gui.made_results import CPU_DEVICE
-from tests.made_products import made_product, made_rows
 from tests.made_runs import (
     PROVED,
     WORK,
+    made_product,
+    made_rows,
     make_failure,
     make_result,
     make_simulated,
@@ -96,11 +97,8 @@ def test_that_json_is_strict_and_keeps_every_raw_sample():
     assert first["environment"]["versions"]["numpy"] == "2.4.6"
     assert (second["verification"]["max_error"], second["max_error"]) == ("NaN", "NaN")
     assert second["verification"]["bound"] == "Infinity"
-    assert (document["format"], document["version"], document["baseline"]) == (
-        "haloscope-results",
-        2,
-        "naive",
-    )
+    kind = (document["format"], document["version"], document["baseline"])
+    assert kind == ("haloscope-results", 2, "naive")
     assert document["environment"]["devices"][0]["key"] == "cpu"
 
 

@@ -5,8 +5,7 @@ from engine.results.columns import columns_of, mask_text, problem_text, repeated
 from engine.results.compare import Compared, compared
 from engine.results.metrics import METRICS, metric, metrics_of, number_of
 from engine.tasks.product.problem import MatrixProduct
-from tests.made_products import made_product, made_rows
-from tests.made_runs import PROBLEM, WORK, make_failure, make_result
+from tests.made_runs import PROBLEM, WORK, made_product, made_rows, make_failure, make_result
 
 
 def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself():

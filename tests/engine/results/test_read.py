@@ -23,23 +23,13 @@ from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
 MEASURED = RunResult(
-    variant="tiled",
-    title="Tiled",
-    device="cuda:0",
-    problem=Problem(5, 7, 3, "uint8", (3, 5), (0, 4), Border.CONSTANT, 2.5),
-    mask_name="Sobel x",
-    weights_digest="0123456789abcdef",
-    block=Block(32, 8),
-    environment=Environment("a GPU", "13.0", "1980 MHz", {"numba": "1"}, "abc"),
-    timing=Timing(
-        Spread((2.0, 1.0, 4.0)), Spread((9.0,)), 10.0, 0.5, Spread((3.0,)), None, "device events", "cold"
-    ),
-    verification=Verification(True, 1e-7, 3e-6, 30, 35, False),
+    "tiled", "Tiled", "cuda:0", Problem(5, 7, 3, "uint8", (3, 5), (0, 4), Border.CONSTANT, 2.5), Block(32, 8),
+    Environment("a GPU", "13.0", "1980 MHz", {"numba": "1"}, "abc"),
+    Timing(Spread((2.0, 1.0, 4.0)), Spread((9.0,)), 10.0, 0.5, Spread((3.0,)), None, "device events", "cold"),
+    Verification(True, 1e-7, 3e-6, 30, 35, False), mask_name="Sobel x", weights_digest="0123456789abcdef",
+    work=Work(3150, 1575, 105, 1575, 420, 525, 1500, 900, 100, 75), seed=7, layout="packed",
     chosen_because="the fastest",
-    seed=7,
-    layout="packed",
-    work=Work(3150, 1575, 105, 1575, 420, 525, 1500, 900, 100, 75),
-)
+)  # fmt: skip
 FAILED = RunResult("naive", "Naive", "cuda:0", Problem(1, 1), None, Environment(""), failure="no driver")
 WRONG = replace(MEASURED, timing=None, verification=Verification(False, math.inf, 3e-6, 30, 35, False, "off"))
 PRODUCT = ProductResult(

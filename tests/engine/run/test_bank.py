@@ -69,20 +69,23 @@ def test_that_one_wrong_sample_of_one_result_is_found(wrong):
     assert result.timing is None
 
 
-def test_that_verifications_together_tell_of_the_worst_by_its_own_bound():
-    near = Verification(True, 5.0, 100.0, 10, 20, False)
-    far = Verification(True, 0.9, 1.0, 10, 20, False)
-    equal = Verification(True, 0.0, 0.0, 20, 20, True)
-    assert together([near, far, equal]) == Verification(True, 0.9, 1.0, 40, 60, False)
-    assert together([equal, equal]) == Verification(True, 0.0, 0.0, 40, 40, True)
+NEAR, FAR = Verification(True, 5.0, 100.0, 10, 20, False), Verification(True, 0.9, 1.0, 10, 20, False)
+EQUAL, WRONG = Verification(True, 0.0, 0.0, 20, 20, True), Verification(False, 0.1, 0.0, 10, 20, False, "off")
 
 
-def test_that_an_error_without_any_bound_is_the_worst():
-    near = Verification(True, 5.0, 6.0, 10, 20, False)
-    wrong = Verification(False, 0.1, 0.0, 10, 20, False, "off")
-    assert together([near, wrong, replace(wrong, reason="later")]) == Verification(
-        False, 0.1, 0.0, 30, 60, False, "mask 2 of 3: off"
-    )
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ([NEAR, FAR, EQUAL], Verification(True, 0.9, 1.0, 40, 60, False)),
+        ([EQUAL, EQUAL], Verification(True, 0.0, 0.0, 40, 40, True)),
+        # An error without any bound is the worst.
+        ([NEAR, WRONG, replace(WRONG, reason="later")],
+         Verification(False, 0.1, 0.0, 30, 60, False, "mask 2 of 3: off")),
+    ],
+    ids=["bounds", "equal", "wrong"],
+)  # fmt: skip
+def test_that_verifications_together_tell_of_the_worst_by_its_own_bound(parts, whole):
+    assert together(parts) == whole
 
 
 def test_that_a_person_can_stop_a_bank_while_it_is_verified():

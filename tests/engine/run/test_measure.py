@@ -85,12 +85,8 @@ def test_that_a_run_is_verified_timed_and_recorded(job):
     assert len(timing.kernel.samples_ms) == 3
     assert (timing.end_to_end, timing.host_to_device) == (timing.kernel, None)
     assert result.kernel_ms == timing.kernel.median_ms > 0
-    assert (result.variant, result.title, result.device, result.block) == (
-        job.variant.key,
-        job.variant.title,
-        "cpu",
-        None,
-    )
+    told = (result.variant, result.title, result.device, result.block)
+    assert told == (job.variant.key, job.variant.title, "cpu", None)
     assert {"python", "numpy", "numba"} <= result.environment.versions.keys()
     json.dumps(result.as_json(), allow_nan=False)
 
@@ -177,31 +173,35 @@ def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_
 
 
 def test_that_an_illegal_block_is_a_result():
-    job = replace(FILTER_JOB, variant=variant("naive"), block=Block(0, 8))
-    outcome = measure(job, CPU, QUICK)
+    outcome = measure(replace(FILTER_JOB, variant=variant("naive"), block=Block(0, 8)), CPU, QUICK)
     assert isinstance(outcome.error, UnsupportedVariant)
     assert outcome.result.refused
 
 
 def test_that_another_kind_of_device_is_refused():
-    with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
-        refuse_unsuitable(variant("naive"), PROBLEM, MASK, Block(8, 8), cpu_info())
-    with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
-        refuse_unsuitable(TILED, SMALL, None, Block(16, 16), cpu_info())
+    for asked in ((variant("naive"), PROBLEM, MASK, Block(8, 8)), (TILED, SMALL, None, Block(16, 16))):
+        with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
+            refuse_unsuitable(*asked, cpu_info())
     for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
         assert device_for(on_cpu, "cuda:3").key == "cpu"
         with pytest.raises(DeviceUnavailable):
             device_for(on_cuda, "cuda:99")
 
 
-def test_that_the_simulator_refuses_large_pictures_and_matrices():
-    simulator, naive, block = simulator_info(), variant("naive"), Block(8, 8)
-    with pytest.raises(BadValue, match=r"a picture of 65 x 20 in the simulator.*up to 64 x 64"):
-        refuse_unsuitable(naive, replace(PROBLEM, width=65), MASK, block, simulator)
-    refuse_unsuitable(naive, replace(PROBLEM, width=64, height=64), MASK, block, simulator)
-    with pytest.raises(BadValue, match=r"matrices of 65 x 64 x 64 in the simulator.*up to 64 x 64"):
-        refuse_unsuitable(TILED, MatrixProduct(65, 64, 64), None, block, simulator)
-    refuse_unsuitable(TILED, MatrixProduct(64, 64, 64), None, block, simulator)
+@pytest.mark.parametrize(
+    ("chosen", "mask", "large", "largest", "words"),
+    [
+        (variant("naive"), MASK, replace(PROBLEM, width=65), replace(PROBLEM, width=64, height=64),
+         r"a picture of 65 x 20 in the simulator.*up to 64 x 64"),
+        (TILED, None, MatrixProduct(65, 64, 64), MatrixProduct(64, 64, 64),
+         r"matrices of 65 x 64 x 64 in the simulator.*up to 64 x 64"),
+    ],
+    ids=["picture", "matrices"],
+)  # fmt: skip
+def test_that_the_simulator_refuses_large_pictures_and_matrices(chosen, mask, large, largest, words):
+    with pytest.raises(BadValue, match=words):
+        refuse_unsuitable(chosen, large, mask, Block(8, 8), simulator_info())
+    refuse_unsuitable(chosen, largest, mask, Block(8, 8), simulator_info())
 
 
 class CountingClock:
@@ -245,15 +245,14 @@ def test_that_it_warms_up_before_anything_counts():
     warm_ups = device.counting.taken - 4
     assert warm_ups > 0
     assert timing.kernel.samples_ms == tuple(1.0 + warm_ups + i for i in range(1, 5))
-    assert timing.clock == "a clock of the test's"
-    assert device.counting.closed
+    assert (timing.clock, device.counting.closed) == ("a clock of the test's", True)
 
 
 def test_that_copies_are_sampled_apart_from_the_kernel():
     device = FakeDevice(copies=True)
     timing = measure(FILTER_JOB, device, QUICK).result.timing
-    assert len(timing.host_to_device.samples_ms) == len(timing.device_to_host.samples_ms) == 2
-    assert len(timing.end_to_end.samples_ms) == 2
+    spreads = (timing.host_to_device, timing.device_to_host, timing.end_to_end)
+    assert [len(spread.samples_ms) for spread in spreads] == [2, 2, 2]
     assert device.uploads == 1 + 2 + 2
 
 
@@ -321,8 +320,7 @@ def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_giv
 
 
 def uncomputed(variant: MatmulVariant, product: MatrixProduct) -> ProductJob:
-    operands: Any = None
-    return Job(PRODUCT, variant, Block(16, 16), product, operands)
+    return Job(PRODUCT, variant, Block(16, 16), product, operands=None)
 
 
 def test_that_inner_sizes_that_differ_are_refused():

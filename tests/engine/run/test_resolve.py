@@ -15,21 +15,17 @@ def test_that_native_types_are_taken_as_they_are(dtype):
     assert as_samples(image).dtype == dtype
 
 
-@pytest.mark.parametrize(
-    ("dtype", "taken"),
-    [("bool", "uint8"), ("int8", "float32"), ("int64", "float32"), ("float64", "float32"),
-     ("float16", "float32"), (">u2", "uint16"), (">f4", "float32")],
-)  # fmt: skip
-def test_that_other_types_are_converted(dtype, taken):
-    image = np.array([[0, 1], [1, 0]]).astype(dtype)
-    samples = as_samples(image)
-    assert samples.dtype == np.dtype(taken)
-    assert samples.shape == (2, 2, 1)
-    assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]]
-
-
-def test_that_a_picture_without_channels_gets_an_axis_that_is_not_broadcast():
+def test_that_other_types_are_converted_and_channels_get_an_axis():
+    types = {"bool": "uint8", "int8": "float32", "int64": "float32", "float64": "float32",
+             "float16": "float32", ">u2": "uint16", ">f4": "float32"}  # fmt: skip
+    for dtype, taken in types.items():
+        samples = as_samples(np.array([[0, 1], [1, 0]]).astype(dtype))
+        assert (samples.dtype, samples.shape) == (np.dtype(taken), (2, 2, 1)), dtype
+        assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]], dtype
+    # Not broadcast.
     assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
+    # Too large for float32.
+    assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
 
 
 @pytest.mark.parametrize(
@@ -40,10 +36,6 @@ def test_that_samples_lie_in_one_piece(image):
     assert samples.flags.c_contiguous
     assert samples.flags.aligned
     assert samples.dtype.isnative
-
-
-def test_that_a_number_too_large_for_float32_becomes_infinite():
-    assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Prepared
-from engine.streams.queues import ChunkJob
+from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.timeline import Queue
 
 
@@ -20,23 +20,23 @@ class Point:
 
 
 class Mark:
-    """Stands for a point until it is taken back."""
+    """Refers to a point until it is reused."""
 
     def __init__(self) -> None:
         self._point: Point | None = Point()
 
     @property
     def point(self) -> Point:
-        assert self._point is not None, "used after it was taken back"
+        assert self._point is not None, "used after it was given up for reuse"
         return self._point
 
     def forget(self) -> None:
-        assert self.point.ms is not None, "taken back before it was reached"
+        assert self.point.ms is not None, "given up for reuse before it was reached"
         self._point = None
 
 
 class FakeQueues:
-    """Queues that move only when somebody waits, one step of a randomly chosen queue at a time.
+    """Queues that advance only during a wait, one step of a randomly chosen queue at a time.
 
     Without `heeds_marks` a queue does not wait for another's mark, as if `after` had been forgotten; with
     `is_eager` everything is done as soon as it may be, instead of as late.
@@ -125,7 +125,7 @@ class FakeQueues:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether all queues are empty."""
         return not any(self._queues.values())
 
     def _put(self, queue: Queue, action: Callable[[], None]) -> None:

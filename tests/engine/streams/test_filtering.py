@@ -1,12 +1,8 @@
 """The call for large pictures and batches, on the CPU and in the simulator."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +15,8 @@ from engine.geometry.border import Border
 from engine.results.progress import Progress
 from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
+from tests.fresh_python import fresh_python
 
-ROOT = Path(__file__).parents[3]
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
 
@@ -71,16 +67,7 @@ def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(ke
 
 @pytest.mark.slow
 def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.streams.bands_in_simulator"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(fresh_python("-m", "tests.engine.streams.bands_in_simulator", simulated=True))
     band_invariant = {v.key for v in VARIANTS if v.has_kernels and v.band_invariant}
     assert {entry["variant"] for entry in found} == band_invariant
     assert {"register-blocked"} <= {entry["variant"] for entry in found if entry["dtype"] == "uint8"}
@@ -167,7 +154,7 @@ def test_that_whole_numbers_of_numpy_are_taken():
     ],
     ids=lambda value: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
 )
-def test_that_what_is_wrong_with_the_call_is_not_blamed_on_a_picture(options, words):
+def test_that_errors_of_the_call_are_not_reported_for_a_picture(options, words):
     def pictures() -> Iterator[np.ndarray]:
         taken.append(1)
         yield GOOD
@@ -237,7 +224,7 @@ APART = np.empty((3, 6), np.float32)[:, ::2]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_that_an_array_that_cannot_take_a_result_is_refused_in_words(pictures, out, words):
+def test_that_an_array_that_cannot_hold_a_result_is_refused_with_the_reason(pictures, out, words):
     with pytest.raises(BadValue, match=words):
         engine.filter_stream(pictures, "gaussian:5:1", device="cpu", out=out)
     assert np.array_equal(LARGE.ravel(), np.arange(2400))
@@ -268,9 +255,7 @@ def test_that_a_stream_reports_its_progress_and_can_be_stopped():
     assert [step.fraction for step in steps] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
 
 
-def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
-    monkeypatch,
-):
+def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(monkeypatch):
     running = replace(variant("cpu-serial"), band_invariant=False)
     monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
@@ -311,9 +296,9 @@ def test_that_pinned_memory_without_a_gpu_is_refused_in_words():
 
 def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks():
     picture = np.zeros((4096, 8192), np.float32)
-    told: list[float] = []
+    fractions: list[float] = []
     timeline = engine.filter_stream(
-        picture, [[1, 2]], device="cpu", checkpoint=lambda step: told.append(step.fraction)
+        picture, [[1, 2]], device="cpu", checkpoint=lambda step: fractions.append(step.fraction)
     ).timeline
-    assert len(timeline.chunks) == len(told) == 32
+    assert len(timeline.chunks) == len(fractions) == 32
     assert max(chunk.bytes_in for chunk in timeline.chunks) <= 4 << 20

@@ -22,23 +22,7 @@ SMALL_BLOCK = Block(8, 4)
 
 @dataclass(frozen=True)
 class Case:
-    """One filtering: picture, mask, border, block; pixels and weights follow from the name.
-
-    Parameters
-    ----------
-    pixels : str
-        "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
-    weights : str
-        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
-        "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
-        after "equal " one such number in every cell.
-    layout : str
-        Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
-    rows : Layout
-        Of the rows on a CUDA device.
-    is_quantised : bool
-        Whether the result has the picture's own type, of 8 or 16 bit.
-    """
+    """One filtering: picture, mask, border, block; pixels and weights follow from the name."""
 
     name: str
     height: int = 9
@@ -51,11 +35,16 @@ class Case:
     cval: float = 0.0
     offset: float = 0.0
     block: Block = SMALL_BLOCK
+    # "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     pixels: str = "even"
+    # "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
+    # "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
+    # after "equal " one such number in every cell.
     weights: str = "even"
+    # Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     layout: str = "C"
-    rows: Layout = Layout.PITCHED
-    is_quantised: bool = False
+    rows: Layout = Layout.PITCHED  # of the rows on a CUDA device
+    is_quantised: bool = False  # whether the result has the picture's own type, of 8 or 16 bit
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng([ord(letter) for letter in self.name])
@@ -190,9 +179,13 @@ def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, add
     same = (result == wanted) | (np.isnan(result) & np.isnan(wanted))
     with np.errstate(invalid="ignore"):
         fine = same | (finite & (np.abs(result - wanted) <= bound))
-    places = np.argwhere(~fine)
-    assert not places.size, (
-        f"{len(places)} of {result.size} samples are wrong, first (row, column, channel) "
-        f"{tuple(places[0].tolist())}: "
-        f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
+    assert_everywhere(fine, result, wanted, bound)
+
+
+def assert_everywhere(fine: np.ndarray, result: np.ndarray, wanted: np.ndarray, bound: np.ndarray) -> None:
+    """Raise AssertionError with the first place where a result is not fine."""
+    places = [tuple(place) for place in np.argwhere(~fine).tolist()]
+    assert not places, (
+        f"{len(places)} of {result.size} are wrong, first at {places[0]}: {result[places[0]]} instead of "
+        f"{wanted[places[0]]} within {bound[places[0]]}"
     )

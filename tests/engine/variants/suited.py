@@ -73,10 +73,9 @@ def suited(variant: Variant, case: Case) -> Case | None:
 
 
 def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Return the cases as the variant can take them.
+    """Return the cases as the variant can take them: fewer where most of them become the same sort.
 
-    One in four for the code of a sum of two products with one product more, one in three where most of them
-    become the same sort: of one type and one channel.
+    Sums of three products have the code of those of two, and one more product.
     """
     cases = cases[:: 4 if variant.rank > 2 else 3 if variant.most_channels == 1 else 1]
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
@@ -87,21 +86,16 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
     cases = suited_cases(variant, simulator_cases(whole=variant is naive.VARIANT, has_barrier=has_barrier))
-    # 0.6 s a case: 40 s in all.
+    # 0.6 s per case: 40 s in all.
     takes_long = variant in (digit_sums.VARIANT, box.VARIANT)
     if variant is naive.VARIANT or not (variant.uses_block or takes_long):
         return cases
-    # Every second one of these and of the course's kernels, of neighbours not the same ones; devices get all
-    # of them.
+    # Every second one of these and of the course's kernels, other ones for neighbours; devices get all.
     return cases[VARIANTS.index(variant) % 2 :: 2]
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
-    """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants.
-
-    A sum of products is a larger one where such a small one is not worth it, or is not granted enough
-    roundings.
-    """
+    """Return a mask of that shape that the variant takes, or a larger one where that is too small for it."""
     if variant.masks is MaskClass.ONE_ROW:
         return Mask(np.ones((1, columns)))
     if variant.rounds_weights:

@@ -57,9 +57,7 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known):
 @pytest.mark.parametrize(
     ("block", "words"),
     [
-        (Block(0, 16), "no threads"),
-        (Block(16, 0), "no threads"),
-        (Block(-3, 4), "no threads"),
+        *((block, "no threads") for block in (Block(0, 16), Block(16, 0), Block(-3, 4))),
         (Block(2048, 1), "too wide"),
         (Block(1, 2048), "too high"),
         (Block(64, 32), "2,048 threads; the limit is 1,024"),
@@ -152,11 +150,7 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
     assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
     (launch,) = known.plan(problem, refusal.nearest_block)
     assert launch.grid[1] <= MAX_GRID_Y
-
-
-@every_plain_variant
-def test_that_the_highest_grid_is_allowed_and_one_row_more_is_not(known):
-    mask = Mask(np.ones((3, 3)))
+    # The highest grid is allowed, and one row more is not.
     assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
     refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)
     assert refusal.nearest_block == Block(8, 5)

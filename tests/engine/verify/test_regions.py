@@ -81,15 +81,12 @@ def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column
     assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
 
 
-def test_that_verification_can_be_stopped():
+def test_that_a_task_compares_a_large_result_in_part_and_can_be_stopped():
     def stop(fraction: float) -> None:
         raise Cancelled("The request", "it was stopped")
 
     with pytest.raises(Cancelled):
         judged(np.zeros((4, 4), np.float32), np.zeros((4, 4)), stop)
-
-
-def test_that_a_task_compares_a_large_result_in_part():
     picture, mask = np.ones((400, 600, 1), np.uint8), Mask([[1.0]])
     result = picture.astype(np.float32)
     found = filtering.verify(

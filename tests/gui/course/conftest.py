@@ -7,6 +7,6 @@ from tests.gui.made_course import PAPER, PAPERS
 @pytest.fixture
 def course(qtbot):
     """The course of the made papers; the first one is shown."""
-    course = CourseModel(read_papers=lambda: PAPERS)
+    course = CourseModel(PAPERS)
     course.choose(PAPER.key)
     return course

@@ -35,7 +35,7 @@ def test_that_what_only_one_side_has_is_no_pair():
     assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
 
 
-def test_that_a_cell_says_what_it_is_and_why_it_is_empty(model):
+def test_that_a_cell_says_what_it_is_and_why_it_is_empty_and_each_reason_is_counted(model):
     tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
     where = "Time {} (s), 1024x1024, 16: "
     assert tips[2:] == [
@@ -45,9 +45,6 @@ def test_that_a_cell_says_what_it_is_and_why_it_is_empty(model):
         where.format("naïve") + f"empty. {NO_GPU}",
     ]
     assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tips[5]
-
-
-def test_that_each_reason_is_given_once_with_its_number_of_cells():
     assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
     assert reasons_of(LOADS) == ()
 

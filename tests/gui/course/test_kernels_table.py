@@ -38,13 +38,6 @@ def test_that_a_kernel_that_is_not_here_is_greyed_with_its_reason(table, qtbot):
         qtbot.keyClick(table, Qt.Key.Key_Return)
 
 
-def test_that_rows_are_as_high_as_their_words_in_a_narrow_table(table):
-    wide = table.rowHeight(1)
-    table.resize(480, 300)
-    QApplication.processEvents()
-    assert table.rowHeight(1) > wide
-
-
 def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below(course, qtbot):
     whole = QWidget()
     qtbot.addWidget(whole)
@@ -64,7 +57,11 @@ def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below
     assert table.button(1).accessibleName() == "Load ConvolutionKernel"
 
 
-def test_that_the_row_shows_whether_the_keys_are_in_the_table(table, qtbot):
+def test_that_rows_are_as_high_as_their_words_and_show_whether_the_keys_are_in_the_table(table, qtbot):
+    wide = table.rowHeight(1)
+    table.resize(480, 300)
+    QApplication.processEvents()
+    assert table.rowHeight(1) > wide
     table.window().activateWindow()
     table.setFocus()
     qtbot.waitUntil(table.hasFocus)

@@ -30,7 +30,7 @@ COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
 
 def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it(panel, course, state, qtbot):
-    empty = TablesPanel(CourseModel(read_papers=lambda: PAPERS), state)
+    empty = TablesPanel(CourseModel(PAPERS), state)
     qtbot.addWidget(empty)
     assert "Choose a paper" in empty.words
     assert not empty.measure.isEnabled()
@@ -43,6 +43,8 @@ def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it
 def test_that_counted_tables_appear_with_reasons_and_measured_figures_come_into_the_one_that_is_shown(
     panel, course
 ):
+    course.set_measured(OTHER_PAPER.key, MEASURED)
+    assert panel.shown is None
     course.set_counted(PAPER.key, COUNTED)
     assert panel.words == ""
     assert [panel.choice.itemText(at) for at in range(panel.choice.count())] == list(PAPER.tables)
@@ -55,15 +57,10 @@ def test_that_counted_tables_appear_with_reasons_and_measured_figures_come_into_
     assert panel.table.cells.index(0, 3).data() == "0.0121"
     assert NO_GPU in panel.notes.text
     assert panel.measure.text() == "Measure again"
-    course.set_problem(PAPER.key, "The disk is full")
-    assert course.known(PAPER.key).tables == MEASURED
-
-
-def test_that_tables_of_another_paper_leave_the_one_that_is_shown(panel, course):
-    course.set_measured(OTHER_PAPER.key, MEASURED)
-    assert panel.shown is None
     course.choose(OTHER_PAPER.key)
     assert panel.shown == MEASURED[0]
+    course.set_problem(PAPER.key, "The disk is full")
+    assert course.known(PAPER.key).tables == MEASURED
 
 
 def test_that_a_figure_stands_beside_its_table_only_and_a_table_is_copied_as_markdown_or_tabs(panel, course):
@@ -86,20 +83,15 @@ def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
     assert panel.measure.isEnabled()
     state.set_running(True)
     assert not panel.measure.isEnabled()
-    assert "a run goes on" in panel.measure.toolTip()
+    assert "a run is in progress" in panel.measure.toolTip()
     state.set_running(False)
     state.set_status(STARTING)
     assert "starting" in panel.measure.toolTip()
 
 
 HERE = "24.9 loads per result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"
-ROWS = (
-    (
-        Cell("Reduce global memory traffic by copying frequently accessed data to faster memory"),
-        Cell("", HERE),
-    ),
-    (Cell("Use many threads"), Cell("", reason="The network comes later.")),
-)
+ADVICE = Cell("Reduce global memory traffic by copying frequently accessed data to faster memory")
+ROWS = (ADVICE, Cell("", HERE)), (Cell("Use many threads"), Cell("", reason="The network comes later."))
 GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where it is seen here"), ROWS)
 
 

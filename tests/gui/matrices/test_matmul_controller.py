@@ -165,12 +165,10 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     assert asked(bench, RunMatmul) == []
 
 
-def test_that_a_kernel_of_a_paper_brings_its_tile_alone_and_is_marked_until_something_else_is_chosen(bench):
-    bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
-    assert bench.matmul.settings.tiles == (12,)
-    assert bench.matmul.loaded == ("matmul-tiled", 12)
-    bench.products.load(Configuration("matmul-naive", block=Block(12, 12)))
-    assert bench.matmul.loaded == ("matmul-naive", 12)
+def test_that_a_kernel_of_a_paper_brings_its_tile_and_is_marked_until_something_else_is_chosen(bench):
+    for variant in ("matmul-tiled", "matmul-naive"):
+        bench.products.load(Configuration(variant, block=Block(12, 12)))
+        assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))
     bench.matmul.change(tiles=(4, 12))
     assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))

@@ -10,7 +10,7 @@ from gui.matrices.matmul_state import MatmulModel, MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
 from gui.matrices.tiles_field import TilesField
-from tests.made_products import made_product, made_rows
+from tests.made_runs import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)
 

@@ -8,7 +8,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QComboBox,
     QDockWidget,
     QLabel,
     QScrollArea,
@@ -23,8 +22,8 @@ from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
 from gui.style.theme import apply_theme
-from tests.gui.shell.test_main_window import shown, width_of_words
-from tests.made_products import made_product, made_rows
+from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
+from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 READY = "No product yet: press Run (Ctrl+R) to measure and verify."
@@ -58,10 +57,7 @@ def status(haloscope):
 def assert_fits(haloscope, page):
     QApplication.processEvents()
     assert (haloscope.window.width(), haloscope.window.height()) == (1280, 800)
-    for kind in (QAbstractButton, QComboBox, QLabel):
-        for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
-            assert widget.width() >= width_of_words(widget), text
+    assert_no_word_is_cut(page)
     for panel in (page.product_panel, page.lecture_panel):
         for area in panel.findChildren(QScrollArea):
             assert area.verticalScrollBar().maximum() == 0

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
-from pytestqt.qtbot import QtBot
 
 from engine.course.paper import Figure, Series
 from gui.plots.figure_plot import FigurePlot
@@ -24,7 +23,7 @@ FIGURE = Figure(
 
 
 @pytest.fixture
-def plot(qtbot: QtBot) -> FigurePlot:
+def plot(qtbot):
     plot = FigurePlot()
     qtbot.addWidget(plot)
     plot.resize(480, 280)
@@ -32,11 +31,11 @@ def plot(qtbot: QtBot) -> FigurePlot:
     return plot
 
 
-def drawn(plot: FigurePlot) -> list[pg.PlotDataItem]:
+def drawn(plot):
     return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
 
 
-def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measured(plot: FigurePlot) -> None:
+def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measured(plot):
     plot.show_figure(replace(FIGURE, log_y=True))
     printed, serial, here = drawn(plot)
     assert list(serial.xData) == [math.log10(size) for size in SIZES[:-1]]
@@ -44,9 +43,7 @@ def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measure
     assert list(printed.yData) == list(here.yData)
 
 
-def test_that_a_linear_axis_begins_at_zero_and_curves_have_the_colour_of_their_variant_or_name(
-    plot: FigurePlot,
-) -> None:
+def test_that_a_linear_axis_begins_at_zero_with_commas_and_curves_have_the_colours_of_their_names(plot):
     plot.show_figure(FIGURE)
     (_, (low, high)) = plot.plot.getViewBox().viewRange()
     assert low == 0
@@ -58,9 +55,11 @@ def test_that_a_linear_axis_begins_at_zero_and_curves_have_the_colour_of_their_v
     assert here.opts["pen"].color().name() == series_at(1).colour
     assert printed.opts["pen"].style() != here.opts["pen"].style()
     assert "solid: here, dashed: paper" in plot.caption.text().replace("&nbsp;", " ")
+    texts = plot.plot.getAxis("left").tickStrings([0.5, 999.0, 1000.0, 1234.5, 1e5], 1.0, 1.0)
+    assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]
 
 
-def test_that_sizes_under_the_axis_do_not_touch(plot: FigurePlot) -> None:
+def test_that_sizes_under_the_axis_do_not_touch(plot):
     plot.show_figure(FIGURE)
     few = plot._bottom._tickLevels[0]
     plot.resize(1200, 280)
@@ -70,7 +69,7 @@ def test_that_sizes_under_the_axis_do_not_touch(plot: FigurePlot) -> None:
     assert many[0][1] == "256"
 
 
-def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plot: FigurePlot) -> None:
+def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plot):
     nothing = tuple(replace(curve, y=(None,) * len(SIZES)) for curve in FIGURE.series)
     plot.show_figure(replace(FIGURE, series=nothing, printed=()))
     assert drawn(plot) == []
@@ -86,7 +85,7 @@ def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plo
     assert drawn(plot) == []
 
 
-def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
+def test_that_colours_follow_the_theme(plot, qapp):
     plot.show_figure(FIGURE)
     try:
         apply_theme(qapp, "dark")
@@ -94,8 +93,3 @@ def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
         assert plot.plot.backgroundBrush().color().name() == DARK.base
     finally:
         apply_theme(qapp, "light")
-
-
-def test_that_thousands_have_their_comma_on_every_tick(plot: FigurePlot) -> None:
-    texts = plot.plot.getAxis("left").tickStrings([0.5, 999.0, 1000.0, 1234.5, 1e5], 1.0, 1.0)
-    assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]

@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -13,6 +11,7 @@ from gui.explore.workspace import Settings
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.launch import main, process_age_ms
 from gui.shell.screenshot import begin_of
+from tests.fresh_python import fresh_python
 
 SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
 
@@ -108,9 +107,9 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
         "except SystemExit: pass\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    printed = fresh_python("-c", code)
     commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
-    assert [command for command in commands if f"\n  {command} " not in done.stdout] == []
+    assert [command for command in commands if f"\n  {command} " not in printed] == []
 
 
 def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):

@@ -57,6 +57,14 @@ def width_of_words(widget: QWidget) -> int:
     return width + (widget.iconSize().width() if has_icon else 0)
 
 
+def assert_no_word_is_cut(page: QWidget) -> None:
+    for kind in (QAbstractButton, QComboBox, QLabel):
+        for widget in shown(page, kind):
+            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+            assert widget.width() >= width_of_words(widget), text
+            assert widget.height() >= widget.fontMetrics().ascent() or not text, text
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
@@ -64,11 +72,7 @@ def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
     assert (window.width(), window.height()) == size
     assert window.page.minimumSizeHint().width() <= window.page.width(), "cut at the right"
     assert current_theme().name == theme
-    for kind in (QAbstractButton, QComboBox, QLabel):
-        for widget in shown(window, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
-            assert widget.width() >= width_of_words(widget), text
-            assert widget.height() >= widget.fontMetrics().ascent() or not text, text
+    assert_no_word_is_cut(window)
 
 
 @pytest.mark.parametrize("device", ["auto", "simulator"])

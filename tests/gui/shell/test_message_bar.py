@@ -19,16 +19,11 @@ def bar(messages, qtbot):
     return bar
 
 
-def test_that_it_is_hidden_while_there_is_nothing_to_say(bar, messages):
+def test_that_it_is_hidden_until_it_says_what_why_and_what_would_do_as_sentences(bar, messages):
     assert bar.isHidden()
-    messages.show(Message("a", Severity.INFO, "Saved"))
+    error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
+    messages.show_error("open", error)
     assert not bar.isHidden()
-
-
-def test_that_it_says_what_why_and_what_would_do_as_sentences(bar, messages):
-    messages.show_error(
-        "open", ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
-    )
     assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
 
 
@@ -42,15 +37,10 @@ def test_that_dismissing_shows_the_one_before(bar, messages, qtbot):
     assert bar.isHidden()
 
 
-def test_that_a_newer_message_of_the_same_source_takes_its_place(bar, messages):
-    messages.show(Message("a", Severity.INFO, "Old"))
-    messages.show(Message("a", Severity.INFO, "New"))
+def test_that_a_newer_message_of_the_same_source_takes_its_place_and_markup_is_shown_as_it_is(bar, messages):
+    for text in ("Old", "<b>x</b>.png cannot be opened"):
+        messages.show(Message("a", Severity.INFO, text))
     assert messages.count == 1
-    assert bar.text == "New."
-
-
-def test_that_markup_in_a_file_name_is_shown_as_it_is(bar, messages):
-    messages.show(Message("a", Severity.INFO, "<b>x</b>.png cannot be opened"))
     assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
 
 
@@ -105,14 +95,12 @@ def test_that_a_message_lies_over_the_pane_moves_nothing_and_is_never_cut(pane, 
 @pytest.mark.parametrize("severity", list(Severity))
 def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severity):
     messages.show(Message("a", severity, "Saved"))
-    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
-    pane.bar._expiry.timeout.emit()
-    assert pane.bar.isHidden() == (severity is Severity.INFO)
-
-
-def test_that_an_information_that_comes_back_from_under_another_message_expires_too(pane, messages):
-    messages.show(Message("a", Severity.INFO, "Saved"))
+    # Also one that comes back from under another message.
     messages.show(Message("b", Severity.ERROR, "It failed"))
     assert not pane.bar._expiry.isActive()
     messages.clear("b")
-    assert pane.bar._expiry.isActive()
+    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+    pane.bar._expiry.timeout.emit()
+    assert pane.bar.isHidden() == (severity is Severity.INFO)
+    messages.show(Message("c", severity, "Saved"))
+    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)

@@ -22,14 +22,10 @@ def test_that_every_purpose_has_a_glyph_in_the_library(loaded):
         assert not icons.icon(name).pixmap(QSize(16, 16)).isNull(), name
 
 
-def test_that_an_icon_takes_the_colours_of_a_new_theme(qapp, loaded):
+def test_that_an_icon_takes_the_colours_of_a_new_theme_and_a_disabled_one_is_fainter(qapp, loaded):
     shown = icons.icon("cancel")
     for name in ("dark", "light"):
         apply_theme(qapp, name)
         assert current_theme().text in colours(shown)
-
-
-def test_that_a_disabled_icon_is_fainter(qapp, loaded):
-    apply_theme(qapp, "light")
     image = icons.icon("cancel").pixmap(QSize(16, 16), QIcon.Mode.Disabled).toImage()
     assert image.pixelColor(8, 8).name() == current_theme().line

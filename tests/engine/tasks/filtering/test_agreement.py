@@ -77,9 +77,7 @@ def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
     mask = Mask(RANDOM.standard_normal((3, 3)))
     wanted = oracle.correlate(REALS, mask, Border.MIRROR)
     bound = rounding_bound(oracle.magnitudes(REALS, mask, Border.MIRROR), mask.taps)
-    place = (5, 2, 1)
-    result = wanted.astype(np.float32)
-    result[place] = wanted[place]
+    place, result = (5, 2, 1), wanted.astype(np.float32)
     while float(result[place]) - wanted[place] <= bound[place]:
         result[place] = np.nextafter(result[place], np.float32(np.inf))
     refused = judged(result, REALS, mask)
@@ -161,11 +159,9 @@ def test_that_anything_but_a_number_is_refused_where_a_number_is_due(strange):
     refused = judged(result, REALS, mask)
     assert not refused.passed
     assert f"row 0, column 6, channel 0 is {np.float32(strange)}" in refused.reason
-
-
-def test_that_an_output_nobody_wrote_is_refused():
-    assert not judged(np.full(BYTES.shape, np.nan, np.float32), BYTES, Mask([[1]])).passed
-    assert not judged(np.full(REALS.shape, np.nan, np.float32), REALS, Mask([[0.3]])).passed
+    # An output nobody wrote.
+    for image, weights in ((BYTES, [[1]]), (REALS, [[0.3]])):
+        assert not judged(np.full(image.shape, strange, np.float32), image, Mask(weights)).passed
 
 
 @pytest.mark.parametrize(

@@ -2,28 +2,21 @@ import pytest
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import DTYPES, MAX_SIDE, Problem
+from engine.tasks.filtering.problem import MAX_SIDE, Problem
 
 
-def test_that_a_problem_counts_its_work():
+def test_that_a_problem_counts_its_work_and_tells_types_and_channels():
     problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
-    assert problem.taps == 12
-    assert problem.samples == 105
-    assert problem.multiply_adds == 1260
-    assert problem.itemsize == 2
-
-
-def test_that_types_and_channels_are_told():
-    sizes = {dtype: Problem(1, 1, dtype=dtype).itemsize for dtype in DTYPES}
-    assert sizes == {"uint8": 1, "uint16": 2, "float32": 4}
+    counts = (problem.taps, problem.samples, problem.multiply_adds, problem.itemsize)
+    assert counts == (12, 105, 1260, 2)
+    assert [Problem(1, 1, dtype=dtype).itemsize for dtype in ("uint8", "uint16", "float32")] == [1, 2, 4]
     texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
     assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
 
 
 def test_that_only_a_constant_border_has_a_value_of_its_own():
-    assert Problem(1, 1, border=Border.CONSTANT, cval=2.5).ghost_value == 2.5
-    assert Problem(1, 1, border=Border.ZERO, cval=2.5).ghost_value == 0.0
-    assert Problem(1, 1, border=Border.WRAP, cval=2.5).ghost_value == 0.0
+    values = {border: Problem(1, 1, border=border, cval=2.5).ghost_value for border in Border}
+    assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -23,6 +21,7 @@ from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, shar
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
 from tests.engine.variants.banded import BLOCK
+from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8
 
@@ -248,5 +247,4 @@ rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1)
 assert numpy.array_equal(values, rolled)
 print(threads.mailboxes()[:, threads.CORE].tolist())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("[-1, -1]\n", 0), done.stderr
+    assert fresh_python("-c", program) == "[-1, -1]\n"

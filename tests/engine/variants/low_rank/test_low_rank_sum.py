@@ -56,8 +56,8 @@ def reason_for(variant: Variant, mask: Mask, dtype: str = "float32") -> str:
         (TWO, Mask(np.zeros((9, 9))), "one column times one row. Use separable-fused"),
         (THREE, Mask(np.ones((1, 31))), "one column times one row. Use separable-fused"),
         (TWO, Mask(np.ones((127, 1))), "one column times one row. Use separable-l1"),
-        (TWO, sum_of(2, 5, 5), "take 20 multiply-adds a result; the mask itself takes 25"),
-        (THREE, sum_of(3, 7, 8), "take 45 multiply-adds a result; the mask itself takes 56"),
+        (TWO, sum_of(2, 5, 5), "take 20 multiply-adds per result; the mask itself takes 25"),
+        (THREE, sum_of(3, 7, 8), "take 45 multiply-adds per result; the mask itself takes 56"),
         (TWO, sum_of(2, 34, 9), "the sums of up to 33 rows. Use tiled or fft."),
         (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
     ],
@@ -160,7 +160,7 @@ def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positiv
     whole = Problem(50, 60, dtype="uint8", mask_shape=together.shape, anchor=together.anchor)
     assert holds_bound(TWO, whole, together)
     assert not holds_bound(TWO, whole, apart)
-    # Nobody has looked for infinity yet.
+    # The samples have not been searched for infinity yet.
     assert not holds_bound(TWO, problem, together)
 
 

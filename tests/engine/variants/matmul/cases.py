@@ -14,28 +14,21 @@ from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
 from engine.verify.regions import Region
+from tests.engine.variants.cases import assert_everywhere
 
 
 @dataclass(frozen=True)
 class Case:
-    """One product; the numbers follow from the sizes.
-
-    Parameters
-    ----------
-    rows, inner, columns, tile : int
-    numbers : str
-        "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny"
-        (products below the smallest normal float32).
-    layout : str
-        Of the caller's arrays: "C", "Fortran", "every second" or "float64".
-    """
+    """One product; the numbers follow from the sizes."""
 
     rows: int
     inner: int
     columns: int
     tile: int = 4
+    # "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny"
+    # (products below the smallest normal float32).
     numbers: str = "even"
-    layout: str = "C"
+    layout: str = "C"  # of the caller's arrays: "C", "Fortran", "every second" or "float64"
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.inner}x{self.columns} tile {self.tile} {self.numbers} {self.layout}"
@@ -73,25 +66,12 @@ class Case:
 
 
 CASES = (
-    Case(1, 1, 1),
-    Case(1, 1, 1, 16),
-    Case(1, 9, 1),
-    Case(7, 1, 5),
-    Case(1, 5, 9),
-    Case(9, 5, 1),
+    Case(1, 1, 1), Case(1, 1, 1, 16), Case(1, 9, 1), Case(7, 1, 5), Case(1, 5, 9), Case(9, 5, 1),
     *(Case(side, side, side) for side in (3, 4, 5)),
-    Case(8, 3, 4),
-    Case(8, 12, 4, numbers="whole"),
-    Case(5, 7, 11, 2),
-    Case(5, 7, 11, 3, "whole"),
-    Case(11, 5, 7, 4, "strange"),
-    Case(5, 7, 6, 4, "tiny"),
-    Case(5, 7, 6, layout="Fortran"),
-    Case(5, 7, 6, layout="every second"),
-    Case(5, 7, 6, layout="float64"),
-    Case(17, 33, 5, 16),
-    Case(33, 17, 3, 32, "whole"),
-)
+    Case(8, 3, 4), Case(8, 12, 4, numbers="whole"), Case(5, 7, 11, 2), Case(5, 7, 11, 3, "whole"),
+    Case(11, 5, 7, 4, "strange"), Case(5, 7, 6, 4, "tiny"), Case(17, 33, 5, 16), Case(33, 17, 3, 32, "whole"),
+    *(Case(5, 7, 6, layout=layout) for layout in ("Fortran", "every second", "float64")),
+)  # fmt: skip
 
 
 def check(variant: MatmulVariant, case: Case, device: str) -> None:
@@ -119,8 +99,4 @@ def compare(variant: MatmulVariant, case: Case, result: np.ndarray, a: np.ndarra
     with np.errstate(invalid="ignore"):
         fine = np.abs(result - wanted) <= (0.0 if case.numbers == "whole" else bound)
         same = (result == wanted.astype(np.float32)) | (np.isnan(result) & np.isnan(wanted))
-    places = np.argwhere(~(fine | same))
-    assert not places.size, (
-        f"{len(places)} of {result.size} elements are off, first (row, column) {tuple(places[0].tolist())}: "
-        f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
-    )
+    assert_everywhere(fine | same, result, wanted, bound)

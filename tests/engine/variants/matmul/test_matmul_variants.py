@@ -64,33 +64,28 @@ def test_that_the_model_counts_what_the_source_does(variant, case):
 
 
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])
-def test_that_the_lectures_ratios_and_roundings_come_out(tile):
+def test_that_ratios_roundings_and_grid_are_those_of_the_lecture(tile):
     block, product = Block(tile, tile), MatrixProduct(4 * tile, 6 * tile, 2 * tile)
-    ratios = [known.work(product, block).cgma for known in (NAIVE, TILED)]
-    assert ratios == [1.0, float(tile)]
+    assert [known.work(product, block).cgma for known in (NAIVE, TILED)] == [1.0, float(tile)]
     long = MatrixProduct(3, 100, 3)
     assert NAIVE.roundings(long, block) == NUMPY.roundings(long, block) == 100
     assert TILED.roundings(long, block) == tile + -(-100 // tile) - 1
     assert TILED.roundings(MatrixProduct(3, 1, 3), block) == 1
+    # No block is idle.
+    for variant in CUDA:
+        for rows, columns in ((1, 1), (tile, tile), (tile + 1, 3 * tile - 1), (97, 31)):
+            (launch,) = variant.plan(MatrixProduct(rows, 5, columns), block)
+            across, down, deep = launch.grid
+            assert (across - 1) * tile < columns <= across * tile
+            assert (down - 1) * tile < rows <= down * tile
+            assert (deep, launch.block) == (1, (tile, tile, 1))
+            assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
 
 
 def test_that_the_lectures_block_makes_8192_operations_of_512_loads():
     work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
     assert (work.global_loads, work.flops) == (512, 8192)
     assert NUMPY.work(MatrixProduct(16, 16, 16), NUMPY.default_block) is None
-
-
-@pytest.mark.parametrize("tile", [2, 7, 16, 32])
-@every_cuda_variant
-def test_that_the_grid_covers_c_without_an_idle_block(variant, tile):
-    for rows, columns in ((1, 1), (tile, tile), (tile + 1, 3 * tile - 1), (97, 31)):
-        (launch,) = variant.plan(MatrixProduct(rows, 5, columns), Block(tile, tile))
-        across, down, deep = launch.grid
-        assert (across - 1) * tile < columns <= across * tile
-        assert (down - 1) * tile < rows <= down * tile
-        assert deep == 1
-        assert launch.block == (tile, tile, 1)
-        assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
 
 
 NINE = MatrixProduct(9, 9, 9)

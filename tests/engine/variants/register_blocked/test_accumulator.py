@@ -49,7 +49,7 @@ def correlation(
 @by_shape
 def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> None:
     for number in range(shape.window // VECTOR):
-        # A quarter of a warp reads its 16 bytes a thread from the 32 banks at once (8 vectors).
+        # A quarter of a warp reads its 16 bytes per thread from the 32 banks at once (8 vectors).
         banks = {shape.vector_index(lane * shape.vectors + number) % 8 for lane in range(8)}
         assert len(banks) == 8
 

@@ -92,7 +92,7 @@ def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster_and_fit(
             shape = byte_tile_shape(problem_of(rows, columns, channels, anchor=(0, anchor), **BYTES))
             assert (shape is not None) == (max(rows, columns) <= most_cells), (rows, columns)
             if shape is not None:
-                # A thread copies one piece a round.
+                # A thread copies one piece per round.
                 assert shape.shared_bytes <= SHARED_BYTES
                 assert shape.tile_samples // 16 <= shape.threads
 

@@ -149,7 +149,7 @@ COUNTED = {
     "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
     "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
 }
-# Several lots a strip, and more than one strip.
+# Several lots per strip, and more than one strip.
 COUNTED_IN_RINGS = {
     "strips": ((66, 5, 1), 37, 5, None, Border.CONSTANT),
     "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
@@ -176,12 +176,13 @@ def counted(
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Else only large pictures take several steps a block.
+    # Else only large pictures take several steps per block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     picture, rows, columns, anchor, border = COUNTED[name]
     counted(picture, product(rows, columns, anchor), border)
 
 
+@pytest.mark.slow
 def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

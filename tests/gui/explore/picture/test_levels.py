@@ -50,11 +50,9 @@ def test_that_the_pixels_that_are_seen_are_painted(levels_of, transform, size, w
     np.testing.assert_array_equal(painted(levels_of(pixels), transform, *size), wanted(pixels))
 
 
-@pytest.mark.parametrize(("zoom", "level"), [(8.0, 0), (1.0, 0), (0.51, 0), (0.5, 1), (0.3, 1), (0.01, 1)])
-def test_that_the_level_is_the_smallest_that_is_not_too_small(levels_of, zoom, level):
-    assert levels_of(random_pixels(8, 8)).level_for(zoom) == level
-
-
-def test_that_a_transparent_picture_lies_on_a_checkerboard(levels_of):
+def test_that_the_level_is_the_smallest_that_will_do_and_clear_pixels_lie_on_a_checkerboard(levels_of):
+    wanted = {8.0: 0, 1.0: 0, 0.51: 0, 0.5: 1, 0.3: 1, 0.01: 1}
+    levels = levels_of(random_pixels(8, 8))
+    assert {zoom: levels.level_for(zoom) for zoom in wanted} == wanted
     levels = levels_of(np.zeros((32, 32, 3), np.uint8), opacity=0)
     assert len({tuple(pixel) for pixel in painted(levels, ViewTransform(), 32, 32).reshape(-1, 3)}) == 2

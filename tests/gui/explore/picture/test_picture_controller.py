@@ -36,24 +36,20 @@ def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
 
 
-def test_that_a_replaced_picture_is_kept_while_a_request_reads_it(slow_bench):
+def test_that_a_replaced_picture_is_kept_while_a_request_reads_it_and_the_new_one_waits_for_its_result(
+    slow_bench,
+):
     old = slow_bench.workspace.picture.pixels.name
     slow_bench.runs.run()
     slow_bench.pictures.open_path(Path("next.png"))
     answer(slow_bench, OpenPicture)
     assert slow_bench.workspace.picture.title == "next.png"
+    assert slow_bench.state.last_result is None
     assert old not in slow_bench.fake.released
     while slow_bench.fake.asked:
         slow_bench.fake.answer()
         slow_bench.settle()
     assert old in slow_bench.fake.released
-
-
-def test_that_a_new_picture_has_no_result_until_its_own_comes(slow_bench):
-    slow_bench.pictures.open_path(Path("next.png"))
-    answer(slow_bench, OpenPicture)
-    assert slow_bench.state.last_result is None
-    answer(slow_bench, Preview)
     assert slow_bench.state.last_result is not None
 
 
@@ -73,7 +69,7 @@ def test_that_the_result_that_is_shown_is_saved_with_what_the_format_could_not_k
     assert message.severity is Severity.WARNING
 
 
-def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
+def test_that_a_result_is_kept_until_it_is_saved_or_reported_why_it_cannot_be(slow_bench, tmp_path):
     values = slow_bench.state.last_result.values.name
     slow_bench.pictures.save_result(tmp_path / "out.png")
     slow_bench.workspace.change(border=Border.WRAP)
@@ -82,9 +78,6 @@ def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
     assert values not in slow_bench.fake.released
     answer(slow_bench, SaveResult)
     assert values in slow_bench.fake.released
-
-
-def test_that_a_place_that_cannot_be_written_is_reported(slow_bench, tmp_path):
     slow_bench.pictures.save_result(tmp_path / "out.png")
     error = FileWriteError("out.png cannot be written", "the disk is full", "Free some space.")
     slow_bench.fake.fail(error, slow_bench.fake.waiting(SaveResult)[0])

@@ -64,19 +64,16 @@ def test_that_without_a_picture_it_says_what_to_do_unless_the_first_is_being_ope
     assert view.empty_state.open_button.isVisible()
 
 
-def test_that_original_is_left_and_result_right_of_the_handle(shown):
+def test_that_original_is_left_and_result_right_of_the_handle_and_one_alone_fills_the_pane(shown):
     shown.canvas.handle.set_fraction(0.5)
     assert colour_at(shown, 10, 5) == "#000000"
     assert colour_at(shown, 10, 28) == "#ffffff"
     shown.canvas.handle.set_fraction(0.0)
     assert colour_at(shown, 10, 5) == "#ffffff"
-
-
-@pytest.mark.parametrize(("mode", "colour"), [(ViewMode.ORIGINAL, "#000000"), (ViewMode.RESULT, "#ffffff")])
-def test_that_one_alone_fills_the_pane(shown, mode, colour):
-    shown.set_mode(mode)
-    assert not shown.canvas.handle.isVisible()
-    assert colour_at(shown, 10, 5) == colour_at(shown, 10, 28) == colour
+    for mode, colour in ((ViewMode.ORIGINAL, "#000000"), (ViewMode.RESULT, "#ffffff")):
+        shown.set_mode(mode)
+        assert not shown.canvas.handle.isVisible()
+        assert colour_at(shown, 10, 5) == colour_at(shown, 10, 28) == colour
 
 
 def test_that_side_by_side_shows_the_same_place_twice(qtbot, shown):
@@ -153,7 +150,7 @@ def test_that_zooms_and_keys_change_the_percentage_shown(qtbot, shown):
 
 
 def test_that_a_new_result_keeps_the_place_and_one_that_failed_or_does_not_fit_the_last_one(
-    shown, engine_state, share
+    shown, workspace, engine_state, share
 ):
     before = shown.canvas.view.transform
     engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
@@ -162,9 +159,7 @@ def test_that_a_new_result_keeps_the_place_and_one_that_failed_or_does_not_fit_t
     assert colour_at(shown, 10, 28) == "#ffffff"
     engine_state.filtered.emit(filtered_of(np.zeros((5, 5, 3)), share))
     assert colour_at(shown, 10, 28) == "#ffffff"
-
-
-def test_that_a_new_picture_waits_for_its_own_result(shown, workspace, share):
+    # A new picture waits for its own result.
     workspace.set_picture(handle_of(np.full((21, 33, 3), 9, np.uint8), share))
     assert colour_at(shown, 10, 28) == "#090909"
 

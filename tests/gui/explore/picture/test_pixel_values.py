@@ -29,13 +29,13 @@ def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share, place):
     pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
     values = PixelValues(handle_of(pixels, share))
     values.set_result(share(pixels.astype(np.float32) + 0.5))
-    assert values.original_texts(*place) == tuple(str(value) for value in pixels[place])
-    assert [float(text) for text in values.result_texts(*place)] == [value + 0.5 for value in pixels[place]]
+    assert values.texts("original", *place) == tuple(str(value) for value in pixels[place])
+    assert [float(text) for text in values.texts("result", *place)] == list(pixels[place] + 0.5)
 
 
 def test_that_alpha_and_result_are_read_where_there_are_any(share):
     pixels = np.zeros((2, 3, 1), np.uint16)
     alpha = np.array([[0, 1, 2], [3, 4, 65535]], np.uint16)
-    assert PixelValues(handle_of(pixels, share, alpha)).alpha_texts(1, 2) == ("65535",)
+    assert PixelValues(handle_of(pixels, share, alpha)).texts("alpha", 1, 2) == ("65535",)
     values = PixelValues(handle_of(pixels, share))
-    assert values.alpha_texts(1, 2) == values.result_texts(1, 2) == ()
+    assert values.texts("alpha", 1, 2) == values.texts("result", 1, 2) == ()

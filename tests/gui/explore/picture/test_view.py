@@ -24,26 +24,20 @@ def test_that_zooming_keeps_the_place_under_the_cursor(zoom):
     assert after.zoom == zoom
 
 
-def test_that_a_fitted_picture_lies_whole_in_the_middle_and_a_small_one_grows_by_a_whole_factor():
+def test_that_a_fitted_picture_lies_whole_in_the_middle_on_whole_pixels_and_a_small_one_grows_by_a_factor():
     assert fitted(PANE, Size(1280, 400)) == ViewTransform(0.5, 0, 140)
     assert fitted(PANE, Size(100, 100)).zoom == 4.0
     for picture in (Size(1, 1), Size(100_000, 2)):
         assert SMALLEST_ZOOM <= fitted(PANE, picture).zoom <= LARGEST_ZOOM
+    actual = centred(1.0, PANE, Size(333, 221))
+    assert (actual.left, actual.top) == (round(actual.left), round(actual.top))
 
 
-def test_that_at_100_percent_pixels_fall_on_pixels():
-    transform = centred(1.0, PANE, Size(333, 221))
-    assert (transform.left, transform.top) == (round(transform.left), round(transform.top))
-
-
-@pytest.mark.parametrize("start", [0.013, 0.37, 1.0, 1.9])
-def test_that_a_step_in_and_a_step_out_end_on_stops(start):
-    inside = next_zoom(start, 1)
-    assert inside > start
-    assert next_zoom(next_zoom(inside, 1), -1) == pytest.approx(inside, rel=1e-12)
-
-
-def test_that_two_steps_double_the_zoom_and_part_of_a_step_is_part_of_the_way():
+def test_that_steps_end_on_stops_two_double_the_zoom_and_part_of_a_step_is_part_of_the_way():
+    for start in (0.013, 0.37, 1.0, 1.9):
+        inside = next_zoom(start, 1)
+        assert inside > start
+        assert next_zoom(next_zoom(inside, 1), -1) == pytest.approx(inside, rel=1e-12)
     assert [next_zoom(1.0, 2), next_zoom(1.0, -2)] == [2.0, 0.5]
     assert 1.0 < next_zoom(1.0, 0.25) < next_zoom(1.0, 1)
 
@@ -90,17 +84,12 @@ def test_that_zooming_in_keeps_the_pixel_under_the_cursor(view, at):
         assert view.transform.to_picture(*at) == pytest.approx(pixel, abs=1e-9)
 
 
-def test_that_actual_size_is_100_percent(view):
-    view.show_actual()
-    assert view.transform.zoom == 1.0
-    assert not view.is_fitted
-
-
 def test_that_the_first_and_the_last_pixel_are_there_and_beside_them_is_none(view):
     x, y = view.transform.to_pane(0, 0)
     assert view.pixel_at(x, y) == (0, 0)
     assert view.pixel_at(x - 0.01, y) is None
-    view.zoom_to(1.0, 0, 0)
+    view.show_actual()
+    assert (view.transform.zoom, view.is_fitted) == (1.0, False)
     view.pan(-10_000, -10_000)
     x, y = view.transform.to_pane(799.5, 599.5)
     assert view.pixel_at(x, y) == (599, 799)

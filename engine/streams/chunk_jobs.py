@@ -1,24 +1,44 @@
-"""One chunk after the other, where nothing overlaps: on the CPU, and in the simulator."""
+"""A chunk with its arrays, and chunks filtered one after the other: on the CPU, and in the simulator."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
+from engine.device.launches import Prepared
 from engine.geometry.layout import Layout
-from engine.streams.queues import ChunkJob
-from engine.streams.timeline import Queue, Span
+from engine.streams.timeline import Chunk, Queue, Span
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkJob:
+    """A chunk with its arrays."""
+
+    chunk: Chunk
+    sources: Sequence[np.ndarray]  # of shape (rows, W, C); one below the other they are the picture to filter
+    target: np.ndarray  # of shape (result rows, W, C): where the result goes
+    skip: int  # rows of the filtered picture before the first of the result
+    # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
+    # of the sources is already enqueued.
+    prepare: Callable[[], Prepared]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the picture to filter."""
+        _, width, channels = self.target.shape
+        return sum(len(source) for source in self.sources), width, channels
 
 
 def run_in_order(
     jobs: Iterable[ChunkJob], backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]
 ) -> tuple[Span, ...]:
-    """Filter each chunk before the next is taken; return when each was in which queue, by the host's clock.
+    """Filter each chunk before the next is taken; return the spans by the host's clock.
 
-    `finished` is called for each chunk when its result lies in its target.
+    `finished` is called for each chunk when its result is in its target.
     """
     zero_s = time.perf_counter()
     spans: list[Span] = []

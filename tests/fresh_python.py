@@ -1,0 +1,17 @@
+"""Python in a process of its own, for what only a fresh one shows: imports, the simulator, settings."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def fresh_python(*arguments: str, simulated: bool = False) -> str:
+    """Return what Python prints, started from the root with these arguments; it must end with status 0."""
+    environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if simulated else {})
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
