@@ -1,4 +1,4 @@
-"""The decoded picture while it grows: every decoder puts its rows here, and they come to lie upright."""
+"""The picture while it is decoded: every decoder puts its rows here, and they are stored upright."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Why a picture cannot be opened, in words: what decoders raise, and what the errors of libraries mean."""
+"""Why a picture cannot be opened: the exceptions of decoders, and the errors of libraries in plain words."""
 
 import re
 import struct
@@ -63,7 +63,7 @@ class Refused(Exception):
 
 
 class Unsupported(Exception):
-    """An intact file of a kind that is not read here; its text says what it is: "it has 12 bits a sample"."""
+    """An intact file of a kind that is not read; its text names the kind: "it has 12 bits per sample"."""
 
 
 def unsupported_kind(error: Exception, unsupported: tuple[tuple[str, str], ...]) -> str:

@@ -38,7 +38,7 @@ class Format:
     damaged: bytes = b""
     """A regular expression that fits the beginning of its files after a transfer in text mode."""
     unsupported: tuple[tuple[str, str], ...] = ()
-    """Regular expressions for what its library says of intact files that it cannot read; what they are."""
+    """Regular expressions for what its library says of intact files that it cannot read, and their kinds."""
     encode: Callable[[Picture, int], bytes] | None = None
     """Encodes a picture with a quality of 1 to 100. None: such files are not written."""
     saved_suffixes: tuple[str, ...] = ()

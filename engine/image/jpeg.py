@@ -70,7 +70,7 @@ class WithSurplus(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill a buffer from where the file stands, as of any file."""
+        """Fill a buffer from the current position, as of any file."""
         if self._position < self._end:
             self._file.seek(self._position)
             part = self._file.read(min(len(buffer), self._end - self._position))

@@ -196,7 +196,7 @@ def _checked_chunks(file: BinaryIO, file_bytes: int) -> _Chunks:
 
 
 def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple[bytes, int]:
-    """Content of a chunk, where it is to be kept, and its checksum."""
+    """Return the content of a chunk, empty unless `keep`, and its checksum."""
     kept = []
     while length:
         piece = file.read(min(length, _READ_BYTES))

@@ -69,7 +69,7 @@ def save_image(
 def encoded_image(
     picture: Picture | NDArray[Any], name: str, *, quality: int = DEFAULT_QUALITY, depth: Depth = "keep"
 ) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes of a file, as `save_image` would write it, and what it says is left out."""
+    """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out."""
     what = f"{name} cannot be saved"
     known = format_to_save(name)
     if known is None or known.encode is None:

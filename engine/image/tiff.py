@@ -105,7 +105,7 @@ def _check_header(page: "TiffPage") -> None:
 
 
 def _form(page: "TiffPage") -> Form:
-    """Return what the picture will be: a single pixel is interpreted as all of them will be."""
+    """Return the form of the picture, found by interpreting a single pixel."""
     pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
     pixels, alpha, _ = to_picture_arrays(pixel, page)
     return Form(

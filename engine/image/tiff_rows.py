@@ -145,7 +145,7 @@ def _decompress(page: "TiffPage", file: BinaryIO, offset: int, size: int, out: N
 
 
 def _inflate(file: BinaryIO, size: int, out: NDArray[np.uint8]) -> int:
-    """Inflate piece by piece, so that what is compressed is not held; return how many bytes there were."""
+    """Inflate piece by piece, without holding the compressed data; return the number of bytes."""
     inflater = zlib.decompressobj()
     filled = 0
     while not inflater.eof:

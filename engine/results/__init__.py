@@ -1,1 +1,1 @@
-"""What a run leaves behind: the measurement, its metrics, the files that it is written to and read from."""
+"""Results of runs: the measurement, its metrics, comparison, and the files of results."""

@@ -35,7 +35,7 @@ class Fact:
         return self.number is not None and not self.of_problem
 
     def sort(self, run: Compared) -> str | float | None:
-        """Return what a run is sorted by; None where it has no such number."""
+        """Return the sort key of a run; None where it has no such number."""
         return self.text(run) if self.number is None else self.number(run)
 
     def pasted(self, run: Compared) -> str:

@@ -1,4 +1,4 @@
-"""What a run leaves behind: raw samples, proof, and what is needed to believe them later. No Numba in here.
+"""The result of a run: raw samples, proof, machine, versions and problem. No Numba in here.
 
 A run that failed is a result too, with its reason in place of its times; it is never 0 and never missing.
 """

@@ -52,7 +52,7 @@ class Metric:
         return f"{self.text(run)} {self.unit}".rstrip()
 
     def sort(self, run: Compared) -> Number:
-        """Return what a run is sorted by; None where it has no such number."""
+        """Return the number that a run is sorted by; None where it has none."""
         return self.value(run)
 
     def pasted(self, run: Compared) -> str:

@@ -1,4 +1,4 @@
-"""How far a run or a request is: what the pipeline reports, and the host and the window pass on."""
+"""Progress of a run or a request: reported by the pipeline, passed on by the host and the window."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

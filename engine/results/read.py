@@ -35,7 +35,7 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
 
 
 def result_from_json(data: Any) -> Measurement[Any]:
-    """Return the result that `Measurement.as_json` described; what it derived (medians) is derived anew.
+    """Return the result of `Measurement.as_json`; derived values (medians) are derived anew.
 
     Raises BadValue for a part that is missing, of another type or out of range, UnknownName for an unknown
     border.

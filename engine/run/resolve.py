@@ -135,5 +135,5 @@ class ResolvedFilter:
         return choose(asked.variant, self.problem, asked.mask, asked.block, self.device)
 
     def job(self) -> FilterJob:
-        """Return what the pipeline is to compute."""
+        """Return the job for the pipeline."""
         return filter_job(self.choice, self.problem, self.asked.mask, self.samples, layout=self.asked.layout)

@@ -175,7 +175,7 @@ def sweep(
 
 
 def counted(job: AnyJob, device: str) -> Result:
-    """Return what is known of a job without running it, and why it cannot run on a device where it cannot."""
+    """Return the result of a job that is only counted, with the reason where it cannot run on the device."""
     try:
         job.refuse(device_for(job.variant, device))
     except EngineError as error:
@@ -184,7 +184,7 @@ def counted(job: AnyJob, device: str) -> Result:
 
 
 def not_run(job: AnyJob, wanted: str, error: EngineError | None) -> Result:
-    """Return the result of a job that did not run; where any device would do, it is of the first GPU."""
+    """Return the result of a job that did not run; without a device it names the first GPU."""
     known: DeviceInfo | None = None
     if not isinstance(error, DeviceFault):
         with suppress(EngineError):

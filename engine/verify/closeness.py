@@ -1,4 +1,4 @@
-"""Comparing what a device computed with the oracle, element by element: equal, within rounding, or wrong."""
+"""Comparing a result with the oracle, element by element: equal, within rounding, or wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def relative_bound(roundings: int) -> float:
-    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings do to a sum, by magnitude.
+    """Return gamma = k u / (1 - k u), u = 2^-24: the relative bound of k roundings.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
     """
@@ -75,7 +75,7 @@ def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) ->
 
 
 def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return where a sum may pass the largest float32 on the way; what NaN has entered stays NaN."""
+    """Return where a partial sum may pass the largest float32; a sum with NaN stays NaN."""
     passes: np.ndarray = (largest + bound > LARGEST_FLOAT32) & ~np.isnan(wanted)
     return passes
 

@@ -10,7 +10,7 @@ from engine.course.papers import PAPERS
 
 @dataclass(frozen=True, slots=True)
 class PaperTables:
-    """What is known of a paper's tables."""
+    """A paper's tables so far."""
 
     tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
     is_measured: bool = False  # whether this machine's measured figures are in them
@@ -43,7 +43,7 @@ class CourseModel(QObject):
             self.paper_changed.emit()
 
     def known(self, key: str) -> PaperTables:
-        """Return what is known of a paper's tables."""
+        """Return a paper's tables so far."""
         return self._known.get(key, PaperTables())
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:

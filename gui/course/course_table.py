@@ -155,11 +155,11 @@ class CourseTableView(QTableView):
 
     @property
     def width_of_columns(self) -> int:
-        """What all columns need, pixels."""
+        """Width of all columns, pixels."""
         return sum(self.columnWidth(column) for column in range(self.cells.columnCount()))
 
     def _share_width(self) -> None:
-        """Give each column the width it needs; sentences share what the others leave, and are wrapped."""
+        """Give each column the width it needs; sentences share the rest, and are wrapped."""
         sentences = [column for column, needed in enumerate(self._needed) if needed > _WIDEST]
         room = self.viewport().width() - sum(self._needed)
         for column, needed in enumerate(self._needed):

@@ -48,7 +48,7 @@ class KernelsTable(QTableView):
 
     @property
     def needed_height(self) -> int:
-        """What all rows and the header take, pixels."""
+        """Height of all rows and the header, pixels."""
         return self.horizontalHeader().height() + self.verticalHeader().length() + 2 * self.frameWidth()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

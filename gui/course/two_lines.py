@@ -1,4 +1,4 @@
-"""Cells of two lines: what it is, and under it, quietly, more about it; both are wrapped, never cut."""
+"""Cells of two lines: a name, and details below in the quiet colour; both are wrapped, never cut."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen

@@ -41,7 +41,7 @@ class MatmulController(QObject):
         link.ready.connect(self._count)
 
     def run(self) -> None:
-        """Run every cell that can run here, one after the other; what changed just now is counted before."""
+        """Run all possible cells one after the other, after counting them for these settings."""
         if not self._matmul.settle():
             return
 
@@ -75,7 +75,7 @@ class MatmulController(QObject):
         return CountMatmul(settings.product, settings.tiles, settings.device)
 
     def _count(self) -> None:
-        """Ask for what can be counted; only the reply to the newest request is used."""
+        """Request the counts; only the reply to the newest request is used."""
         if not self._was_shown:
             return
         request = self._counting = self._count_request()

@@ -24,7 +24,7 @@ Cell = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class MatmulSettings:
-    """What is to be multiplied and how; where it is `square`, all sides follow the rows."""
+    """The product, the tiles and the device; where it is `square`, all sides follow the rows."""
 
     product: MatrixProduct = _FIRST_PRODUCT
     square: bool = True
@@ -59,7 +59,7 @@ class MatmulState(QObject):
 
     @property
     def rows(self) -> tuple[ProductResult, ...]:
-        """What is known of each cell: measured where it was, else counted."""
+        """The result of each cell: measured where it has run, else counted."""
         return tuple(self._measured.get((row.variant, row.tile), row) for row in self._counted)
 
     @property
@@ -89,7 +89,7 @@ class MatmulState(QObject):
         self._mark((variant, tile))
 
     def settle(self) -> bool:
-        """Have what was typed but not entered taken, for a run to use it. False where it was refused."""
+        """Enter what was typed, before a run. False where it was refused."""
         refusals: list[str] = []
         self.settling.emit(refusals)
         return not refusals
@@ -100,7 +100,7 @@ class MatmulState(QObject):
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 
     def set_counted(self, rows: tuple[ProductResult, ...]) -> None:
-        """Take what can be counted of every cell."""
+        """Store the counts of every cell."""
         if rows != self._counted:
             self._counted = rows
             self.rows_changed.emit()
@@ -112,7 +112,7 @@ class MatmulState(QObject):
             self.running_changed.emit()
 
     def add(self, result: ProductResult) -> None:
-        """Take a cell that has run; the table shows it if it is still about the product that is chosen."""
+        """Store the result of a cell; the table shows it if its product is still chosen."""
         self.last = result
         if result.problem == self._settings.product:
             self._measured[result.variant, result.tile] = result

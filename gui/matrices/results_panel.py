@@ -1,4 +1,4 @@
-"""The table of products, and in a line above it what cannot run here, why, and what to try instead."""
+"""The table of products, and above it the variants that cannot run here, with reasons and a remedy."""
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Signal
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
@@ -94,5 +94,5 @@ class MatmulResultsPanel(QWidget):
 
 
 def _short(failure: str) -> str:
-    """Return why something failed, without what failed and what would do: both are beside it."""
+    """Return the reason of a failure alone: its subject and its remedy are shown beside it."""
     return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

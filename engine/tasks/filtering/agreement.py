@@ -143,7 +143,7 @@ def verify_bank(
 
 
 def together(each: list[Verification]) -> Verification:
-    """Return what the verifications of a bank's results say as one: the worst error, the first fault.
+    """Return the verifications of a bank's results as one: the worst error, the first fault.
 
     The worst error is the largest relative to its own bound, as results of different masks differ in size.
     """

@@ -1,4 +1,4 @@
-"""Problem: what is known of a filtering without the pixels."""
+"""Problem: everything about a filtering but the pixels and the weights."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace

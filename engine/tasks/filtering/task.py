@@ -90,7 +90,7 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         refuse_strange_samples(variant, operands.samples)
 
     def labels(self, job: "FilterJob") -> dict[str, Any]:
-        """Return the mask's name and weights, and the layout where rows can lie one way or another."""
+        """Return the mask's name and weights, and the layout where it can be chosen."""
         masks = job.operands.bank or job.operands.mask
         return {
             "mask_name": masks.name or "custom",

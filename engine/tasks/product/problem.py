@@ -1,4 +1,4 @@
-"""MatrixProduct: what is known of a product of two matrices without their numbers."""
+"""MatrixProduct: everything about a product of two matrices but their numbers."""
 
 import re
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""Tiles of matrices, T x T: what is one, what device and grid allow, the nearest legal one. Pure integers.
+"""Tiles of matrices, T x T: legal values, limits of device and grid, the nearest legal one. Pure integers.
 
 The window and the command line apply the same rules before they ask for anything.
 """

@@ -35,7 +35,7 @@ class EmptyState(QWidget):
         self.setLayout(column(1, self.title, self.text, buttons, 1, spacing=2 * GRID))
 
     def show_stage(self, stage: str) -> None:
-        """Say what is being done towards a picture; empty brings the invitation back."""
+        """Show the stage of opening a picture; empty brings the invitation back."""
         self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
         for widget in (self.text, self.open_button, self.sample_button):
             widget.setVisible(not stage)

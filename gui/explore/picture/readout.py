@@ -1,4 +1,4 @@
-"""The line under the picture: where the cursor is and which numbers stand there."""
+"""The line under the picture: the position of the cursor and the values there."""
 
 import numpy as np
 from PySide6.QtCore import Qt

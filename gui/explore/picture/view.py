@@ -40,7 +40,7 @@ class ViewTransform:
         return self.left + column * self.zoom, self.top + row * self.zoom
 
     def zoomed(self, zoom: float, x: float, y: float) -> "ViewTransform":
-        """Return the transform with another zoom that keeps what lies under a point of the pane there."""
+        """Return the transform with another zoom that keeps the place under a point of the pane."""
         zoom = min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM)
         column, row = self.to_picture(x, y)
         return ViewTransform(zoom, x - column * zoom, y - row * zoom)
@@ -102,13 +102,13 @@ class ViewState(QObject):
         """Whether the picture follows the size of the pane."""
 
     def set_picture_size(self, picture: Size) -> None:
-        """Take another picture: one of the same size stays where it is, another one is fitted."""
+        """Set the size of a new picture: one of the same size stays where it is, another one is fitted."""
         if picture != self._picture:
             self._picture = picture
             self.fit()
 
     def set_pane_size(self, pane: Size) -> None:
-        """Take another size of the pane; what was in its middle stays there."""
+        """Set the size of the pane; the place in its middle stays there."""
         if pane == self._pane:
             return
         right, down = (pane.width - self._pane.width) / 2.0, (pane.height - self._pane.height) / 2.0
@@ -135,7 +135,7 @@ class ViewState(QObject):
         self.zoom_to(next_zoom(self.transform.zoom, steps), x, y)
 
     def zoom_to(self, zoom: float, x: float, y: float) -> None:
-        """Take a zoom; what lies under a point of the pane stays there."""
+        """Set the zoom; the place under a point of the pane stays there."""
         self._set(self.transform.zoomed(zoom, x, y))
 
     def pan(self, right: float, down: float) -> None:

@@ -46,7 +46,8 @@ def test_that_a_save_removes_what_a_killed_one_left_and_nothing_of_one_that_live
     try:
         for saver in savers:
             assert saver.stdout.readline() == "saving\n"
-        assert len(parts(tmp_path)) == 2
+        # Only their owner can read them.
+        assert [os.stat(tmp_path / name).st_mode & 0o777 for name in parts(tmp_path)] == [0o600] * 2
         savers[0].send_signal(signal.SIGKILL)
         savers[0].wait()
         atomic_write(tmp_path / "next.csv", b"1")

@@ -72,8 +72,11 @@ def test_that_spares_of_large_results_are_dropped_at_once(
     assert shared.left_by(prefix, 0) == [small]
 
 
-def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(prefix: str) -> None:
-    used, result, quarter = make(4), make(1.5), make(1)
+def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(
+    prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "_attached", {})
+    used, result, quarter = make(4), make(0.25), make(1)
     shared.recycle(result, quarter)
     assert set(shared.left_by(prefix, 0)) == {used, result, quarter}
     shared.trim_spares()
