@@ -108,7 +108,7 @@ class CodeStore:
             facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
         if not is_own:
-            why = "it belongs to somebody else, or others may write in it"
+            why = "it belongs to another user, or others may write in it"
             self._warn(why, "Remove it: it is made again, for you alone.")
         return is_own
 

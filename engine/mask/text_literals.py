@@ -1,4 +1,4 @@
-"""Masks in brackets: NumPy, C and MATLAB literals, and what people write around them.
+"""Masks in brackets: NumPy, C and MATLAB literals, and the code around them.
 
 Around the brackets there may be a declaration (`float m[3][3] =`), a factor (`1/16 *`), a call (`np.array(...
 , dtype=np.float32)`) and a divisor (`/ 16`). Everything else is refused with the words that were not

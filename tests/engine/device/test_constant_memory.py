@@ -91,7 +91,7 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads):
 
 def test_that_what_was_asked_for_longest_ago_goes_first(loads):
     kernel = Kernel()
-    # 0 is asked for again, so 1 is the oldest.
+    # 0 is used again, so 1 is the oldest.
     for number in (*range(MOST_LOADED), 0, MOST_LOADED, 0):
         asked(kernel, number)
     assert len(loads.written) == MOST_LOADED + 1

@@ -145,7 +145,7 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
             found[capability].add(machine(for_current_device(kernel).compile(SIGNATURE)))
     assert [len(headers) for headers in found.values()] == [1, 1]
     assert found[OLD] != found[NEW]
-    # By itself a dispatcher would go on with what it loaded first, and that has no code for another kind.
+    # Alone, a dispatcher would keep the code that it loaded first, which is for one kind only.
     alone = kept_on_disk(factory)(Border.ZERO, 4)
     select(OLD)
     alone.compile(SIGNATURE)
