@@ -1,4 +1,4 @@
-"""Stand-ins for `engine.host.process.serve` in the child: a light host, and hosts with faults.
+"""Replacements of `engine.host.process.serve` in the child: a light host, and hosts with faults.
 
 The light host has the real loop and real shared memory, but no Numba: it is up after 0.3 s instead of 1.2.
 """

@@ -1,4 +1,4 @@
-"""What the host does for the course material, in this process, with a stand-in for what measures."""
+"""What the host does for the course material, in this process, with a fake in place of the measurement."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Hosts that end or stick: nobody waits for ever, the next request succeeds, nothing is left."""
+"""Hosts that end or hang: no request waits for ever, the next one succeeds, nothing is left."""
 
 import logging
 import os
@@ -110,7 +110,7 @@ def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_req
     assert asked.result(PATIENCE_S)
 
 
-def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(start, monkeypatch):
+def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()
     os.kill(watched.wait_until_up(), signal.SIGSTOP)
@@ -182,7 +182,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     starts = ["A new one is being started" in str(lost) for lost in watched.lost]
     assert starts == [True] * (most - 1) + [False]
     assert "The next request starts a new one" in str(watched.lost[-1])
-    # Whoever asks again gets a new try.
+    # The next request starts another host.
     start()
     assert watched.ask(Make())
     assert len(watched.lost) == most
@@ -279,7 +279,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
             watched.ask(Make(reports=True))
         watched.wait_until_up()
         assert shared_memory_of(watched.client) == [kept.name], kill
-    # These get their memory before they are begun, or are asked for by nobody: the successor has them.
+    # A request that was not begun, and a preview, go to the successor.
     for request in (Make(), Show()):
         last_segment.touch()
         assert watched.ask(request)

@@ -39,7 +39,7 @@ def test_that_a_message_that_cannot_be_read_ends_the_host(start):
 
 
 def fail_to_pickle() -> None:
-    """Stand in for something that the pipe cannot carry."""
+    """An object that cannot be pickled."""
 
 
 fail_to_pickle.__qualname__ = "nowhere"
@@ -92,7 +92,7 @@ def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatc
     )
     link.start()
     assert given_up.wait(PATIENCE_S)
-    # It is asked to look anew and has every chance to be impatient.
+    # It reads its deadline, which has passed, again.
     link.look_again()
     assert link.pid is not None
     os.kill(link.pid, signal.SIGTERM)

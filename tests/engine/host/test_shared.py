@@ -33,15 +33,13 @@ def make(megabytes: float) -> str:
     return array.name
 
 
-def test_that_a_released_segment_serves_the_next_result() -> None:
+def test_that_a_released_segment_serves_the_next_result():
     name = make(1)
     shared.recycle(name)
     assert make(1) == name
 
 
-def test_that_spare_segments_go_before_memory_is_refused(
-    prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
     held = 3 * MEGABYTE
 
     def free_bytes() -> float:
@@ -59,9 +57,7 @@ def test_that_spare_segments_go_before_memory_is_refused(
         make(1)
 
 
-def test_that_spares_of_large_results_are_dropped_at_once(
-    prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
     monkeypatch.setattr(shared, "_BUSY_SPARE_BYTES", MEGABYTE)
     large = [make(8), make(2), make(1)]
     small = make(0.5)
@@ -72,9 +68,7 @@ def test_that_spares_of_large_results_are_dropped_at_once(
     assert shared.left_by(prefix, 0) == [small]
 
 
-def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(
-    prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(prefix, monkeypatch):
     monkeypatch.setattr(shared, "_attached", {})
     used, result, quarter = make(4), make(0.25), make(1)
     shared.recycle(result, quarter)
@@ -83,7 +77,7 @@ def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(
     assert set(shared.left_by(prefix, 0)) == {used, quarter}
 
 
-def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
     trimmed = threading.Event()
     monkeypatch.setattr(shared, "trim_spares", trimmed.set)
     monkeypatch.setattr(server, "_IDLE_SECONDS", 0.01)
@@ -97,7 +91,7 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch: pyt
         waiting.join(10)
 
 
-def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix: str) -> None:
+def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix):
     number = int(make(1).rpartition("-")[2])
     taken = name_of(prefix, number + 1)
     (FOLDER / taken).touch()
@@ -105,7 +99,7 @@ def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix: str) -> None:
     assert (FOLDER / taken).exists()
 
 
-def test_that_no_two_clients_have_names_in_common_and_macos_takes_them() -> None:
+def test_that_no_two_clients_have_names_in_common_and_macos_takes_them():
     prefixes = {new_prefix() for _ in range(100)}
     assert len(prefixes) == 100
     longest = "/" + name_of(name_of(prefixes.pop(), 9_999), 999_999)
@@ -113,7 +107,7 @@ def test_that_no_two_clients_have_names_in_common_and_macos_takes_them() -> None
     assert len(longest) == 31
 
 
-def test_that_an_empty_segment_can_be_removed(prefix: str) -> None:
+def test_that_an_empty_segment_can_be_removed(prefix):
     (FOLDER / name_of(prefix, 1)).touch()
     shared.unlink(name_of(prefix, 1), name_of(prefix, 2))
     assert shared.left_by(prefix, 0) == []

@@ -50,7 +50,7 @@ def test_that_short_work_is_never_shown_as_slow(qapp):
     assert not state._slow_timer.isActive()
 
 
-def test_that_progress_that_says_nothing_new_is_not_shown_anew(qtbot):
+def test_that_unchanged_progress_emits_no_change(qtbot):
     state = EngineState()
     state.set_task("run", "sampling", 0.5)
     with qtbot.assertNotEmitted(state.progress_changed):

@@ -1,4 +1,4 @@
-"""The real window and the real engine, whose process is killed: all is answered, the window goes on."""
+"""The real window and the real engine, whose process is killed: all is answered, the window stays usable."""
 
 import os
 import signal
