@@ -56,7 +56,7 @@ def test_that_loading_offers_the_kernel_and_says_if_no_page_takes_it(course, ker
 
 
 @pytest.mark.parametrize("kernel", PAPER.kernels[2:], ids=lambda kernel: kernel.name)
-def test_that_what_cannot_be_loaded_is_reported_and_offered_to_nobody(course, kernel):
+def test_that_what_cannot_be_loaded_is_reported_and_not_offered(course, kernel):
     course.controller.load(kernel)
     assert course.offered == []
     assert kernel.name in course.message.what
@@ -114,7 +114,7 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
 
 
-def test_that_no_measurement_begins_while_a_run_goes_on(course):
+def test_that_no_measurement_begins_while_a_run_is_in_progress(course):
     course.bench.runs.run()
     course.controller.measure(PAPER.key)
     assert course.fake.waiting(MeasureCourse) == []
