@@ -149,6 +149,7 @@ def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
     assert "Choose what to write: --format png, jpg, tif, webp or toy." in answer.err
 
 
+@pytest.mark.slow
 def test_that_dialogs_and_tooltips_of_the_window_offer_it(haloscope):  # noqa: F811
     actions, files = haloscope.actions, haloscope.files
     assert "WebP, GIF or Toy." in actions["open"].toolTip()

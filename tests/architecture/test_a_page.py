@@ -120,6 +120,7 @@ def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
     assert len(page.replies) == 1
 
 
+@pytest.mark.slow
 def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
     intent = LoadKernel("a toy", Configuration("toy"))
     assert toy.window.offer(intent)

@@ -23,6 +23,7 @@ def client():
     assert shared.left_by(client.segment_prefix, 0) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_simulator", [False, True])
 def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segments_are_handed_over(
     client, in_simulator
@@ -40,6 +41,7 @@ def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segmen
         shared.unlink(numbers.name)
 
 
+@pytest.mark.slow
 def test_that_a_new_request_waits_as_it_declares_and_can_be_stopped(client):
     begun = threading.Event()
     at_work = client.submit(Wait(), lambda step: begun.set())

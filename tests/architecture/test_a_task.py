@@ -76,6 +76,7 @@ def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
     assert (rows[0]["task"], rows[0]["count"], rows[0]["verified"]) == ("scaling", "5", "yes")
 
 
+@pytest.mark.slow
 def test_that_a_host_does_the_job_of_a_new_task():
     job = toy_job("in-one-go", PROBLEM)
     executor = SimulatorExecutor()

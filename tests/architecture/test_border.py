@@ -63,6 +63,7 @@ def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
     return np.einsum("rcmn,mn->rc", windows, mask.weights32.astype(np.float64)) + np.float32(mask.offset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "known", [known for known in VARIANTS if known.library != "cupy"], ids=lambda v: v.key
 )

@@ -143,6 +143,7 @@ def test_that_what_was_done_once_is_noticed(source):
     assert list(sniffing(ast.parse(source)))
 
 
+@pytest.mark.slow
 def test_that_nobody_looks_at_the_letters_of_a_key():
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
@@ -152,6 +153,7 @@ def test_that_nobody_looks_at_the_letters_of_a_key():
     assert not found, "Ask the variant's traits (engine/variants/contract.py):\n" + "\n".join(found)
 
 
+@pytest.mark.slow
 def test_that_no_json_has_numbers_that_json_does_not_have():
     # Documents for people go through engine.results.strict_json, where such a number is its name; all others
     # refuse it.

@@ -113,6 +113,7 @@ def test_that_a_document_without_its_markers_stays_as_it_is(tmp_path, text):
     assert document.read_text() == text
 
 
+@pytest.mark.slow
 def test_that_a_plot_has_a_line_a_contender_and_the_limit():
     run = make_run()
     svg = svg_of(run, run["tables"][0])

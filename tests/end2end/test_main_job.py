@@ -16,6 +16,9 @@ from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.results.metric_plot import MetricPlot
 
+# Each starts processes: 1 s and more.
+pytestmark = pytest.mark.slow
+
 # The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
 LONGEST_GAP_MS = 250
 RUN_MS = 60_000

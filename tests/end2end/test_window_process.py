@@ -12,6 +12,9 @@ from PIL import Image
 
 from engine.image.open import open_image
 
+# Each starts processes: 1 s and more.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

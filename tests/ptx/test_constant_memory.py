@@ -14,7 +14,11 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import constant
 from tests.ptx.test_ptx import CAPABILITIES, bytes_of, every_pair
 
-pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there"),
+]
 
 
 def weights_of(rows: int, columns: int) -> np.ndarray:

@@ -14,6 +14,7 @@ CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.C
 PRODUCT = MatrixProduct(100, 70, 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda pair: f"{pair[0]}.{pair[1]}")
 @pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)

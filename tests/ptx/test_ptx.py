@@ -17,11 +17,14 @@ from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
-pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there"),
+]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
-# The newest capability with every type and the oldest with two, each with another border; the one between
-# with one, because the code differs at 8.0 only.
+# The newest capability with every type, each with another border; the two older ones with one.
 PAIRS = [
     (
         CAPABILITIES[i],
@@ -29,7 +32,7 @@ PAIRS = [
         (Border.CONSTANT, Border.MIRROR, Border.WRAP)[(i + j) % 3],
     )
     for i, j in itertools.product(range(3), range(3))
-    if (i, j) != (0, 1) and (i != 1 or j == 2)
+    if i == 2 or j == 2 - 2 * (i == 0)
 ]
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 BLOCK = Block(32, 8)

@@ -54,6 +54,7 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("kind", ["float32", "same"])
 def test_that_results_are_those_of_filter_and_a_bad_file_stops_nothing(

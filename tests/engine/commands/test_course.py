@@ -37,6 +37,7 @@ def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
     assert any(line.startswith("CPU: ") for line in lines)
 
 
+@pytest.mark.slow
 def test_that_without_a_paper_all_are_written_and_json_is_one_document(command, tmp_path):
     out = tmp_path / "tables"
     answer = command("course", TINY, "--json --out", out)

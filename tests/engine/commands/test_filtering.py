@@ -35,6 +35,7 @@ def assert_agrees(path, picture, mask, border, key):
     assert np.all(np.abs(saved - wanted) <= bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", ["sobel-x", "gaussian:5:1.3"])
 @pytest.mark.parametrize("sample", ["astronaut", "camera"])
 @pytest.mark.parametrize("variant", CPU_KEYS)
@@ -65,6 +66,7 @@ def _small_mask(known) -> str:
 
 
 # One of each family: all of them on many more cases are in tests/engine/variants/test_variants.py.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant", ["naive", "tiled", "separable-l1", "implicit-gemm", "register-blocked", "box", "row-tiled"]
 )

@@ -23,6 +23,7 @@ def test_that_a_finished_command_has_status_0_and_prints_one_json_document(progr
     assert out.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_that_bad_input_has_status_2_and_one_line(program, tmp_path):
     answer = program("filter nowhere.png", tmp_path / "out.png", "--mask box-3 --json")
     line = "nowhere.png cannot be opened: there is no such file. Check the name and the folder.\n"

@@ -102,6 +102,7 @@ def test_that_what_was_asked_for_longest_ago_goes_first(loads):
     assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
 
 
+@pytest.mark.slow
 def test_that_a_copy_in_use_is_never_written_anew(loads):
     kernel = Kernel()
     held = [asked(kernel, number) for number in range(40)]

@@ -80,6 +80,7 @@ def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_unpickled(un
     assert path.exists()
 
 
+@pytest.mark.slow
 def test_that_a_whole_file_that_means_nothing_is_compiled_anew(unpickled, tmp_path):
     """Another program may have written it: its digest is right, and what is in it is not."""
     assert result_of(kept_on_disk(njit(total))) == 45.0
@@ -97,6 +98,7 @@ def test_that_a_closure_is_refused():
         kept_on_disk(njit(lambda value: value * factor))
 
 
+@pytest.mark.slow
 def test_that_no_function_is_left_to_numbas_own_cache():
     """It raises where the disk is full, and runs whatever a file holds."""
     sources = sorted(ENGINE.rglob("*.py"))

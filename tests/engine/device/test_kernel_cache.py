@@ -169,6 +169,7 @@ def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own
     assert len(kernel_cache._by_capability) == before - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["naive", "separable-l0", "register-blocked"])
 def test_that_a_variant_is_prepared_for_the_device_that_is_selected(select, monkeypatch, key):
     monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)

@@ -85,6 +85,7 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
     assert watched.client.use_cuda
 
 
+@pytest.mark.slow
 def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeypatch):
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)

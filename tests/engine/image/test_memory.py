@@ -65,6 +65,7 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
     assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")
 
 
+@pytest.mark.slow
 def test_that_filter_refuses_huge_pictures_from_their_headers(tmp_path):
     # That one is valid, as its small sister shows.
     files = TOO_SHORT | {"webp": one_colour_webp(16_383, 16_383), "small": one_colour_webp(90, 70)}

@@ -18,6 +18,7 @@ numbers = st.integers(-300, 300).map(float) | st.floats(-FLOAT32_MAX, FLOAT32_MA
 tables = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 @settings(max_examples=40, deadline=None)
 @given(table=tables)

@@ -45,6 +45,7 @@ def test_that_ties_ends_infinity_and_nan_become_whole_numbers(key, row, mask, bo
     assert (answer.dtype, answer.tolist()) == (np.uint8, [expected])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "dtype"), [("naive", "uint8"), ("register-blocked", "uint16")])
 def test_that_the_simulator_makes_the_same_of_nan_and_infinity(key, dtype):
     picture = np.array([[255, 0, 0], [255, 255, 255], [0, 255, 0]], dtype) * (257 if dtype == "uint16" else 1)

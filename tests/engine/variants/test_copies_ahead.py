@@ -71,6 +71,7 @@ class LateCopies:
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "module", "side", "dtype"),
     [

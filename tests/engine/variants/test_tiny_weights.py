@@ -62,6 +62,7 @@ def over_the_bound(known: Variant, mask: Mask, picture: np.ndarray) -> float | N
     return error_in_bounds(known, problem, mask, picture, out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale):
     found = {
@@ -74,6 +75,7 @@ def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale):
     assert sum(error is not None for (key, *_), error in found.items() if key == "cpu-separable") >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-40, 1e-38])
 def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
     found = {

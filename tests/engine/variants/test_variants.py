@@ -63,6 +63,7 @@ def test_that_a_cpu_variant_agrees_with_the_oracle(variant, group, cases):
     assert faults_of(variant, cases, "cpu") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "group", "cases"), groups_of(CUDA, cases_in_simulator))
 def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases, in_simulator):
     assert in_simulator(variant, group) == {}

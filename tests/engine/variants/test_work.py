@@ -22,7 +22,11 @@ RANDOM = np.random.default_rng(4)
 
 
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.REFLECT])
-@pytest.mark.parametrize("block", [Block(4, 3), Block(16, 16), Block(2, 1)], ids=str)
+@pytest.mark.parametrize(
+    "block",
+    [Block(4, 3), *(pytest.param(Block(*sides), marks=pytest.mark.slow) for sides in ((16, 16), (2, 1)))],
+    ids=str,
+)
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize(
     "variant",

@@ -61,6 +61,7 @@ def test_that_one_click_loads_a_kernel_into_explore(open_course):
     assert not page.isVisible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
 def test_that_no_word_of_the_page_is_cut_and_every_control_has_a_tooltip_and_a_name(

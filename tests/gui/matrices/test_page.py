@@ -66,6 +66,7 @@ def assert_fits(haloscope, page):
     assert page.results_panel.table.verticalScrollBar().maximum() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_that_the_page_fits_a_small_screen_and_teaches_in_every_state(open_page, qtbot, theme):
     haloscope, page = open_page((1280, 800), theme)
@@ -183,6 +184,7 @@ def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(o
     assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
 
 
+@pytest.mark.slow
 def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
     path = tmp_path / "preferences.json"
     haloscope, page = open_page(preferences_path=path)
@@ -198,6 +200,7 @@ def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_pag
     assert page.findChild(QDockWidget, "lecture").isVisible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
 def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_marked(haloscope, qtbot, variant):
     known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.variant == variant)
@@ -213,6 +216,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_mark
     assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 
 
+@pytest.mark.slow
 def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(open_page, qtbot):
     haloscope, page = open_page()
     bar, engine = haloscope.window.message_bar, haloscope.window.status_line.findChild(QLabel)

@@ -85,6 +85,7 @@ def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plo
     assert drawn(plot) == []
 
 
+@pytest.mark.slow
 def test_that_colours_follow_the_theme(plot, qapp):
     plot.show_figure(FIGURE)
     try:

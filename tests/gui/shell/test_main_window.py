@@ -65,6 +65,7 @@ def assert_no_word_is_cut(page: QWidget) -> None:
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
@@ -174,6 +175,7 @@ def test_that_a_dropped_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
         assert workspace.mask.shape == shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [("missing.png", None), ("words.txt", "hello"), ("work.json", ""), ("work.json", "[1, 2]"),
@@ -192,6 +194,7 @@ def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(haloscope, qt
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
 
 
+@pytest.mark.slow
 def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)

@@ -116,6 +116,7 @@ def write(qtbot, widget: QWidget, text: str) -> None:
         line.paste()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*EXPLORE, *MATRICES])
 def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right_one(haloscope, qtbot, name):
     field = (matrices_fields if name in MATRICES else explore_fields)(haloscope)[name]
@@ -138,6 +139,7 @@ def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right
     assert haloscope.window.size() == size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [text for text in NO_NUMBERS if text.isascii() and len(text) < 20])
 def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot, text):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
@@ -160,6 +162,7 @@ NO_MASKS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", NO_MASKS.values(), ids=NO_MASKS)
 def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot, text):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask

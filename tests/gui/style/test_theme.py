@@ -26,6 +26,7 @@ def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
     assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_that_a_theme_reaches_the_palette_and_the_notifier(qapp, qtbot, name):
     apply_theme(qapp, "dark" if name == "light" else "light")
@@ -44,6 +45,7 @@ def test_that_the_system_theme_is_one_of_the_two_and_the_same_again_is_no_change
         apply_theme(qapp, "light")
 
 
+@pytest.mark.slow
 def test_that_nothing_is_collected_while_qt_walks_over_all_widgets(qapp, qtbot):
     seen = []
 

@@ -63,6 +63,7 @@ def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_win
     assert np.isfinite(filtered(image, Mask(np.full((63, 63), 1 / 63**2)), Border.WRAP)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5, 63])
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
 def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(
@@ -173,6 +174,7 @@ def test_that_blocks_and_steps_meet_without_a_seam(
     assert (model.picture_loads, model.flops) == (counts.picture_loads, 2 * counts.multiplications)
 
 
+@pytest.mark.slow
 def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
     image = np.ones((40, 20, 1), np.float32)
     image[20, 9], image[2, 3] = np.nan, np.inf
@@ -184,6 +186,7 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
     assert np.isnan(out).sum() == 25 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def aligned(count: int) -> np.ndarray:
     return room[begin : begin + count]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_numbers(row: RowWindows) -> None:
     windows, samples = row.windows, aligned(row.read)
@@ -83,6 +84,7 @@ def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_number
     assert np.isnan(sums(samples, 0, WEIGHT)).tolist() == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("down", COLUMNS, ids=str)
 def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_numbers(
     down: ColumnWindows,

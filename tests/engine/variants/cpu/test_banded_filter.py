@@ -34,6 +34,7 @@ WIDE = streamed_bands.TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
 @pytest.mark.parametrize("module", [parallel, separable, box], ids=[*KEYS, "cpu-box"])
@@ -131,6 +132,7 @@ def test_that_results_stored_past_the_cache_are_the_same(
     assert np.array_equal(out, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
 @every_banded_variant
 def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(

@@ -30,6 +30,7 @@ def filtered(module: ModuleType, image: np.ndarray, weights: np.ndarray, offset:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @every_strip
 def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(

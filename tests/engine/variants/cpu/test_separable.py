@@ -26,6 +26,7 @@ def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samp
     assert -(-samples // wide) <= -(-samples // widest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border))
 def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Border) -> None:
     random = np.random.default_rng(10)
@@ -42,6 +43,7 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Bord
                 filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("taps", range(1, 10))
 def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:

@@ -133,6 +133,7 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
     assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
 
 
+@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize(

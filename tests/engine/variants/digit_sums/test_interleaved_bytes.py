@@ -41,6 +41,7 @@ def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels:
     assert len({place // 16 % 8 for place in places}) == banks
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels: int) -> None:

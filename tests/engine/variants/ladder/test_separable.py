@@ -70,6 +70,7 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
     assert two_passes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
 
+@pytest.mark.slow
 @every_border
 @every_variant
 def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, border: Border) -> None:

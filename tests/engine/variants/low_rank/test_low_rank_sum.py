@@ -96,6 +96,7 @@ def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two
     largest_error(NO_PRODUCT, Border.MIRROR, (9, 11, 1), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(border: Border) -> None:
     assert largest_error(Mask(NARROW - WIDE), border, (21, 7, 1), 9.5) > 0.0

@@ -54,6 +54,7 @@ def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> Non
         assert len(banks) == 8
 
 
+@pytest.mark.slow
 @by_shape
 def test_that_both_backends_give_each_result_its_correlation(shape: TileShape) -> None:
     tile = whole((shape.rows + shape.mask_rows - 1, shape.tile_samples), 60)

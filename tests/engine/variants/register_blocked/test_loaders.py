@@ -52,6 +52,7 @@ def all_threads(load: Any, threads: int) -> Any:
     return load_all
 
 
+@pytest.mark.slow
 @by_tile
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
@@ -102,6 +103,7 @@ def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
     assert np.array_equal(plain, wanted)
 
 
+@pytest.mark.slow
 @by_byte_shape
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.REFLECT, Border.WRAP])
 def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(
@@ -142,6 +144,7 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
     assert last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize(("rows", "across"), [(3, 4), (2, 8), (1, 12), (2, 16), (8, 1)])
 def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(

@@ -97,6 +97,7 @@ def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster_and_fit(
                 assert shape.tile_samples // 16 <= shape.threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channels", "border"), [(1, Border.CONSTANT), (3, Border.REFLECT)])
 def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rounded_exactly(
     channels: int, border: Border
@@ -117,6 +118,7 @@ def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rou
     assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
@@ -148,6 +150,7 @@ def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead() -> No
     assert "ld.global.v4.f32" in ptx
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(
     ("dtype", "rounding"), [("uint8", "cvt.rni.s32.f32"), ("uint16", "cvt.rni.sat.u16.f32")]
@@ -164,6 +167,7 @@ def test_that_results_are_rounded_by_one_instruction_and_stored_four_at_once(
     assert re.search(r"st\.global\.(?:v4\.[bu]16|v2\.[bu]32|[bu]32|[bu]64)", ptx)
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(("side", "channels"), [(3, 1), (5, 1), (7, 1), (3, 3), (5, 3), (3, 4)])
 def test_that_bytes_are_copied_by_16_converted_once_a_row_and_packed_by_two(side: int, channels: int) -> None:

@@ -29,6 +29,7 @@ COLUMNS = [
 either_way = pytest.mark.parametrize("most", [5000, 100], ids=["written out", "in a loop"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", SHAPES, ids=lambda s: f"{s.mask_rows} rows, {s.rows} results, {s.ring_rows}"
 )
@@ -60,6 +61,7 @@ def windows_of(line: np.ndarray, weights: np.ndarray, apart: int, count: int, st
     return [float(start + (line[k : k + last : apart] * weights.ravel()).sum()) for k in range(count)]
 
 
+@pytest.mark.slow
 @either_way
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.windows} {row.shift}")
 def test_that_each_result_along_a_row_is_the_sum_over_its_window(
@@ -72,6 +74,7 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(
     assert found == windows_of(cells[row.shift :], weights, row.windows.apart, row.windows.count, 0.0)
 
 
+@pytest.mark.slow
 @either_way
 @pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
 def test_that_each_result_down_a_ring_is_the_sum_over_its_column(

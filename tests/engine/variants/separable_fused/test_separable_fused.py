@@ -174,6 +174,7 @@ def counted(
     check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED)
 def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Else only large pictures take several steps per block.
@@ -192,6 +193,7 @@ def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
     counted((65, 3, 1), product(27, 2), Border.REFLECT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED_IN_RINGS)
 def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
     name: str, ring_for_every_mask: None, monkeypatch: pytest.MonkeyPatch
@@ -202,6 +204,7 @@ def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
     counted(picture, product(rows, columns, anchor), border, dtype, has_nan=dtype == "float32")
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
@@ -236,6 +239,7 @@ def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels
         assert multiply_adds(ptx) == written * (ring.results + ring.rows)
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize("capability", [(7, 5), (8, 6), (9, 0)], ids=str)
 @pytest.mark.parametrize(("side", "dtype", "channels"), [(47, "float32", 1), (63, "uint8", 3)])

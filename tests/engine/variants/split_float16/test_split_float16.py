@@ -89,6 +89,7 @@ def test_that_devices_before_8_0_are_refused() -> None:
         assert not reason_for(mask_of(9, 9), Limits(compute_capability=capability))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_the_model_counts_what_the_source_does(border: Border) -> None:
     image = RANDOM.standard_normal((9, 21, 1)).astype(np.float32)
@@ -157,6 +158,7 @@ def never_split(shape: SplitShape) -> Any:
     return device_function(types.Tuple([types.UniTuple(types.float32, k) for k in counts]), accumulate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
 def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(
     mask_shape: tuple[int, int], left: int
@@ -193,6 +195,7 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
     assert kernel.cache_info().maxsize == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) -> None:
     store = pair_storer(3, HALF_STRIP)
@@ -212,6 +215,7 @@ def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) 
             assert np.array_equal(plain, wanted)
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize("side", [9, 17])
 def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side: int) -> None:

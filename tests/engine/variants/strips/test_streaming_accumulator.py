@@ -46,6 +46,7 @@ def streamed(
     return both[0], both[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mask_shape", "left", "channels", "terms"), MASKS)
 def test_that_streaming_gives_each_result_its_correlation_in_both_backends(
     mask_shape: tuple[int, int], left: int, channels: int, terms: int

@@ -15,6 +15,7 @@ from tests.engine.variants.on_processor import on_the_processor
 GUARD = 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
     ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]

@@ -50,6 +50,7 @@ def test_that_edits_of_one_cell_are_one_step_and_of_two_cells_two(model, workspa
     assert model.index(0, 0).data() == "1"
 
 
+@pytest.mark.slow
 def test_that_colours_follow_the_theme(model, qapp):
     grounds = set()
     for theme in ("light", "dark", "light"):

@@ -185,6 +185,7 @@ def test_that_results_that_arrive_together_are_drawn_once(qtbot, times, results)
     assert written(times) == ["18.00 ms"]
 
 
+@pytest.mark.slow
 def test_that_colours_follow_the_theme_and_are_those_of_the_variant(times, results, qapp):
     apply_theme(qapp, "light")
     add(results, ("tiled", 0.5))
