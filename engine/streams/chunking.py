@@ -7,13 +7,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api.filtering import Request
+from engine.api.filtering import Request, as_applied
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.launches import Prepared
 from engine.device_info import SIMULATOR
-from engine.errors import BadValue, EngineError, UnsupportedVariant
+from engine.errors import BadValue, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
 from engine.run.arguments import Image
@@ -217,6 +217,4 @@ class _InSimulator:
             self.choice, self.problem, self.request.mask, image, layout=self.request.asked.layout
         )
         outcome = outcome_of(job, device_named(SIMULATOR), NO_SAMPLES, executor_for)
-        if outcome.values is None:
-            raise outcome.error or EngineError(outcome.result.failure)
-        out[...] = outcome.values
+        out[...] = as_applied(outcome, out.shape).values

@@ -112,7 +112,7 @@ def save(
         shared.unlink(*(array.name for array in made))
 
 
-def test_that_16_bit_of_an_8_bit_picture_keep_parts_of_a_grey_step(tmp_path):
+def test_that_16_bit_of_an_8_bit_picture_keep_fractions_of_a_grey_level(tmp_path):
     values = np.array([[[5.25], [100.25]]], np.float32)
     saved = save(np.zeros((1, 2, 1), np.uint8), values, tmp_path / "out.png", "16")
     assert saved == Saved(str(tmp_path / "out.png"))

@@ -41,10 +41,7 @@ def test_that_progress_is_only_shown_after_half_a_second(qtbot):
     qtbot.waitUntil(lambda: state.slow, timeout=5000)
     state.end_task("run")
     assert not state.slow
-
-
-def test_that_short_work_is_never_shown_as_slow(qapp):
-    state = EngineState()
+    # Short work is never shown as slow.
     state.set_task("preview", "filtering")
     state.end_task("preview")
     assert not state._slow_timer.isActive()
