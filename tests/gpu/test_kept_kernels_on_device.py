@@ -73,8 +73,7 @@ def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
 
     first_launch(tmp_path)
     for path in kept(tmp_path):
-        body = path.read_bytes()[32:]
-        key = body[4 : 4 + int.from_bytes(body[:4], "big")].decode()
+        key = path.read_bytes()[32:].partition(b"\0")[0].decode()
         content = _unpacked(path.read_bytes(), key)
         assert content is not None
         bad = KeptKernel(b"no code at all" * 100, KeptKernel.unpacked(content).entry_name)

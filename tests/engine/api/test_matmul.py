@@ -17,6 +17,7 @@ def test_that_numpy_and_the_cpu_multiply():
     assert engine.matmul(A, B, variant="numpy").dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled", "auto"])
 def test_that_the_simulator_multiplies(variant):
     assert np.array_equal(engine.matmul(A, B, variant=variant, tile=4, device="simulator"), A @ B)

@@ -92,6 +92,7 @@ def test_that_a_1d_variant_takes_127_columns_and_fails_with_its_reason_on_a_squa
     assert "Take a mask of one row, or naive" in answer.out
 
 
+@pytest.mark.slow
 def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
     masks = ["random 3 x 3", "gaussian:3", "box:3", "box:4"]
     options = "--variants cpu-serial,cpu-separable,cpu-box --sizes 9x7 --masks 3,gaussian:3,box:3,box:4"

@@ -38,6 +38,7 @@ def test_that_a_reader_who_leaves_early_is_no_error(program):
     assert (answer.status, answer.err) == (141, "")
 
 
+@pytest.mark.slow
 def test_that_commands_load_no_qt_and_importing_them_loads_nearly_nothing():
     code = (
         "import sys; import engine.commands as c; heavy = {'numba', 'numpy', 'argparse'} & set(sys.modules);"

@@ -14,6 +14,7 @@ PARTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_that_compiled_code_finds_the_same_cells_as_the_rule():
     for border in Border:
         for length in range(1, 6):

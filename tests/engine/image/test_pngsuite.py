@@ -13,6 +13,7 @@ VALID = [path for path in FILES if not path.name.startswith("x")]
 CORRUPT = [path for path in FILES if path.name.startswith("x")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("band_bytes", [None, 100])
 def test_that_each_valid_file_decodes_as_the_witness_does_whole_and_in_bands(monkeypatch, band_bytes):
     if band_bytes is not None:

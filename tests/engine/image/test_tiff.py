@@ -174,6 +174,7 @@ def test_that_missing_tiles_are_filled_and_noted(tmp_path):
 COMPRESSIONS = (None, "zlib", "lzw", "packbits", "zstd", "lzma")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_that_every_layout_is_exact_in_small_strips_and_in_large_ones(

@@ -119,6 +119,7 @@ wrappings = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(table=tables, form=number_forms, wrapping=wrappings)
 def test_that_valid_variants_of_each_form_are_read(table, form, wrapping):
@@ -191,6 +192,7 @@ def test_that_bad_text_is_refused_in_words(text, why):
 TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.text(max_size=80)
@@ -206,6 +208,7 @@ def test_that_junk_is_a_mask_or_refused_and_nothing_else(text):
 UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("end", ["x", "]"])
 @pytest.mark.timeout(10)

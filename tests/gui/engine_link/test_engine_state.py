@@ -1,3 +1,5 @@
+import pytest
+
 from engine.host.protocol import Availability
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from tests.gui.fake_engine import READY
@@ -32,6 +34,7 @@ def test_that_the_newest_task_is_shown_and_the_older_one_after_it(qapp):
     assert state.stage == ""
 
 
+@pytest.mark.slow
 def test_that_progress_is_only_shown_after_half_a_second(qtbot):
     assert SLOW_MS == 500
     state = EngineState()

@@ -243,6 +243,7 @@ def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
         dialog.reject()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["about", "shortcuts", "documentation"])
 def test_that_help_opens_beside_the_window(haloscope, qtbot, name):
     haloscope.actions[name].trigger()

@@ -26,6 +26,7 @@ def test_that_it_says_what_the_engine_is_and_the_device_of_the_page(parts):
     assert "SIGSEGV" in line._engine.text()
 
 
+@pytest.mark.slow
 def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
     line, state = parts
     state.set_task("run", "verifying", 0.25)

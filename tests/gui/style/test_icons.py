@@ -22,6 +22,7 @@ def test_that_every_purpose_has_a_glyph_in_the_library(loaded):
         assert not icons.icon(name).pixmap(QSize(16, 16)).isNull(), name
 
 
+@pytest.mark.slow
 def test_that_an_icon_takes_the_colours_of_a_new_theme_and_a_disabled_one_is_fainter(qapp, loaded):
     shown = icons.icon("cancel")
     for name in ("dark", "light"):

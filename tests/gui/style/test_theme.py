@@ -37,6 +37,7 @@ def test_that_a_theme_reaches_the_palette_and_the_notifier(qapp, qtbot, name):
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == current_theme().window
 
 
+@pytest.mark.slow
 def test_that_the_system_theme_is_one_of_the_two_and_the_same_again_is_no_change(qapp, qtbot):
     apply_theme(qapp, "system")
     assert current_theme() in (LIGHT, DARK)

@@ -90,6 +90,7 @@ def wavefronts(elements: list[int], width: int) -> int:
     return turns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels: int) -> None:
     sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]

@@ -99,6 +99,7 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold() -> None
             check(variant("cpu-parallel"), Case(f"{rows} rows", height, 40, mask_shape=(rows, 2)), "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 7])
 @pytest.mark.parametrize("side", [7, 17])
 @every_banded_variant

@@ -99,6 +99,7 @@ def test_that_a_picture_higher_than_the_grid_is_refused() -> None:
     assert "it takes up to 4,194,240." in refusal.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("channels", "border", "shape"),
     [(1, Border.CONSTANT, (3, 4)), (3, Border.REFLECT, (3, 3)), (4, Border.ZERO, (2, 5))],

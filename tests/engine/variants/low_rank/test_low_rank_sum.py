@@ -193,6 +193,7 @@ def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_ancho
             assert min(shape.ahead, shape.group_rows) >= 1
 
 
+@pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(("side", "channels"), [(7, 1), (13, 2)])
 def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side: int, channels: int) -> None:

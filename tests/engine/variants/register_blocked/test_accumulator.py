@@ -63,6 +63,7 @@ def test_that_both_backends_give_each_result_its_correlation(shape: TileShape) -
     assert found == correlation(shape, tile, mask, LANE * shape.across + shape.shift)
 
 
+@pytest.mark.slow
 @by_byte_shape
 def test_that_both_backends_give_the_correlation_of_bytes(shape: ByteTileShape) -> None:
     tile = np.abs(whole((shape.tile_rows, shape.tile_samples), 255)).astype(np.uint8)

@@ -176,6 +176,7 @@ def test_that_the_reason_of_a_refused_run_comes_without_its_name_again(plot, res
     assert plot.omitted.text() == "Not plotted: cpu-fft: failed (Row 50 is nan. Use cpu-parallel.)"
 
 
+@pytest.mark.slow
 def test_that_results_that_arrive_together_are_drawn_once(qtbot, times, results):
     with qtbot.waitSignal(times._redraw_timer.timeout):
         for kernel_ms in (20.0, 19.0, 18.0):
