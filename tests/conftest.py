@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("gui")
         if "tests/gpu" in item.path.as_posix():
             item.add_marker("gpu")
+            item.add_marker("slow")
             if without_gpu:
                 item.add_marker(without_gpu)
     order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")

@@ -53,6 +53,7 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(comma
     assert [line[:4] for line in lines[11:]] == ["(1) ", "(2) "]
 
 
+@pytest.mark.slow
 def test_that_the_simulator_proves_small_products_without_times_and_gives_the_reason_for_large_ones(
     command, tmp_path
 ):

@@ -70,6 +70,7 @@ def machine(kernel: Any) -> bytes:
     return code(kernel)[:64]
 
 
+@pytest.mark.slow
 def test_that_the_next_process_loads_what_this_one_compiled(compiled):
     first, second = kept(), kept()
     assert len(compiled) == 1

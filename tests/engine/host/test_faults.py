@@ -43,6 +43,7 @@ def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_suc
     assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
+@pytest.mark.slow
 def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
     watched, first = start_up()
     run = watched.begin(Work())
@@ -212,6 +213,7 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
     assert watched.client.host_pid is None
 
 
+@pytest.mark.slow
 def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start):
     watched = start(partial(faulty_hosts.exit_at_once, of="simulator"))
     words = "The simulator's process ended: it ended with exit code 3. The next request starts a new one."
@@ -231,6 +233,7 @@ def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
         watched.ask(Make())
 
 
+@pytest.mark.slow
 def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, monkeypatch):
     monkeypatch.setattr(client_module, "GRACE_S", 0.05)
     watched, first = start_up()
@@ -304,6 +307,7 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(s
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
+@pytest.mark.slow
 def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monkeypatch):
     def fail(*_: object) -> None:
         raise ValueError("no number in the name of a segment")

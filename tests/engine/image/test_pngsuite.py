@@ -39,6 +39,7 @@ def test_that_the_suite_is_whole_and_each_corrupt_file_is_refused_in_words(refus
         assert len(refused(path.read_bytes()).why) > 15, path.stem
 
 
+@pytest.mark.slow
 def test_that_a_file_cut_anywhere_or_with_one_flipped_bit_is_refused(refused):
     for path in VALID[:40:7]:
         data = path.read_bytes()

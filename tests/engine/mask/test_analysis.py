@@ -49,6 +49,7 @@ FACTOR_WEIGHTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(FACTOR_WEIGHTS, FACTOR_WEIGHTS)
 def test_that_a_product_rounded_to_float32_is_separable(column, row):

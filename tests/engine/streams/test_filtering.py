@@ -332,6 +332,7 @@ def test_that_pinned_memory_without_a_gpu_is_refused_in_words():
         engine.pinned_array((3, 3))
 
 
+@pytest.mark.slow
 def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks():
     picture = np.zeros((4096, 8192), np.float32)
     fractions: list[float] = []

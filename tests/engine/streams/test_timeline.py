@@ -45,6 +45,7 @@ def test_that_a_queue_is_busy_for_the_sum_of_its_spans():
     assert TIMELINE.queues == QUEUES
 
 
+@pytest.mark.slow
 def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time():
     picture = draw(TIMELINE)
     nodes = [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]

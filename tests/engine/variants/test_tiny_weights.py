@@ -89,6 +89,7 @@ def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 def test_that_what_auto_chooses_for_tiny_weights_is_verified(scale):
     for mask in masks_of(scale, SHAPES[::3]):

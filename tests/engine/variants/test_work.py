@@ -27,7 +27,7 @@ RANDOM = np.random.default_rng(4)
     [Block(4, 3), *(pytest.param(Block(*sides), marks=pytest.mark.slow) for sides in ((16, 16), (2, 1)))],
     ids=str,
 )
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("uint8", marks=pytest.mark.slow), "float32"])
 @pytest.mark.parametrize(
     "variant",
     [v for v in CUDA if not v.uint8_only and "uint8" in v.picture_types],

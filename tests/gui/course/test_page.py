@@ -79,6 +79,7 @@ def test_that_no_word_of_the_page_is_cut_and_every_control_has_a_tooltip_and_a_n
                 assert widget.accessibleName() or text, widget
 
 
+@pytest.mark.slow
 def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first, _ = open_course(preferences_path=path)

@@ -91,6 +91,7 @@ def test_that_the_page_fits_a_small_screen_and_teaches_in_every_state(open_page,
     assert_fits(haloscope, page)
 
 
+@pytest.mark.slow
 def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbot):
     haloscope, page = open_page()
     assert status(haloscope) == f"{READY} Only numpy (BLAS) can run here; the table says why."
@@ -121,6 +122,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
+@pytest.mark.slow
 def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
     haloscope, page = open_page()
     panel, run = page.product_panel, haloscope.window.top_bar.findChild(QAbstractButton, "primary")
@@ -153,6 +155,7 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
         assert [row.tile for row in haloscope.matmul.rows] == [tile, tile, None]
 
 
+@pytest.mark.slow
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel

@@ -28,6 +28,7 @@ def press(qtbot, dialog: SavingDialog, text: str) -> None:
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["window", "quit"])
 def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
     qtbot, saving, tmp_path, how
@@ -47,6 +48,7 @@ def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written
     assert (tmp_path / "x.png").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["window", "ctrl-c"])
 def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtbot, capsys, how):
     if how == "window":
@@ -96,6 +98,7 @@ def test_that_enter_never_discards(qtbot, saving, tmp_path):
     assert saving.link.files_being_saved == ("x.png",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["Cancel", "Esc"])
 def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how):
     saving.window.close()

@@ -76,6 +76,7 @@ def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
     assert_no_word_is_cut(window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["auto", "simulator"])
 def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_screen(haloscope, qtbot, device):
     haloscope.workspace.change(device=device)
@@ -212,6 +213,7 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
 OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", "gone": "00"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preferences", "is_bad"),
     [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
@@ -276,6 +278,7 @@ def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(halosc
     assert "earlier result" in haloscope.window.message_bar.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["button", "menu"])
 def test_that_copying_results_is_told(haloscope, qtbot, by):
     haloscope.actions["run"].trigger()

@@ -116,6 +116,7 @@ def orders(weights: np.ndarray, cells: np.ndarray, offset: np.float32, columns: 
     return [np.float32(total + offset) for total in sums]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one sign", "cancelling", "subnormal", "large offset"])
 @pytest.mark.parametrize("columns", [1, 3, 15])
 def test_that_no_order_of_summation_leaves_the_bound(columns, kind):

@@ -88,6 +88,7 @@ def all_threads_done() -> None:
     list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
 
 
+@pytest.mark.slow
 def test_that_an_interrupted_transform_writes_no_more(
     tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,6 +176,7 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pyte
     assert all(one is found[0] for one in found)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
 def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them() -> (
     None

@@ -97,6 +97,7 @@ def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks: int, block
     assert for_bank(bank).unsupported(problem_of(99, 99, bank.masks[0]), bank.masks[0], block, LIMITS) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border))
 @pytest.mark.parametrize(
     ("masks", "shape", "anchor", "block"),

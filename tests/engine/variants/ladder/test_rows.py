@@ -79,6 +79,7 @@ def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one() 
     assert to_the_left[-11:] == [16, 17, 18, 19, 20, 13, 21, 14, 22, 15, 23]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("taps", "anchor", "border", "shape", "dtype", "block"),
     [

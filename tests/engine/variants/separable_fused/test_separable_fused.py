@@ -76,6 +76,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
                     assert not refused(VARIANT, problem_of(size, size, mask, channels, dtype), mask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
 @pytest.mark.parametrize("size", [9, 4096])
