@@ -211,7 +211,7 @@ class MetricPlot(RowPlot):
         if self._shown.unit == "ms":
             return tick_text(value)
         if self._is_speed_up:
-            return f"{value:,g}×"
+            return f"{value:,.15g}×"
         # Errors are tiny, and rates are not.
         return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
 

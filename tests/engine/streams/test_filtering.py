@@ -9,14 +9,17 @@ import pytest
 import engine
 from engine.device.devices import devices
 from engine.device.launches import DeviceKind
-from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
+from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant, VerificationFailed
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.executor import SimulatorExecutor
 from engine.results.progress import Checkpoint, Progress
+from engine.run.measure import Outcome
+from engine.streams import chunking
 from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
+from tests.made_runs import make_unverified
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
@@ -119,6 +122,13 @@ def test_that_a_process_without_the_simulator_asks_one_for_each_chunk():
     streamed = engine.filter_stream(picture, [[1], [2]], **how)
     np.testing.assert_array_equal(streamed.values, engine.correlate(picture, [[1], [2]], device="cpu"))
     assert len(streamed.timeline.chunks) == 2
+
+
+def test_that_a_chunk_that_the_simulator_did_not_verify_is_an_error(monkeypatch):
+    wrong = Outcome(np.zeros((12, 5, 1), np.float32), make_unverified("naive"))
+    monkeypatch.setattr(chunking, "outcome_of", lambda *job: wrong)
+    with pytest.raises(VerificationFailed, match="The result of 'naive'"):
+        engine.filter_stream(np.zeros((12, 5), np.float32), GOOD, device="simulator", variant="naive")
 
 
 def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
