@@ -26,7 +26,6 @@ def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samp
     assert -(-samples // wide) <= -(-samples // widest)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("border", list(Border))
 def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Border) -> None:
     random = np.random.default_rng(10)

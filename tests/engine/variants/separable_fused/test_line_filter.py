@@ -74,7 +74,6 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(
     assert found == windows_of(cells[row.shift :], weights, row.windows.apart, row.windows.count, 0.0)
 
 
-@pytest.mark.slow
 @either_way
 @pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
 def test_that_each_result_down_a_ring_is_the_sum_over_its_column(

@@ -158,7 +158,6 @@ def never_split(shape: SplitShape) -> Any:
     return device_function(types.Tuple([types.UniTuple(types.float32, k) for k in counts]), accumulate)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
 def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(
     mask_shape: tuple[int, int], left: int
@@ -195,7 +194,6 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
     assert kernel.cache_info().maxsize == 64
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) -> None:
     store = pair_storer(3, HALF_STRIP)
