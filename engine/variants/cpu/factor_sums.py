@@ -5,14 +5,14 @@ vectors are read and written, so up to VECTOR - 1 samples past the width; two ve
 row.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import HAS_BROADCAST, INT, VECTOR, Vectors, sample_type
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR, Vectors, cpu_function
 from engine.variants.ir.value import F32, Value
 
 Values = dict[Any, Value]
@@ -32,29 +32,21 @@ _DOWN_VECTORS = 4 if VECTOR == 16 else 2
 ROWS_A_ROUND = (2, 1)
 
 
-@intrinsic
-def as_floats(typingctx, source, sample, floats, count):
+@cpu_function(types.int64)
+def as_floats(code, source, sample, floats, count):
     """Return the address of `count` samples as float32: their own, or else that of `floats`, their copy.
 
     `sample` is a flat array of the samples' type.
     """
-    signature = types.int64(types.int64, sample, floats, types.int64)
-
-    def codegen(context, builder, signature, arguments):
-        if sample.dtype == types.float32:
-            return arguments[0]
-        vectors = Vectors(context, builder)
-        source, _, floats_array, count = vectors.arguments(signature, arguments)
-        source = vectors.at_address(source, sample_type(sample.dtype))
-        target = vectors.pointer(floats_array)
-        vectors.strips(count, 1, lambda at, _: vectors.store(vectors.load(source, at), target, at))
-        return builder.ptrtoint(target.llvm, INT)
-
-    return signature, codegen
+    if sample.kind.dtype == types.float32:
+        return source
+    samples, target = code.at_address(source, sample), code.pointer(floats)
+    code.strips(count, 1, lambda at, _: code.store(code.load(samples, at), target, at))
+    return code.address(target)
 
 
-@intrinsic
-def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, sums, sums_at):
+@cpu_function(types.void)
+def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, sums_at):
     """Correlate a row of float32 samples with a factor of the mask.
 
     `source` is the address of the first of `width` results' first sample; the flat array `sample` has the
@@ -63,38 +55,31 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
     takes half the multiply-adds; float32 samples might overflow. The sums go to the flat float32 array `sums`
     from element `sums_at` on.
     """
-    integer = types.int64
-    signature = types.void(integer, sample, factor, *(integer,) * 4, sums, integer)
-
-    def codegen(context, builder, signature, arguments):
-        vectors = Vectors(context, builder)
-        source, _, factor_array, taps, mirrored, step, width, sums_array, sums_at = vectors.arguments(
-            signature, arguments
-        )
-        # Else the compiler writes loops twice, with and without their branches, which takes 0.2 s.
-        builder.function.attributes.add("optsize")
-        source, weights = vectors.at_address(source, F32), vectors.pointer(factor_array)
-        sums = vectors.pointer(sums_array) + sums_at
-        is_mirrored = None if sample.dtype == types.float32 else vectors.flag(mirrored)
-        along = _Along(vectors, source, weights, taps, sums, step)
-        if is_mirrored is None:
-            along.emit(width, folds=False)
-        else:
-            vectors.when(
-                is_mirrored, lambda: along.emit(width, folds=True), lambda: along.emit(width, folds=False)
-            )
-        return context.get_dummy_value()
-
-    return signature, codegen
+    # Else the compiler writes loops twice, with and without their branches, which takes 0.2 s.
+    code.builder.function.attributes.add("optsize")
+    source, weights = code.at_address(source, sums), code.pointer(factor)
+    along = _Along(code, source, weights, taps, code.pointer(sums) + sums_at, step)
+    one_by_one = partial(along.emit, width, folds=False)
+    if sample.kind.dtype == types.float32:
+        one_by_one()
+    else:
+        code.when(code.flag(mirrored), lambda: along.emit(width, folds=True), one_by_one)
 
 
+@dataclass
 class _Along:
     """Emits the sums along a row."""
 
-    def __init__(self, vectors, source, weights, taps, sums, step) -> None:
-        self.vectors, self.source, self.weights = vectors, source, weights
-        self.taps, self.sums, self.step = taps, sums, step
-        self.next_tap = vectors.elements_from(step) if _PAIRS else None
+    vectors: Vectors
+    source: Value
+    weights: Value
+    taps: Value
+    sums: Value
+    step: Value
+
+    def __post_init__(self) -> None:
+        if _PAIRS:
+            self.next_tap = self.vectors.elements_from(self.step)
 
     def emit(self, width: Value, folds: bool) -> None:
         """Emit all strips of the width; samples under equal weights are added first if it `folds`."""
@@ -105,7 +90,7 @@ class _Along:
         source = self.source + column
         # The last tap not yet taken, from the other end.
         behind = source + (self.taps - 1) * self.step
-        left = dict.fromkeys(range(across), vectors.zero)
+        left: Values = dict.fromkeys(range(across), vectors.zero)
         left |= {"source": source, "behind": behind, "weight": self.weights, "left": self.taps}
         at_once = (2, 1) if _PAIRS else (1,)
         if folds:
@@ -153,9 +138,9 @@ class _Along:
         return samples
 
 
-@intrinsic
+@cpu_function(types.void)
 def sum_down(
-    typingctx, sums, sums_at, sums_pitch, factor, taps, width, offset, results, out, out_sample, out_pitch
+    code, sums, sums_at, sums_pitch, factor, taps, width, offset, results, out, out_sample, out_pitch
 ):
     """Correlate the columns of rows of sums with a factor of the mask.
 
@@ -164,31 +149,24 @@ def sum_down(
     RESULTS_AT_ONCE rows of `width` `results`, each with `offset` added; the first goes to the address `out`,
     the next rows `out_pitch` further on, in the type of the flat array `out_sample`.
     """
-    integer = types.int64
-    numbers = (integer, integer, types.float32, integer, integer)
-    signature = types.void(sums, integer, integer, factor, *numbers, out_sample, integer)
-
-    def codegen(context, builder, signature, arguments):
-        vectors = Vectors(context, builder)
-        sums_array, sums_at, sums_pitch, factor_array, taps, width, offset, results, out, _, out_pitch = (
-            vectors.arguments(signature, arguments)
-        )
-        sums, weights = vectors.pointer(sums_array) + sums_at, vectors.pointer(factor_array)
-        bias, out = vectors.splat(offset), vectors.at_address(out, sample_type(out_sample.dtype))
-        down = _Down(vectors, sums, sums_pitch, weights, taps, bias, out, out_pitch)
-        vectors.when(results == 1, lambda: down.emit(1, width), lambda: down.emit(RESULTS_AT_ONCE, width))
-        return context.get_dummy_value()
-
-    return signature, codegen
+    rows, weights = code.pointer(sums) + sums_at, code.pointer(factor)
+    bias, out = code.splat(offset), code.at_address(out, out_sample)
+    down = _Down(code, rows, sums_pitch, weights, taps, bias, out, out_pitch)
+    code.when(results == 1, lambda: down.emit(1, width), lambda: down.emit(RESULTS_AT_ONCE, width))
 
 
+@dataclass
 class _Down:
     """Emits the sums down the columns for a number of result rows."""
 
-    def __init__(self, vectors, sums, pitch, weights, taps, bias, out, out_pitch) -> None:
-        self.vectors, self.sums, self.pitch = vectors, sums, pitch
-        self.weights, self.taps, self.bias = weights, taps, bias
-        self.out, self.out_pitch = out, out_pitch
+    vectors: Vectors
+    sums: Value
+    pitch: Value
+    weights: Value
+    taps: Value
+    bias: Value
+    out: Value
+    out_pitch: Value
 
     def emit(self, results: int, width: Value) -> None:
         """Emit all strips of the width."""
@@ -208,6 +186,9 @@ class _Down:
             row, weight = row + self.pitch, weight + 1
         left = {"row": row, "weight": weight, "left": self.taps - (results - 1)} | totals
 
+        def are_left(rows: int, values: Values) -> Value:
+            return values["left"] >= rows
+
         def some_rows(rows: int, values: Values) -> Values:
             added, row, weight = {cell: values[cell] for cell in totals}, values["row"], values["weight"]
             for _ in range(rows):
@@ -217,9 +198,7 @@ class _Down:
 
         if results > 1 and self.out.llvm.type.pointee == F32:
             for rows in ROWS_A_ROUND:
-                left = self.vectors.while_loop(
-                    left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)
-                )
+                left = self.vectors.while_loop(left, partial(are_left, rows), partial(some_rows, rows))
         else:
 
             def one_row(values: Values) -> tuple[Values, Value]:
@@ -248,6 +227,5 @@ class _Down:
     def _store(self, totals: Values, column: Value) -> None:
         results, across = (1 + max(place) for place in zip(*totals, strict=True))
         for result in range(results):
-            at = self.out_pitch * result + column
             values = [totals[result, v] + self.bias for v in range(across)]
-            store_results(self.vectors, values, self.out, at, self.vectors.negated(self.vectors.true))
+            store_results(self.vectors, values, self.out, self.out_pitch * result + column)

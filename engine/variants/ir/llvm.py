@@ -3,6 +3,7 @@
 `cuda_code.py` adds what only a GPU has; `plain.py` has the same operations on Python's numbers.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import cached_property
@@ -347,3 +348,24 @@ def not_unrolled(branch: ir.instructions.Instruction, module: ir.Module) -> None
     # The mark of a loop names itself first.
     mark.operands = (mark, *mark.operands)
     branch.set_metadata("llvm.loop", mark)
+
+
+def definition(
+    returns: Any, emit: Callable[..., Any], backend: Callable[..., LlvmCode], taken: Any = lambda kind: kind
+) -> Any:
+    """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types.
+
+    `taken` is the type that an argument of another is converted to.
+    """
+
+    def typed(typingctx: Any, *kinds: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = backend(context, builder)
+            values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]
+            return code.returned(emit(code, *values), signature.return_type)
+
+        return returns(*map(taken, kinds)), codegen
+
+    # Numba asks for the names of the arguments; the first one is its typing context.
+    typed.__name__, typed.__signature__ = emit.__name__, inspect.signature(emit)  # type: ignore[attr-defined]
+    return typed

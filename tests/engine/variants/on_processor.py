@@ -8,8 +8,7 @@ from numba import njit
 from numba.extending import intrinsic
 
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.device_function import definition
-from engine.variants.ir.llvm import ArrayArgument
+from engine.variants.ir.llvm import ArrayArgument, definition
 from engine.variants.ir.value import F32, I32, I64, Value
 
 
