@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition, not_unrolled
+from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
 
 
@@ -31,9 +31,6 @@ HAS_BROADCAST = VECTOR == 16
 
 CAN_PACK = HAS_BROADCAST and bool(llvm.get_host_cpu_features().get("avx512bw"))
 """Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
-
-
-Values = dict[Any, Value]
 
 
 class Vectors(LlvmCode):
@@ -90,10 +87,6 @@ class Vectors(LlvmCode):
         first = self.builder.insert_element(undefined, scalar.llvm, constant(0, I64))
         return self.shuffled(self.value(first), self.value(undefined), [0] * VECTOR)
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """Return a * b + c of vectors, rounded once."""
-        return self.called(f"fma.v{VECTOR}f32", self.floats, a, b, c)
-
     def elements_from(self, first: Value) -> Value:
         """Return the numbers first, first + 1, ... for `picked`."""
         return self.splat(first.trunc(I32)) + self.value(ir.Constant(self._integers, list(range(VECTOR))))
@@ -136,22 +129,6 @@ class Vectors(LlvmCode):
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 
-    def while_loop(
-        self, start: Values, again: Callable[[Values], Value], body: Callable[[Values], Values]
-    ) -> Values:
-        """Emit a loop that asks `again` before each round; return the values that it leaves behind."""
-        builder, entry = self.builder, self.builder.block
-        head, inside, after = (builder.append_basic_block(name) for name in ("head", "round", "rounds_done"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        values = self._phis(start)
-        builder.cbranch(again(values).llvm, inside, after)
-        builder.position_at_end(inside)
-        self._close(values, start, entry, body(values))
-        not_unrolled(builder.branch(head), builder.module)
-        builder.position_at_end(after)
-        return values
-
     def switch(self, chosen: Value, numbers: Iterable[int], body: Callable[[int], None]) -> None:
         """Emit body(number) for some numbers; the one that is chosen at run time runs, or none."""
         builder = self.builder
@@ -170,12 +147,12 @@ class Vectors(LlvmCode):
     ) -> Value:
         """Emit a loop over first, first + step, ... while index + reach <= limit; return the next index."""
 
-        def step_on(values: Values) -> Values:
-            body(values["index"])
-            return {"index": values["index"] + step}
+        def step_on(index: Value) -> Value:
+            body(index)
+            return index + step
 
-        left = self.while_loop({"index": first}, lambda values: values["index"] + reach <= limit, step_on)
-        return left["index"]
+        left: Value = self.while_loop(first, lambda index: index + reach <= limit, step_on)
+        return left
 
     def strips(self, width: Value, vectors: int, body: Callable[[Value, int], None]) -> None:
         """Emit body(column, vectors) for strips of `vectors` vectors, then of one for the rest of the width.
