@@ -35,11 +35,7 @@ def test_that_a_new_task_is_resolved_verified_and_measured():
     assert outcome.values is not None
     assert np.array_equal(outcome.values, compute(job, backend("cpu")))
     result = outcome.result
-    assert (result.task, result.seed, result.work) == (
-        "scaling",
-        7,
-        job.variant.work(PROBLEM, job.block),
-    )
+    assert (result.task, result.seed, result.work) == ("scaling", 7, job.variant.work(PROBLEM, job.block))
     assert result.status.startswith("verified: every number")
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result

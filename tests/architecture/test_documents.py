@@ -91,9 +91,7 @@ def commands_of(path: Path) -> Iterator[str]:
                 yield part
 
 
-def parsed_by(
-    monkeypatch: pytest.MonkeyPatch, call: Callable[[], Any], *, read: bool
-) -> argparse.ArgumentParser:
+def parsed_by(monkeypatch, call, *, read):
     """Return the parser of a command, after it has read its arguments where `read` says so."""
     for name in ("parse_args", "parse_intermixed_args"):
         original = getattr(argparse.ArgumentParser, name)

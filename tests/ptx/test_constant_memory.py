@@ -5,7 +5,6 @@ import struct
 import numpy as np
 import pytest
 
-from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -25,9 +24,7 @@ def weights_of(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng(3).standard_normal((rows, columns))
 
 
-def compiled(
-    mask: Mask, border: Border, dtype: str, capability: tuple[int, int], channels: int = 1
-) -> tuple[str, Pass]:
+def compiled(mask, border, dtype, capability, channels=1):
     problem = Problem(100, 200, channels, dtype, mask.shape, mask.anchor, border)
     (step,) = constant.VARIANT.passes(problem, mask, Block(32, 8))
     return cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0], step

@@ -73,9 +73,7 @@ every_variant_and_pair = pytest.mark.parametrize(
 
 
 @cache
-def ptx_of(
-    variant: Variant, capability: tuple[int, int], dtype: str, border: Border, block: Block = BLOCK
-) -> tuple[str, ...]:
+def ptx_of(variant, capability, dtype, border, block=BLOCK):
     """Return the code of each pass."""
     mask = mask_for(variant, 5, 7)
     problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))

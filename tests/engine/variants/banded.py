@@ -1,14 +1,12 @@
 """The CPU variants that walk over bands, and a picture filtered by one of them, verified: for their tests."""
 
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.variants.cpu import parallel, separable, streamed_bands, two_passes
@@ -20,9 +18,7 @@ NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 
 
-def filtered(
-    module: ModuleType, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, **more: object
-) -> np.ndarray:
+def filtered(module, image, mask, border=Border.MIRROR, **more):
     """Return a picture filtered by a variant's module, verified."""
     problem = replace(describe_problem(image, mask, border, 0.0), **more)
     out = np.zeros(image.shape, problem.result_dtype)

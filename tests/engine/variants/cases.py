@@ -127,9 +127,7 @@ def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str,
     return faults
 
 
-def error_in_bounds(
-    variant: Variant, problem: Problem, mask: Mask, image: np.ndarray, result: np.ndarray
-) -> float:
+def error_in_bounds(variant, problem, mask, image, result):
     """Return the largest error of a float32 result, in what rounding and the variant may be off."""
     wanted = oracle.correlate(image, mask, problem.border, problem.cval)
     bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)

@@ -20,15 +20,7 @@ class ProcessorCode(CudaCode):
         """Return the pointer to weights in an array that has them as constant memory would."""
         return self.pointer(array) + first
 
-    def copy_ahead(
-        self,
-        target: Value,
-        source: Value,
-        count: int,
-        only_if: Value | None = None,
-        target_at: int = 0,
-        source_at: int = 0,
-    ) -> None:
+    def copy_ahead(self, target, source, count, only_if=None, target_at=0, source_at=0):
         """Copy with loads and stores; nothing where a device would refuse addresses that are not aligned."""
         itemsize = 4 if target.llvm.type.pointee == F32 else 1
         target, source = target + target_at, source + source_at

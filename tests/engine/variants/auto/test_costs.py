@@ -44,14 +44,12 @@ def problem_of(height: int, width: int, mask_shape: tuple[int, int], channels: i
         (1024, (3, 27), 324.0),
     ],
 )
-def test_that_times_lie_on_straight_lines_of_logarithms(
-    side: int, mask_shape: tuple[int, int], wanted_us: float
-) -> None:
+def test_that_times_lie_on_straight_lines_of_logarithms(side, mask_shape, wanted_us):
     found = TABLE.time_us(variant("tiled"), problem_of(side, side, mask_shape), TABLE.rates)
     assert found == pytest.approx(wanted_us, rel=1e-3)
 
 
-def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the_border() -> None:
+def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the_border():
     grey = TABLE.time_us(variant("tiled"), problem_of(1024, 512, (3, 3)), TABLE.rates)
     assert TABLE.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 2), TABLE.rates) == grey
     row = {"ghost cells, float32 x 3": [[9.0]]}
@@ -60,14 +58,14 @@ def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the
     assert found == pytest.approx(9.0, rel=1e-3)
 
 
-def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes_for_ever() -> None:
+def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes_for_ever():
     table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
     problem = problem_of(1024, 1024, (9, 9))
     assert table.time_us(variant("tiled"), problem, table.rates) == pytest.approx(324.0)
     assert math.isinf(table.time_us(variant("naive"), problem, table.rates))
 
 
-def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
+def test_that_memory_and_multiply_adds_are_scaled_apart():
     samples, copy_us = 1024 * 1024, 18.0
     rates = Rates(samples * 8 / copy_us / 1e3, 100.0)
     table = CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
@@ -75,7 +73,7 @@ def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
     assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
 
-def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it() -> None:
+def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it():
     problem = problem_of(9, 9, (4, 36))
     assert mask_side_of(variant("tiled"), problem) == 12
     assert mask_side_of(variant("separable-l1"), problem) == 20
@@ -104,13 +102,11 @@ RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
         (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
     ],
 )
-def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(
-    problem: Problem, kinds: tuple[str, ...], nearest: str | None
-) -> None:
+def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(problem, kinds, nearest):
     assert nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
 
 
-def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
+def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
     rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
     table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
     problem = replace(problem_of(512, 512, (3, 3)), dtype="uint8")
@@ -118,7 +114,7 @@ def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
     assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
 
 
-def test_that_a_device_is_measured_by_its_facts() -> None:
+def test_that_a_device_is_measured_by_its_facts():
     facts = {"multiprocessors": "10", "clock": "2000 MHz"}
     device = DeviceInfo("cuda:0", "cuda", "small", True, "", True, facts, bandwidth_gb_s=200.0)
     assert rates_of(device, TABLE.rates) == Rates(170.0, 2560.0)
@@ -127,7 +123,7 @@ def test_that_a_device_is_measured_by_its_facts() -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_that_the_table_is_whole_and_says_where_it_is_from(device: str) -> None:
+def test_that_the_table_is_whole_and_says_where_it_is_from(device):
     table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device]
     assert table["from"]
     read = cost_table(device)

@@ -9,7 +9,7 @@ import pytest
 from engine.device.cpu import cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -42,7 +42,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, **times_us: float) -> None:
 
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=lambda device: device.kind)
 @pytest.mark.parametrize("mask", [BOX, ROUND, ODD, Mask([[2.0]]), Mask(np.ones((63, 62)))], ids=repr)
-def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask: Mask, device: DeviceInfo) -> None:
+def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask, device):
     choice = choose(AUTO, problem_of(mask), mask, None, device)
     assert choice.variant.device.value == device.kind
     assert choice.variant.unsupported(problem_of(mask), mask, choice.block, device.limits) is None
@@ -52,7 +52,7 @@ def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask: Mask
     assert re.match(rf"estimated {figure}{on_which}; next best: [a-z0-9-]+ \({figure}\)", choice.reason)
 
 
-def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch):
     costing(monkeypatch, naive=9000.0, tiled=400.0, box=41.0)
     choice = choose(AUTO, problem_of(BOX, side=1024), BOX, None, CUDA)
     assert choice.variant.key == "box"
@@ -61,7 +61,7 @@ def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch: pyt
     assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "tiled"
 
 
-def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch):
     mask = Mask(np.ones((9, 9)))
     costing(monkeypatch, tiled=104.0, box=100.0)
     assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "tiled"
@@ -69,9 +69,7 @@ def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch
     assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "box"
 
 
-def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_named(monkeypatch):
     costing(monkeypatch, cpu_parallel=1000.0, cpu_fft=10.0)
     floats = choose(AUTO, problem_of(ODD), ODD, None, CPU)
     assert floats.variant.key == "cpu-parallel"
@@ -82,19 +80,19 @@ def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_
     assert "Fourier transform" in exact.reason
 
 
-def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound() -> None:
+def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound():
     for shape, sure in (((2, 2), False), ((2, 4), False), ((4, 2), False), ((2, 5), True), ((1, 2), True)):
         mask = Mask(np.ones(shape))
         assert holds_bound(variant("separable-l0"), problem_of(mask), mask) is sure
         assert holds_bound(variant("tiled"), problem_of(mask), mask)
 
 
-def test_that_a_variant_that_is_asked_for_is_taken_at_its_word() -> None:
+def test_that_a_variant_that_is_asked_for_is_taken_at_its_word():
     choice = choose("cpu-serial", problem_of(BOX), BOX, None, CPU)
     assert (choice.variant.key, choice.reason) == ("cpu-serial", "")
 
 
-def test_that_variants_without_times_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_variants_without_times_come_last(monkeypatch):
     costing(monkeypatch, naive=1e6)
     assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "naive"
     costing(monkeypatch)
@@ -102,9 +100,7 @@ def test_that_variants_without_times_come_last(monkeypatch: pytest.MonkeyPatch) 
     assert "nothing was measured" in choice.reason
 
 
-def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(monkeypatch):
     costing(monkeypatch, cpu_serial=900.0, cpu_box=10.0)
     problem = replace(problem_of(BOX, "uint8"), result_dtype="uint8")
     choice = choose(AUTO, problem, BOX, None, CPU)
@@ -112,7 +108,7 @@ def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_na
     assert ("cpu-box would be faster" in choice.reason) is not variant("cpu-box").integer_output
 
 
-def test_that_the_first_of_a_kind_is_named_where_no_block_suits() -> None:
+def test_that_the_first_of_a_kind_is_named_where_no_block_suits():
     device = replace(CUDA, limits=Limits(shared_bytes=0, max_threads=0))
     choice = choose(AUTO, problem_of(BOX), BOX, Block(99, 99), device)
     first = next(known for known in VARIANTS if known.device is DeviceKind.CUDA)
@@ -126,9 +122,7 @@ def refusal_of(known: Variant, result_dtype: str):
 
 
 @pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
-def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(
-    known: Variant,
-) -> None:
+def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(known):
     own = refusal_of(known, "uint8" if known.uint8_only else "float32")
     # One takes no integer pictures.
     assert own is None or known.library or known.key == "split-float16"
@@ -145,7 +139,7 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
 
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=["cpu", "cuda"])
 @pytest.mark.parametrize("size", [3, 63])
-def test_that_auto_takes_one_that_writes_8_bit_results(device: DeviceInfo, size: int) -> None:
+def test_that_auto_takes_one_that_writes_8_bit_results(device, size):
     mask = mask_for(variant("naive"), size, size)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, "uint8")
     choice = choose("auto", problem, mask, None, device)

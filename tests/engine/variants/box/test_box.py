@@ -33,7 +33,7 @@ def filtered(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> n
 
 
 @pytest.mark.parametrize("key", ["box", "cpu-box"])
-def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(key: str) -> None:
+def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(key):
     weights = np.full((3, 4), 0.1)
     weights[2, 1] = 0.1 + 1e-7
     mask = Mask(weights)
@@ -49,7 +49,7 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
         assert variant(key).unsupported(problem, mask, BLOCK, LIMITS) is None
 
 
-def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only() -> None:
+def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only():
     image = np.ones((40, 50, 1), np.float32)
     image[20, 25], image[5, 5] = np.nan, np.inf
     out = filtered(image, Mask(np.full((5, 7), 0.5)))[..., 0]
@@ -66,9 +66,7 @@ def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_win
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5, 63])
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
-def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(
-    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(rows, columns, monkeypatch):
     rows = 1 if columns > 63 else rows
     # Three bands and two tiles, the second one of no whole number of vectors.
     monkeypatch.setattr(cpu_box, "cores", lambda: 3)
@@ -92,7 +90,7 @@ def wavefronts(elements: list[int], width: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels: int) -> None:
+def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels):
     sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]
     rings = set()
     for rows, columns in [*sides, (127, 1), (1, 127)]:
@@ -116,7 +114,7 @@ def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channe
     assert rings == {False, True}
 
 
-def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side() -> None:
+def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side():
     cells, sides = 4096 * 4096, (3, 5, 9, 15, 31, 63)
     problems = [Problem(4096, 4096, mask_shape=(side, side), anchor=(side // 2,) * 2) for side in sides]
     work = [box.work(problem, BLOCK) for problem in problems]
@@ -126,7 +124,7 @@ def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side
     assert work[-1].flops < 16 * cells
 
 
-def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fits_the_grid() -> None:
+def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fits_the_grid():
     mask = Mask(np.ones((63, 63)))
     problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
     refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
@@ -153,14 +151,7 @@ def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fit
         (3, 3, 4, (1, 127), Border.ZERO),
     ],
 )
-def test_that_blocks_and_steps_meet_without_a_seam(
-    height: int,
-    width: int,
-    channels: int,
-    mask_shape: tuple[int, int],
-    border: Border,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask_shape, border, monkeypatch):
     # Else pictures of this height are one strip.
     monkeypatch.setattr(box, "MULTIPROCESSORS", 1)
     monkeypatch.setattr(box, "MOST_ROWS", 16)
@@ -176,7 +167,7 @@ def test_that_blocks_and_steps_meet_without_a_seam(
 
 
 @pytest.mark.slow
-def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
+def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
     image = np.ones((40, 20, 1), np.float32)
     image[20, 9], image[2, 3] = np.nan, np.inf
     mask = Mask(np.full((25, 4), 0.5))
@@ -195,9 +186,7 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
     [((15, 15), "uint8", 3, (9, 0)), ((31, 31), "float32", 1, (7, 5)), ((31, 31), "float32", 1, (9, 0)),
      ((63, 63), "uint16", 4, (8, 6)), ((1, 127), "float32", 4, (9, 0))],
 )  # fmt: skip
-def test_that_code_reads_whole_vectors_and_needs_no_local_memory(
-    sides: tuple[int, int], dtype: str, channels: int, capability: tuple[int, int]
-) -> None:
+def test_that_code_reads_whole_vectors_and_needs_no_local_memory(sides, dtype, channels, capability):
     mask = Mask(np.full(sides, 0.5))
     problem = Problem(5000, 7000, channels, dtype, mask.shape, mask.anchor, result_dtype=dtype)
     (step,) = box.passes(problem, mask, BLOCK)

@@ -22,9 +22,7 @@ WEIGHT, START = np.float32(0.3), np.float32(3.0)
 
 @pytest.mark.parametrize("count", [4, 5, 8, 16, 32])
 @pytest.mark.parametrize("apart", [1, 2, 3, 4])
-def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_additions(
-    apart: int, count: int
-) -> None:
+def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_additions(apart, count):
     for length in (*range(1, 20), 31, 63, 64, 127):
         windows, weighed, joins = Windows(length, apart, count), [], []
 
@@ -63,7 +61,7 @@ def aligned(count: int) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_numbers(row: RowWindows) -> None:
+def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_numbers(row):
     windows, samples = row.windows, aligned(row.read)
     sums, plain = on_the_processor(row_summer(row)), row_summer(row).py_func
     whole = np.rint(samples * 9)
@@ -86,9 +84,7 @@ def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_number
 
 @pytest.mark.slow
 @pytest.mark.parametrize("down", COLUMNS, ids=str)
-def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_numbers(
-    down: ColumnWindows,
-) -> None:
+def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_numbers(down):
     rows = down.ring_rows or down.mask_rows + down.rows - 1
     tile, column = aligned(rows * down.pitch), 8
     sums, plain = on_the_processor(column_summer(down)), column_summer(down).py_func
@@ -102,7 +98,7 @@ def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_n
             assert abs(got - terms.sum()) <= down.mask_rows * 1.01 * 2.0**-24 * np.abs(terms).sum()
 
 
-def test_that_sums_are_kept_side_by_side() -> None:
+def test_that_sums_are_kept_side_by_side():
     tile = np.zeros(12, np.float32)
     sums_store(8).py_func(tile, 4, tuple(range(8)))
     assert tile.tolist() == [0, 0, 0, 0, *range(8)]

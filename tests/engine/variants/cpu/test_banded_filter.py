@@ -1,7 +1,6 @@
 """What the CPU variants that compute in bands share: tiles, edges, buffers, threads that change no result."""
 
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -38,9 +37,7 @@ WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WI
 @pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
 @pytest.mark.parametrize("module", [parallel, separable, box], ids=[*KEYS, "cpu-box"])
-def test_that_nothing_is_written_beside_the_buffers(
-    module: ModuleType, shape: tuple[int, ...], mask_shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
     guard, guarded = 1024, []
 
     def guarding(function: Callable[..., None]) -> Callable[..., None]:
@@ -74,9 +71,7 @@ def test_that_nothing_is_written_beside_the_buffers(
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("width", sorted({-(-samples // 3) for samples in WIDTHS}))
 @pytest.mark.parametrize("height", HEIGHTS)
-def test_that_colour_tiles_meet_without_a_seam(
-    key: str, height: int, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_colour_tiles_meet_without_a_seam(key, height, width, monkeypatch):
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
     border = list(Border)[(height + width) % len(Border)]
     check(
@@ -87,13 +82,13 @@ def test_that_colour_tiles_meet_without_a_seam(
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_that_grey_tiles_meet_without_a_seam(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_grey_tiles_meet_without_a_seam(key, monkeypatch):
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
     for width in WIDTHS:
         check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank 1 even"), "cpu")
 
 
-def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold() -> None:
+def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
     for rows in (MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 1):
         for height in (rows // 2, 3 * rows):
             check(variant("cpu-parallel"), Case(f"{rows} rows", height, 40, mask_shape=(rows, 2)), "cpu")
@@ -103,9 +98,7 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold() -> None
 @pytest.mark.parametrize("threads", [2, 7])
 @pytest.mark.parametrize("side", [7, 17])
 @every_banded_variant
-def test_that_the_number_of_threads_does_not_change_the_result(
-    module: ModuleType, side: int, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
     for holder, _ in COMPILED:
@@ -119,9 +112,7 @@ def test_that_the_number_of_threads_does_not_change_the_result(
 @pytest.mark.parametrize("width", [64, 63, 33])
 @pytest.mark.parametrize("first", [0, 1, 5])
 @every_banded_variant
-def test_that_results_stored_past_the_cache_are_the_same(
-    module: ModuleType, width: int, first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_results_stored_past_the_cache_are_the_same(module, width, first, monkeypatch):
     image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
     problem = describe_problem(image, mask, Border.REFLECT, 0.0)
@@ -136,16 +127,14 @@ def test_that_results_stored_past_the_cache_are_the_same(
 @pytest.mark.slow
 @pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
 @every_banded_variant
-def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(
-    module: ModuleType, cval: float
-) -> None:
+def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(module, cval):
     image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
     for mask in (Mask(np.ones((3, 5))), gaussian(7)):
         filtered(module, image, mask, border=Border.CONSTANT, cval=cval)
         filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
 
 
-def test_that_a_picture_that_may_not_be_written_compiles_nothing_more() -> None:
+def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
     image = np.ones((5, 9, 1), np.float32)
     filtered(parallel, image, Mask(np.ones((3, 3))))
     before = len(streamed_bands.stream_bands.signatures)
@@ -160,8 +149,8 @@ def test_that_a_picture_that_may_not_be_written_compiles_nothing_more() -> None:
     ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]
 )
 def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
-    height: int, tiles: int, cost_rows: int, workers: int
-) -> None:
+    height, tiles, cost_rows, workers
+):
     cut = bands.cut(height, tiles, workers, cost_rows)
     # They begin at whole groups of rows.
     assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
@@ -175,7 +164,7 @@ def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
 
 
 @pytest.mark.parametrize(("tiles", "workers"), [(1, 2), (2, 16), (6, 16), (3, 8)])
-def test_that_a_slow_core_holds_up_a_launch_by_little(tiles: int, workers: int) -> None:
+def test_that_a_slow_core_holds_up_a_launch_by_little(tiles, workers):
     speed = np.ones(workers)
     speed[0] = 0.5
     free_at = np.zeros(workers)
@@ -186,19 +175,19 @@ def test_that_a_slow_core_holds_up_a_launch_by_little(tiles: int, workers: int) 
     assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
 
 
-def test_that_small_work_stays_on_one_thread() -> None:
+def test_that_small_work_stays_on_one_thread():
     work = (0, bands.LEAST_MULTIPLY_ADDS * 3, 10**12)
     assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 3, 16]
 
 
-def test_that_only_what_samples_are_exactly_is_held() -> None:
+def test_that_only_what_samples_are_exactly_is_held():
     assert all((holds("uint8", 255.0), holds("uint16", 256.0), holds("float32", -0.5)))
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
 
 
 @pytest.mark.parametrize("before_vector", [0, 3])
 @pytest.mark.parametrize("samples", [1, 30, 64, 1000])
-def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples: int, before_vector: int) -> None:
+def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_vector):
     image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
     halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
     left_end, right_start = halo.columns(samples, before_vector)

@@ -37,9 +37,7 @@ def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]
 
 
 @pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
-def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
-    border: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(border, monkeypatch):
     image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
     mask = Mask(RANDOM.standard_normal((6, 5)), anchor=(1, 4))
     problem = describe_problem(image, mask, border, 0.0)
@@ -52,7 +50,7 @@ def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
     assert all(one.tobytes() == results[0].tobytes() for one in results)
 
 
-def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
     problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
     rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_a_call
@@ -70,7 +68,7 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: 
 
 
 @pytest.fixture
-def tiles(monkeypatch: pytest.MonkeyPatch) -> cpu_fft.TransformedTiles:
+def tiles(monkeypatch):
     """Return a transform of sixteen tiles."""
     monkeypatch.setattr(cpu_fft, "TILE_RESULTS", 2)
     mask = Mask(np.ones((3, 3)))
@@ -89,9 +87,7 @@ def all_threads_done() -> None:
 
 
 @pytest.mark.slow
-def test_that_an_interrupted_transform_writes_no_more(
-    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
     is_awaited, began, ended = threading.Event(), [], []
 
     def slow(self: SpectralFilter, *arguments: Any) -> None:
@@ -116,9 +112,7 @@ def test_that_an_interrupted_transform_writes_no_more(
     assert len(began) == len(ended) == written
 
 
-def test_that_a_failure_in_a_tile_ends_the_others_first(
-    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
     began: list[int] = []
 
     def fail(self: SpectralFilter, *arguments: Any) -> None:
@@ -133,7 +127,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(
     assert len(began) == known
 
 
-def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch):
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
     monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)

@@ -33,9 +33,7 @@ def filtered(module: ModuleType, image: np.ndarray, weights: np.ndarray, offset:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @every_strip
-def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(
-    module: ModuleType, rows: int, dtype: str
-) -> None:
+def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(module, rows, dtype):
     largest = np.iinfo(dtype).max
     image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
     before = np.pad(image, ((0, 0), (1, 0), (0, 0)))[:, :-1].astype(float)
@@ -52,7 +50,7 @@ def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(
 
 
 @pytest.mark.parametrize("rows", [2, 3, 5])
-def test_that_nan_becomes_0(rows: int) -> None:
+def test_that_nan_becomes_0(rows):
     image = np.random.default_rng(13).choice(np.array([0, 255], np.uint8), (21, WIDTH, 1))
     weights = np.zeros((rows, 1))
     # Where both samples are 255, one mask row's sum is infinite and the other's is its negative.

@@ -17,7 +17,7 @@ from tests.engine.variants.banded import BLOCK, NARROW_TILE_FLOATS, filtered
 
 @pytest.mark.parametrize("sums_rows", [34, 46, 158])
 @pytest.mark.parametrize("samples", [1, VECTOR, 1500, 12_288, 100_003])
-def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samples: int) -> None:
+def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows, samples):
     wide = two_passes.tile_samples(sums_rows, samples)
     assert wide % VECTOR == 0
     assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
@@ -27,7 +27,7 @@ def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samp
 
 
 @pytest.mark.parametrize("border", list(Border))
-def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Border) -> None:
+def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
     random = np.random.default_rng(10)
     # There is code for few rows of integers only.
     assert set(product_rows(whole_numbers=True)) <= set(product_rows(whole_numbers=False)) & set(range(8))
@@ -45,7 +45,7 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Bord
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("taps", range(1, 10))
-def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:
+def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps, channels):
     random = np.random.default_rng(9)
     half = random.integers(1, 9, taps)
     for dtype in ("uint8", "uint16"):
@@ -57,7 +57,7 @@ def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: 
                 filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
 
 
-def test_that_masks_that_are_no_product_are_refused_in_words() -> None:
+def test_that_masks_that_are_no_product_are_refused_in_words():
     problem = describe_problem(np.zeros((5, 5, 1), np.float32), gaussian(3), Border.ZERO, 0.0)
     refusal = separable.unsupported(problem, Mask(np.eye(3)), BLOCK, Limits())
     assert refusal is not None
@@ -69,9 +69,7 @@ def test_that_masks_that_are_no_product_are_refused_in_words() -> None:
 
 
 @pytest.mark.parametrize("border", list(Border))
-def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(
-    border: Border, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(border, monkeypatch):
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
     image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
     for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -49,7 +49,7 @@ def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
 
 
 @pytest.fixture
-def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+def four_threads(monkeypatch):
     """Four threads that are held to no core, also where the machine has two."""
     threads.compiled()
     boxes = np.zeros((4, threads.MAILBOX_ELEMENTS), np.int64)
@@ -82,7 +82,7 @@ def at_the_same_time(count: int, call: Callable[[], None]) -> None:
         caller.join()
 
 
-def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads: np.ndarray) -> None:
+def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads):
     boards = threads.Boards()
     for workers in (1, 2, 3, 5):
         taken_by, rows, counts = launched(boards, workers, 200, wait_for=workers)
@@ -91,9 +91,7 @@ def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads
         assert rows[:, 0].sum() == 200
 
 
-def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
-    four_threads: np.ndarray,
-) -> None:
+def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
     boards, failures = threads.Boards(), []
     # Now and then a thread helps, and an order that came too late is never done.
     assert {int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
@@ -111,9 +109,7 @@ def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
     assert not failures
 
 
-def test_that_a_caller_sleeps_until_the_others_are_done(
-    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatch):
     board, box = threads.Boards().take(2), four_threads[0]
     # An order under way, as the caller finds it: it is done only when this test says so.
     box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
@@ -140,9 +136,7 @@ def finish_only(board):
     finish(board, 0)
 
 
-def test_that_the_thread_of_the_callers_own_core_is_left_asleep(
-    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, monkeypatch):
     four_threads[:, threads.CORE] = range(4)
     monkeypatch.setattr(threads, "_current_core", lambda: 2)
     board = threads.Boards().take(5)
@@ -156,13 +150,13 @@ def launched_alone() -> bool:
     return bool((taken_by == 1).all()) and counts[BEGUN] == 1
 
 
-def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads: np.ndarray) -> None:
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads):
     four_threads[:, threads.STATE] = 1 << 40
     assert launched_alone()
     four_threads[:, threads.STATE] = 0
 
 
-def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_threads_are_started_once_however_many_call_first(monkeypatch):
     monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
     begun = threading.Barrier(8)
     found = []
@@ -178,9 +172,7 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pyte
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
-def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them() -> (
-    None
-):
+def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them():
     before = weakref.ref(threads.mailboxes())
     # As in a forked process; or as when the interpreter exits, the threads asleep.
     threads._begin_anew()
@@ -189,7 +181,7 @@ def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while
     assert before() is not None
 
 
-def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch):
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -198,7 +190,7 @@ def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch
     assert launched_alone()
 
 
-def test_that_a_lock_is_waited_for_through_interruptions() -> None:
+def test_that_a_lock_is_waited_for_through_interruptions():
     interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
 
     class Lock:
@@ -210,7 +202,7 @@ def test_that_a_lock_is_waited_for_through_interruptions() -> None:
     assert next(interruptions, None) is None
 
 
-def test_that_the_plain_loops_let_other_threads_run() -> None:
+def test_that_the_plain_loops_let_other_threads_run():
     image = np.ones((700, 700, 1), np.float32)
     mask = Mask(np.ones((15, 15)))
     prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
@@ -234,7 +226,7 @@ def test_that_the_plain_loops_let_other_threads_run() -> None:
 
 
 @pytest.mark.slow
-def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core() -> None:
+def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core():
     program = """
 import os, numpy, engine
 from engine.device import core_count

@@ -29,7 +29,7 @@ def shape_for(mask_shape: tuple[int, int], left: int, channels: int) -> DigitSha
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_anchor(channels: int) -> None:
+def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_anchor(channels):
     for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
         for left in range(side):
             shape = shape_for((side, side), left, channels)
@@ -53,9 +53,7 @@ def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_ancho
 
 
 @every_mask
-def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(
-    mask_shape: tuple[int, int], left: int, channels: int
-) -> None:
+def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, left, channels):
     shape = shape_for(mask_shape, left, channels)
     words: dict[int, Any] = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
     for group, channel in itertools.product(shape.pixel_groups, range(channels)):
@@ -109,9 +107,7 @@ def warp_sums(shape: DigitShape, digit: np.ndarray, tile: np.ndarray) -> np.ndar
 
 
 @pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
-def test_that_the_multiplications_of_a_warp_are_the_correlation(
-    mask_shape: tuple[int, int], left: int, channels: int
-) -> None:
+def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
     shape = shape_for(mask_shape, left, channels)
     tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
     for least in (-128, 0):

@@ -75,15 +75,13 @@ CONSTANT = Border.CONSTANT
     ],
     ids=str,
 )
-def test_that_only_bytes_small_masks_and_new_devices_are_taken(
-    sentence: str, mask: Mask, others: dict[str, Any]
-) -> None:
+def test_that_only_bytes_small_masks_and_new_devices_are_taken(sentence, mask, others):
     said = refused(mask, **others)
     assert sentence in said
     assert bool(sentence) == bool(said)
 
 
-def test_that_tiled_does_not_name_it_for_16_bits() -> None:
+def test_that_tiled_does_not_name_it_for_16_bits():
     tiled = next(known for known in VARIANTS if known.key == "tiled")
     for dtype, is_named in (("uint8", True), ("uint16", False)):
         refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
@@ -91,7 +89,7 @@ def test_that_tiled_does_not_name_it_for_16_bits() -> None:
         assert ("digit-sums" in refusal.reason) == is_named
 
 
-def test_that_a_picture_higher_than_the_grid_is_refused() -> None:
+def test_that_a_picture_higher_than_the_grid_is_refused():
     highest = replace(problem_of(ONES), height=65_535 * 64)
     assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
     refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
@@ -105,8 +103,8 @@ def test_that_a_picture_higher_than_the_grid_is_refused() -> None:
     [(1, Border.CONSTANT, (3, 4)), (3, Border.REFLECT, (3, 3)), (4, Border.ZERO, (2, 5))],
 )
 def test_that_the_model_counts_what_the_source_does_with_one_digit_and_results_are_rounded_exactly(
-    channels: int, border: Border, shape: tuple[int, int]
-) -> None:
+    channels, border, shape
+):
     image = RANDOM.integers(0, 256, (7, 6, channels)).astype(np.uint8)
     # Halves: sums are exact, and some lie in the middle of two whole numbers.
     mask = Mask(RANDOM.integers(-3, 4, shape) / 2, anchor=(0, shape[1] - 1), offset=1.5)
@@ -126,7 +124,7 @@ def test_that_the_model_counts_what_the_source_does_with_one_digit_and_results_a
     assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
 
 
-def test_that_masks_of_one_shape_share_a_kernel() -> None:
+def test_that_masks_of_one_shape_share_a_kernel():
     masks = [Mask(RANDOM.standard_normal((5, 5))), Mask(np.ones((5, 5))), Mask(np.zeros((5, 5)))]
     found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in masks]
     assert len({id(step.kernel) for step in found}) == 1
@@ -140,9 +138,7 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
 @pytest.mark.parametrize(
     ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
 )
-def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(
-    shape: tuple[int, int], channels: int
-) -> None:
+def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(shape, channels):
     mask = Mask(np.ones(shape))
     work = digit_shape(shape, mask.anchor[1], channels)
     assert work is not None
@@ -171,9 +167,7 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
 
 
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel() -> (
-    None
-):
+def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel():
     def registers(rows: int, columns: int, channels: int) -> int | None:
         shape = digit_shape((rows, columns), columns // 2, channels)
         assert shape is not None

@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng(8)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_words_of_channels_are_put_side_by_side(channels: int) -> None:
+def test_that_words_of_channels_are_put_side_by_side(channels):
     planes: Any = [
         [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
         for channel in range(channels)
@@ -35,7 +35,7 @@ def shape_for(channels: int) -> DigitShape:
 
 
 @pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])
-def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels: int, banks: int) -> None:
+def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels, banks):
     shape = shape_for(channels)
     places = [row * shape.stage_pitch + lane * shape.across for row in range(4) for lane in range(2)]
     assert len({place // 16 % 8 for place in places}) == banks
@@ -44,7 +44,7 @@ def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize("channels", [2, 3, 4])
-def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels: int) -> None:
+def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
     shape = shape_for(channels)
 
     def emit(code, out, row, sample, samples, stage, lane, table):

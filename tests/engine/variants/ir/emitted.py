@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from engine.device.numba_cuda import cuda, missing
-from engine.geometry.block import Block, Limits
-from engine.geometry.border import Border
-from engine.mask.mask import Mask
+from engine.geometry.block import Limits
 from engine.tasks.filtering.agreement import verify
-from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from tests.engine.variants.counting import count
 from tests.engine.variants.on_processor import on_the_processor
 
@@ -43,9 +39,7 @@ def on_both(function: Any) -> Callable[..., list[float]]:
     return run
 
 
-def cells_by_rule(
-    image: np.ndarray, border: Border, top: int, rows: int, left: int, samples: int
-) -> np.ndarray:
+def cells_by_rule(image, border, top, rows, left, samples):
     """Return the cells of a tile as the border's rule has them; GHOST where it has none."""
     height, width, channels = image.shape
     ys = np.array([border.rule(top + row, height) for row in range(rows)])
@@ -55,9 +49,7 @@ def cells_by_rule(
     return np.where((ys[:, None] >= 0) & (xs[None, :] >= 0), found, GHOST)
 
 
-def check_counted(
-    variant: Variant, problem: Problem, mask: Mask, image: np.ndarray, uncounted: str = ""
-) -> None:
+def check_counted(variant, problem, mask, image, uncounted=""):
     """Run a variant's own source on plain numbers: its results agree, and its model counts what it does."""
     counts = count(variant, problem, mask, variant.default_block, image)
     verification = verify(np.ascontiguousarray(counts.out), image, mask, problem)
@@ -68,18 +60,14 @@ def check_counted(
     assert model.flops == 2 * counts.multiplications
 
 
-def refused(
-    variant: Variant, problem: Problem, mask: Mask, limits: Limits | None = None, block: Block | None = None
-) -> str:
+def refused(variant, problem, mask, limits=None, block=None):
     """Return the reason of a refusal, which offers no block; empty where there is none."""
     refusal = variant.unsupported(problem, mask, block or variant.default_block, limits or Limits())
     assert refusal is None or refusal.nearest_block is None
     return refusal.reason if refusal else ""
 
 
-def ptx_of(
-    variant: Variant, problem: Problem, mask: Mask, capability: tuple[int, int] = (9, 0), **options: Any
-) -> str:
+def ptx_of(variant, problem, mask, capability=(9, 0), **options):
     """Return what the compiler makes of a variant's one pass; it keeps nothing in local memory."""
     (step,) = variant.passes(problem, mask, variant.default_block)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability, **options)

@@ -36,7 +36,7 @@ def operations(backend: type) -> dict[str, list[str]]:
     }
 
 
-def test_that_the_backends_have_the_same_operations_with_the_same_arguments() -> None:
+def test_that_the_backends_have_the_same_operations_with_the_same_arguments():
     emitted, plain = operations(CudaCode), operations(PlainCode)
     assert set(emitted) - set(plain) == OF_CUDA_ALONE
     assert set(plain) <= set(emitted)
@@ -80,14 +80,14 @@ def loops(code: Any, a: Any, b: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("emit", "count"), [(arithmetic, 10), (branches, 5), (loops, 2)])
-def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit: Any, count: int) -> None:
+def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit, count):
     function = device_function(types.UniTuple(INT64, count), emit)
     run = on_the_processor(function)
     for a, b in ((0, 0), (2, 9), (5, 1), (7, 7), (40, 3)):
         assert run(a, b) == function.py_func(a, b)
 
 
-def test_that_memory_is_the_same_in_both_backends() -> None:
+def test_that_memory_is_the_same_in_both_backends():
     def spread(code: Any, array: Any, out: Any, first: Any) -> None:
         source, target = code.pointer(array), code.pointer(out)
         for row in code.loop(code.narrow(first), 6, 2):
@@ -106,14 +106,14 @@ def test_that_memory_is_the_same_in_both_backends() -> None:
     assert emitted.ravel().tolist() == plain.ravel().tolist() == wanted.tolist()
 
 
-def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does() -> None:
+def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does():
     assert [opaque_constant(value).py_func() for value in (1, 4)] == [1, 4]
     assert PLAIN.opaque(4) == 4
 
 
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_what_the_page_on_emission_says_is_so() -> None:
+def test_that_what_the_page_on_emission_says_is_so():
     blocks = dict.fromkeys(("python", "ptx"), "")
     for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         blocks[language] += text

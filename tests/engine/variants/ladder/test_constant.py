@@ -37,13 +37,13 @@ def kernel_for(mask: Mask, border: Border = Border.ZERO):
         ((1, MAX_LINE), 508),
     ],
 )
-def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape: tuple[int, int], wanted: int) -> None:
+def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape, wanted):
     (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
     assert launch.constant_bytes == wanted <= CONSTANT_MEMORY
     assert launch.shared_bytes == 0
 
 
-def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not() -> None:
+def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not():
     mask = Mask(np.arange(25.0).reshape(5, 5))
     edited = mask.with_weight(2, 2, 0.5)
     assert kernel_for(mask) is kernel_for(mask.with_name("another").with_offset(3.0))
@@ -58,7 +58,7 @@ def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not() -> None:
 
 @pytest.mark.parametrize("border", list(Border))
 @pytest.mark.parametrize("shape", [(3, 3), (1, 1), (2, 3), (3, 1)], ids=str)
-def test_that_small_masks_load_what_the_model_says(shape: tuple[int, int], border: Border) -> None:
+def test_that_small_masks_load_what_the_model_says(shape, border):
     random = np.random.default_rng(5)
     image = random.standard_normal((3, 2, 2), np.float32)
     mask = Mask(random.standard_normal(shape), anchor=(shape[0] - 1, 0))
@@ -76,7 +76,7 @@ def test_that_small_masks_load_what_the_model_says(shape: tuple[int, int], borde
     assert np.all(np.abs(counts.out - wanted) <= bound)
 
 
-def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory() -> None:
+def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory():
     remark = variant("constant").remark
     assert "each edit of the mask compiles it anew" in remark
     assert "3 x 3 becomes immediates" in remark

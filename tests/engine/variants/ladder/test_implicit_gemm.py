@@ -44,8 +44,8 @@ def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tu
 @pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)], ids=str)
 @pytest.mark.parametrize(("height", "width", "masks"), [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)])
 def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_masks(
-    height: int, width: int, masks: int, block: Block
-) -> None:
+    height, width, masks, block
+):
     bank = random_bank(masks, (3, 5))
     (launch,) = for_bank(bank).plan(problem_of(height, width, bank.masks[0], 3), block)
     pixel_blocks, mask_blocks, deep = launch.grid
@@ -56,7 +56,7 @@ def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_mas
     assert launch.shared_bytes == 15 * (block.x + block.y) * 4
 
 
-def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit() -> None:
+def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit():
     (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
     assert large.shared_bytes == TILE_K * 72 * 4
     mask = Mask(np.ones((5, 5)))
@@ -67,7 +67,7 @@ def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit()
     assert VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(490, 1), LIMITS) is None
 
 
-def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_makes_it_smaller() -> None:
+def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_makes_it_smaller():
     mask = Mask([[1.0]])
     wide = Problem(1 << 24, 1 << 13, mask_shape=(1, 1), anchor=(0, 0))
     refusal = VARIANT.unsupported(wide, mask, Block(64, 1), LIMITS)
@@ -90,7 +90,7 @@ def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_
      (17, Block(64, 6)), (32, Block(64, 8))],
     ids=str,
 )  # fmt: skip
-def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks: int, block: Block) -> None:
+def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks, block):
     assert bank_block(masks) == block
     bank = Bank((Mask(np.ones((15, 15))),) * masks)
     assert for_bank(bank).default_block == block
@@ -110,8 +110,8 @@ def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks: int, block
     ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
 )
 def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
-    masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None, block: Block, border: Border
-) -> None:
+    masks, shape, anchor, block, border
+):
     image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
     bank = random_bank(masks, shape, anchor)
     problem = describe_problem(image, bank.masks[0], border, 2.5)
@@ -132,7 +132,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_that_nothing_is_multiplied_to_fill_up_a_phase(value: float) -> None:
+def test_that_nothing_is_multiplied_to_fill_up_a_phase(value):
     # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of its cell.
     image = np.zeros((1, 40, 1), np.float32)
     image[0, 30] = value
@@ -142,7 +142,7 @@ def test_that_nothing_is_multiplied_to_fill_up_a_phase(value: float) -> None:
     assert touched.nonzero()[0].tolist() == list(range(5, 31))
 
 
-def test_that_the_masks_at_once_divide_the_loads_of_the_picture() -> None:
+def test_that_the_masks_at_once_divide_the_loads_of_the_picture():
     bank = random_bank(8, (5, 5))
     problem = problem_of(2048, 2048, bank.masks[0])
     loads = [for_bank(bank).work(problem, Block(64, rows)).picture_loads for rows in (1, 2, 4, 8)]
@@ -150,7 +150,7 @@ def test_that_the_masks_at_once_divide_the_loads_of_the_picture() -> None:
     assert loads[-1] == VARIANT.work(problem, Block(256, 1)).picture_loads
 
 
-def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel() -> None:
+def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel():
     block = Block(64, 8)
     two, nine = random_bank(2, (5, 5)), random_bank(9, (5, 5))
     problem = problem_of(50, 60, two.masks[0])

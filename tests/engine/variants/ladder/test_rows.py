@@ -34,7 +34,7 @@ def work_of(key: str, cells: int, border: Border) -> Work:
 
 
 @pytest.mark.parametrize(("key", "loads"), [("row-naive", 40), ("row-tiled", 12), ("row-cached", 14)])
-def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key: str, loads: int) -> None:
+def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, loads):
     # `row-cached`: its own 8, and 2 + 1 taps of halo on each side.
     longer, shorter = (work_of(key, cells, Border.ZERO).picture_loads for cells in (32, 24))
     assert longer - shorter == loads
@@ -66,7 +66,7 @@ def columns_loaded(mask: Mask, width: int = 24) -> list[int]:
     return picture.columns
 
 
-def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one() -> None:
+def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one():
     # Of each block threads 0 and 1 load right halo cells too, 6 and 7 left halo cells, ghost cells excepted.
     first = [0, 8, 1, 9, 2, 3, 4, 5, 6, 7]
     inner = [8, 16, 9, 17, 10, 11, 12, 13, 6, 14, 7, 15]
@@ -93,8 +93,8 @@ def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one() 
 )
 @every_row_variant
 def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(
-    known: Variant, taps: int, anchor: int, border: Border, shape: tuple[int, ...], dtype: str, block: Block
-) -> None:
+    known, taps, anchor, border, shape, dtype, block
+):
     random = np.random.default_rng([taps, anchor])
     image = random.integers(0, 256, shape).astype(dtype)
     mask = Mask(random.standard_normal((1, taps)), (0, anchor), offset=2.5)
@@ -116,9 +116,7 @@ def refusal_of(known: Variant, mask: Mask, block: Block, height: int = 9) -> Any
 
 @pytest.mark.parametrize("wider", ["naive", "tiled", "cached"])
 @pytest.mark.parametrize("shape", [(2, 1), (63, 63)], ids=str)
-def test_that_a_mask_of_several_rows_is_refused_with_the_2d_kernel_that_takes_it(
-    wider: str, shape: tuple[int, int]
-) -> None:
+def test_that_a_mask_of_several_rows_is_refused_with_the_2d_kernel_that_takes_it(wider, shape):
     refusal = refusal_of(variant(f"row-{wider}"), Mask(np.ones(shape)), Block(256, 1))
     assert refusal.reason == (
         f"A 1-D kernel takes a mask of one row, and this one has {shape[0]}. Take a mask of one row, or "
@@ -129,7 +127,7 @@ def test_that_a_mask_of_several_rows_is_refused_with_the_2d_kernel_that_takes_it
 
 
 @pytest.mark.parametrize(("anchor", "wider"), [(4, 4), (0, 8), (8, 8), (6, 6)])
-def test_that_a_tile_narrower_than_a_halo_is_refused_and_one_as_wide_is_not(anchor: int, wider: int) -> None:
+def test_that_a_tile_narrower_than_a_halo_is_refused_and_one_as_wide_is_not(anchor, wider):
     mask, tiled = Mask(np.ones((1, 9)), (0, anchor)), variant("row-tiled")
     assert refusal_of(tiled, mask, Block(wider, 3)) is None
     refusal = refusal_of(tiled, mask, Block(wider - 1, 3))
@@ -140,7 +138,7 @@ def test_that_a_tile_narrower_than_a_halo_is_refused_and_one_as_wide_is_not(anch
     assert all(refusal_of(known, mask, Block(wider - 1, 3)) is None for known in ROWS if known is not tiled)
 
 
-def test_that_a_high_narrow_block_is_answered_with_one_that_is_legal_in_both_ways() -> None:
+def test_that_a_high_narrow_block_is_answered_with_one_that_is_legal_in_both_ways():
     mask, tiled = Mask(np.ones((1, MAX_LINE))), variant("row-tiled")
     nearest = refusal_of(tiled, mask, Block(1, 1024)).nearest_block
     assert nearest.x == 63
@@ -148,7 +146,7 @@ def test_that_a_high_narrow_block_is_answered_with_one_that_is_legal_in_both_way
 
 
 @every_row_variant
-def test_that_a_picture_too_high_for_one_row_a_block_is_answered_with_two(known: Variant) -> None:
+def test_that_a_picture_too_high_for_one_row_a_block_is_answered_with_two(known):
     refusal = refusal_of(known, FIVE, Block(256, 1), height=65_536)
     assert "65,536 rows need 65,536 blocks of 256 x 1 down; CUDA allows 65,535." in refusal.reason
     assert refusal.nearest_block == Block(256, 2)

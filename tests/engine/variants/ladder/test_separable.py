@@ -30,10 +30,7 @@ LARGEST = float(np.finfo(np.float32).max)
 SMALL_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
 
 
-def agrees(
-    known: Variant, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, cval: float = 0.0,
-    block: Block = SMALL_BLOCK,
-) -> np.ndarray:  # fmt: skip
+def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=SMALL_BLOCK):
     """Run a variant's source on a picture (H x W), have the result verified, and return it."""
     samples = np.ascontiguousarray(image)[:, :, np.newaxis]
     problem = describe_problem(samples, mask, border, cval)
@@ -47,7 +44,7 @@ def agrees(
 
 @every_border
 @every_variant
-def test_that_whole_numbers_are_exact_under_every_border(known: Variant, border: Border) -> None:
+def test_that_whole_numbers_are_exact_under_every_border(known, border):
     image = np.random.default_rng(1).integers(0, 256, (5, 6), np.uint8)
     for mask in (
         Mask([[2, 4], [3, 6]], anchor=(1, 0), offset=5.0),
@@ -60,7 +57,7 @@ def test_that_whole_numbers_are_exact_under_every_border(known: Variant, border:
 
 
 @every_variant
-def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known: Variant) -> None:
+def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known):
     # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
     mask = Mask(np.outer([1, 2, 3, 4, 5], [1, 10, 100]))
     result = agrees(known, np.zeros((1, 1), np.uint8), mask, Border.CONSTANT, 2.0)
@@ -73,7 +70,7 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
 @pytest.mark.slow
 @every_border
 @every_variant
-def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, border: Border) -> None:
+def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known, border):
     image = np.random.default_rng(2).standard_normal((6, 7)).astype(np.float32)
     factors = (
         ([1, 0, 2], [0.5, 0.25, 0.1]),
@@ -94,7 +91,7 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, borde
 
 
 @every_variant
-def test_that_nothing_overflows_between_the_passes(known: Variant) -> None:
+def test_that_nothing_overflows_between_the_passes(known):
     image = np.full((4, 5), LARGEST / 2, np.float32)
     assert np.isfinite(agrees(known, image, box(3))).all()
     # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
@@ -114,7 +111,7 @@ def test_that_nothing_overflows_between_the_passes(known: Variant) -> None:
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 @every_variant
-def test_that_extreme_weights_agree(known: Variant, scale: float) -> None:
+def test_that_extreme_weights_agree(known, scale):
     image = np.random.default_rng(3).random((5, 6)).astype(np.float32)
     agrees(known, image, Mask(gaussian(5, sigma=1.2).weights * scale))
     agrees(known, image, Mask(np.outer([1, 0.3], [1, scale, 0.7])))
@@ -125,7 +122,7 @@ def test_that_extreme_weights_agree(known: Variant, scale: float) -> None:
 
 
 @every_variant
-def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known: Variant) -> None:
+def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known):
     image = np.random.default_rng(4).integers(0, 256, (5, 7), np.uint8)
     for anchor in ((0, 0), (6, 10), (3, 5)):
         agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
@@ -133,7 +130,7 @@ def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known: Va
 
 
 @every_variant
-def test_that_rounding_is_covered_in_the_smallest_masks(known: Variant) -> None:
+def test_that_rounding_is_covered_in_the_smallest_masks(known):
     # The worst case of these is beyond the bound; half of it is the most that was ever seen.
     random = np.random.default_rng(5)
     for shape in ((2, 2), (2, 3), (4, 2)):
@@ -141,7 +138,7 @@ def test_that_rounding_is_covered_in_the_smallest_masks(known: Variant) -> None:
         agrees(known, random.random((9, 9)).astype(np.float32), mask)
 
 
-def test_that_the_bound_covers_two_passes_of_every_mask_but_three() -> None:
+def test_that_the_bound_covers_two_passes_of_every_mask_but_three():
     beyond = {}
     for rows, columns in itertools.product(range(2, 64), repeat=2):
         roundings = rows + columns + 1 + 4 * (1 - 1 / rows) * (1 - 1 / columns) + 2
@@ -167,9 +164,7 @@ def refusal_of(known: Variant, mask: Mask, block: Block = DEFAULT_BLOCK) -> Refu
     ids=["rank 2", "lost weights"],
 )
 @every_variant
-def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(
-    known: Variant, mask: Mask, sentence: str
-) -> None:
+def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(known, mask, sentence):
     refusal = refusal_of(known, mask)
     assert refusal is not None
     assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", refusal.reason)
@@ -178,7 +173,7 @@ def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_pre
         known.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, Block(8, 8))
 
 
-def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):
     calls = []
     svd = np.linalg.svd
     monkeypatch.setattr(np.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
@@ -191,7 +186,7 @@ def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch: pytest.M
     assert len(calls) == 1
 
 
-def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_block_is_refused() -> None:
+def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_block_is_refused():
     problem = Problem(100, 200, mask_shape=(15, 9), anchor=(7, 4))
     used = [[step.shared_bytes for step in known.plan(problem, Block(32, 8))] for known in SEPARABLE]
     assert used == [[0, 0], [8 * (32 + 8) * 4, (8 + 14) * 32 * 4], [32 * 8 * 4, 32 * 8 * 4]]
@@ -203,7 +198,7 @@ def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_b
     assert refusal_of(known, mask, refusal.nearest_block) is None
 
 
-def test_that_the_loads_are_those_of_the_docstrings() -> None:
+def test_that_the_loads_are_those_of_the_docstrings():
     problem = Problem(800, 3200, mask_shape=(15, 15), anchor=(7, 7), border=Border.MIRROR)
     direct, shared, cached = (known.work(problem, Block(32, 8)) for known in SEPARABLE)
     assert direct.flops == shared.flops == cached.flops == 2 * 30 * problem.samples

@@ -24,9 +24,7 @@ def ones(rows: int, columns: int) -> Mask:
 
 @pytest.mark.parametrize("block", [Block(5, 3), Block(8, 8), Block(32, 32), Block(40, 4)], ids=str)
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (97, 31), (28, 56), (29, 57)])
-def test_that_the_output_tiles_cover_the_picture_without_an_idle_block(
-    height: int, width: int, block: Block
-) -> None:
+def test_that_the_output_tiles_cover_the_picture_without_an_idle_block(height, width, block):
     (launch,) = tiled_input.VARIANT.plan(problem_for(ones(3, 5), height, width), block)
     across, down, _ = launch.grid
     o_tile_x, o_tile_y = block.x - 4, block.y - 2
@@ -43,7 +41,7 @@ def refusal_of(mask: Mask, block: Block, height: int = 100) -> Refusal:
 
 
 @pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])
-def test_that_as_many_threads_idle_as_the_docstring_says(side: int, percent: int) -> None:
+def test_that_as_many_threads_idle_as_the_docstring_says(side, percent):
     results = tiled_input.output_tile((side, side), Block(32, 32)).threads
     assert round(100 * (1 - results / 1024)) == percent
     assert f"{percent} %" in str(tiled_input.__doc__)
@@ -59,9 +57,7 @@ def test_that_as_many_threads_idle_as_the_docstring_says(side: int, percent: int
     ],
     ids=["narrow", "low", "one row", "largest"],
 )
-def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_holds_it(
-    mask: Mask, block: Block, nearest: Block
-) -> None:
+def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_holds_it(mask, block, nearest):
     refusal = refusal_of(mask, block)
     assert f"for its {mask.rows} x {mask.columns} cells the block" in refusal.reason
     assert f"at least {mask.columns} wide and {mask.rows} high" in refusal.reason
@@ -70,14 +66,14 @@ def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_hol
 
 
 @pytest.mark.parametrize("mask", [ones(63, 63), ones(32, 33)], ids=["63x63", "32x33"])
-def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which_takes_it(mask: Mask) -> None:
+def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which_takes_it(mask):
     refusal = refusal_of(mask, TILED_INPUT.default_block)
     assert refusal.nearest_block is None
     assert f"{mask.taps:,} threads; the limit is 1,024 per block. Use tiled" in refusal.reason
     assert TILED.unsupported(problem_for(mask), mask, TILED.default_block, LIMITS) is None
 
 
-def test_that_the_highest_grid_is_allowed_and_one_row_more_needs_a_higher_block() -> None:
+def test_that_the_highest_grid_is_allowed_and_one_row_more_needs_a_higher_block():
     mask, block = ones(3, 3), Block(8, 6)
     highest = MAX_GRID_Y * 4
     assert tiled_input.VARIANT.unsupported(problem_for(mask, highest, 3), mask, block, LIMITS) is None

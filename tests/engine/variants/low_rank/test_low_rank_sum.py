@@ -62,16 +62,14 @@ def reason_for(variant: Variant, mask: Mask, dtype: str = "float32") -> str:
         (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
     ],
 )
-def test_that_another_mask_is_refused_with_what_would_do(variant: Variant, mask: Mask, words: str) -> None:
+def test_that_another_mask_is_refused_with_what_would_do(variant, mask, words):
     assert words in reason_for(variant, mask)
     with pytest.raises(UnsupportedVariant, match="sum of products"):
         variant.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, variant.default_block)
 
 
 @pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
-def test_that_masks_whose_results_must_be_exact_are_refused_for_whole_numbers_only(
-    variant: Variant, terms: int
-) -> None:
+def test_that_masks_whose_results_must_be_exact_are_refused_for_whole_numbers_only(variant, terms):
     columns, rows = RANDOM.integers(-9, 9, (9, terms)), RANDOM.integers(-9, 9, (terms, 9))
     mask = Mask((columns @ rows).astype(float))
     assert "so few digits" in reason_for(variant, mask, "uint8")
@@ -89,7 +87,7 @@ def largest_error(mask: Mask, border: Border, picture: tuple[int, int, int], cva
     return verification.max_error
 
 
-def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two() -> None:
+def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two():
     assert not factor(NO_PRODUCT).separable
     assert low_rank(NO_PRODUCT, 2).rank == 1
     assert reason_for(TWO, NO_PRODUCT) == reason_for(TWO, NO_PRODUCT, "uint8") == ""
@@ -98,7 +96,7 @@ def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two
 
 @pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
-def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(border: Border) -> None:
+def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(border):
     assert largest_error(Mask(NARROW - WIDE), border, (21, 7, 1), 9.5) > 0.0
 
 
@@ -120,7 +118,7 @@ SHAPES = (
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]} x {shape[1]}")
 @pytest.mark.parametrize("variant", [TWO, THREE], ids=lambda variant: variant.key)
-def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant: Variant, shape: tuple[int, int]) -> None:
+def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant, shape):
     masks = [sum_of(terms, *shape) for terms in (1, 2, 3, 4) if terms <= min(shape)]
     masks += [Mask(np.zeros(shape)), Mask(np.outer(*(RANDOM.integers(-3, 4, side) for side in shape)) * 3e37)]
     if min(shape) > 1:
@@ -144,7 +142,7 @@ def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant: Variant, sh
     ],
     ids=["both signs may meet", "sums could overflow"],
 )
-def test_that_samples_are_refused_that_would_become_nan(legal: float, other: float, words: str) -> None:
+def test_that_samples_are_refused_that_would_become_nan(legal, other, words):
     samples = np.full((3, 3, 1), legal, np.float32)
     assert TWO.refuse_samples(samples) is None
     samples[1, 2] = other
@@ -153,7 +151,7 @@ def test_that_samples_are_refused_that_would_become_nan(legal: float, other: flo
     assert refusal.reason.startswith(words)
 
 
-def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positive() -> None:
+def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positive():
     together, apart = Mask(NARROW + WIDE), Mask(NARROW - WIDE)
     problem = Problem(50, 60, mask_shape=together.shape, anchor=together.anchor)
     assert TWO.added_error(problem, together) == 0.0
@@ -166,7 +164,7 @@ def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positiv
 
 
 @pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
-def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant: Variant, terms: int) -> None:
+def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant, terms):
     """The picture whose samples have the signs of what the factors leave out, and nothing cancels."""
     mask = sum_of(terms, 9, 9)
     problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
@@ -180,7 +178,7 @@ def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant: V
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor(channels: int) -> None:
+def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor(channels):
     for rows, columns, rank in itertools.product((1, 3, 15, 33), range(1, 64), (1, 2, 3)):
         for anchor in {0, columns // 2, columns - 1}:
             shape = shape_of(Problem(99, 99, channels, "uint8", (rows, columns), (0, anchor)), rank)
@@ -196,7 +194,7 @@ def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_ancho
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(("side", "channels"), [(7, 1), (13, 2)])
-def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side: int, channels: int) -> None:
+def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side, channels):
     factors = RANDOM.uniform(0.1, 1, (2, 2, side))
     mask = Mask(sum(np.outer(column, row) for column, row in factors))
     problem = Problem(500, 700, channels, "float32", mask.shape, mask.anchor)

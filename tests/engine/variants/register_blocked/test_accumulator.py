@@ -7,7 +7,6 @@ import pytest
 
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
-from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
 from engine.variants.register_blocked.register_blocked import tile_shape
 from tests.engine.variants.ir.emitted import on_both, whole
 from tests.engine.variants.on_processor import on_the_processor
@@ -34,9 +33,7 @@ def as_laid_out(shape: TileShape, tile: np.ndarray) -> np.ndarray:
     return laid_out.ravel()
 
 
-def correlation(
-    shape: TileShape | ByteTileShape, tile: np.ndarray, mask: np.ndarray, first: int
-) -> list[float]:
+def correlation(shape, tile, mask, first):
     """Return a thread's results, the first of which has sample `first` of the tile under its first column."""
     weights, found = mask[:, : shape.mask_columns], []
     for i, k in np.ndindex(shape.rows, shape.across):
@@ -47,7 +44,7 @@ def correlation(
 
 
 @by_shape
-def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> None:
+def test_that_threads_that_read_at_once_meet_in_no_bank(shape):
     for number in range(shape.window // VECTOR):
         # A quarter of a warp reads its 16 bytes per thread from the 32 banks at once (8 vectors).
         banks = {shape.vector_index(lane * shape.vectors + number) % 8 for lane in range(8)}
@@ -56,7 +53,7 @@ def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> Non
 
 @pytest.mark.slow
 @by_shape
-def test_that_both_backends_give_each_result_its_correlation(shape: TileShape) -> None:
+def test_that_both_backends_give_each_result_its_correlation(shape):
     tile = whole((shape.rows + shape.mask_rows - 1, shape.tile_samples), 60)
     mask = whole((shape.mask_rows, shape.weight_pitch), 90)
     found = on_both(accumulator(shape))(as_laid_out(shape, tile), 0, LANE, mask, START)
@@ -65,14 +62,14 @@ def test_that_both_backends_give_each_result_its_correlation(shape: TileShape) -
 
 @pytest.mark.slow
 @by_byte_shape
-def test_that_both_backends_give_the_correlation_of_bytes(shape: ByteTileShape) -> None:
+def test_that_both_backends_give_the_correlation_of_bytes(shape):
     tile = np.abs(whole((shape.tile_rows, shape.tile_samples), 255)).astype(np.uint8)
     mask = whole((shape.mask_rows, shape.weight_pitch), 90)
     found = on_both(byte_accumulator(shape))(tile.ravel(), 0, LANE, mask, START)
     assert found == correlation(shape, tile, mask, shape.before - shape.left + LANE * shape.across)
 
 
-def test_that_nan_reaches_exactly_the_results_that_it_lies_under() -> None:
+def test_that_nan_reaches_exactly_the_results_that_it_lies_under():
     shape = tile_shape((3, 3), 1, 1, 4)
     tile = np.ones((shape.rows + 2, shape.tile_samples), np.float32)
     tile[2, LANE * shape.across + shape.shift + 2] = np.nan

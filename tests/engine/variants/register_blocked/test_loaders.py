@@ -11,7 +11,7 @@ from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.accumulator import row_store
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
-from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, ByteTileShape, byte_shape
+from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, byte_shape
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 from tests.engine.variants.ir.emitted import GHOST, RANDOM, cells_by_rule
@@ -55,9 +55,7 @@ def all_threads(load: Any, threads: int) -> Any:
 @pytest.mark.slow
 @by_tile
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
-def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
-    shape: TileShape, rows: int, dtype: str, border: Border
-) -> None:
+def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(shape, rows, dtype, border):
     itemsize, pitch = np.dtype(dtype).itemsize, shape.tile_samples
     load, channels = (
         all_threads(tile_loader(shape, rows, itemsize, border.rule), shape.threads),
@@ -86,9 +84,7 @@ def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
 
 
 @by_tile
-def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
-    shape: TileShape, rows: int, dtype: str
-) -> None:
+def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(shape, rows, dtype):
     keep = row_store(shape)
     run = on_the_processor(keep)
     values = RANDOM.random((shape.lanes, shape.across)).astype(np.float32)
@@ -106,9 +102,7 @@ def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
 @pytest.mark.slow
 @by_byte_shape
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.REFLECT, Border.WRAP])
-def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(
-    shape: ByteTileShape, border: Border
-) -> None:
+def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(shape, border):
     load, channels = all_threads(byte_tile_loader(shape, border.rule), shape.threads), shape.channels
     # The second one has rows of whole pieces, the third of whole words; in the fourth some tiles lie inside;
     # the last is smaller than the mask.
@@ -130,7 +124,7 @@ def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(
 
 
 @by_byte_shape
-def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(shape: ByteTileShape) -> None:
+def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(shape):
     assert shape.tile_samples % PIECE == 0
     assert shape.before % PIECE == 0
     covered = [word + k for word, size in shape.loads for k in range(size)]
@@ -147,9 +141,7 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize(("rows", "across"), [(3, 4), (2, 8), (1, 12), (2, 16), (8, 1)])
-def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
-    rows: int, across: int, dtype: str
-) -> None:
+def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(rows, across, dtype):
     store = result_storer(rows, across, np.dtype(dtype).itemsize)
     run = on_the_processor(store)
     values = RANDOM.integers(0, 256, rows * across)
@@ -173,5 +165,5 @@ def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
 @pytest.mark.parametrize(
     ("value", "byte"), [(0.5, 0), (1.5, 2), (254.5, 254), (255.5, 255), (-3.0, 0), (1e30, 255), (np.nan, 0)]
 )
-def test_that_a_result_becomes_the_nearest_even_byte_and_nan_becomes_0(value: float, byte: int) -> None:
+def test_that_a_result_becomes_the_nearest_even_byte_and_nan_becomes_0(value, byte):
     assert PLAIN.quantised(np.float32(value), 1) == byte

@@ -33,7 +33,7 @@ either_way = pytest.mark.parametrize("most", [5000, 100], ids=["written out", "i
 @pytest.mark.parametrize(
     "shape", SHAPES, ids=lambda s: f"{s.mask_rows} rows, {s.rows} results, {s.ring_rows}"
 )
-def test_that_each_result_is_the_sum_over_its_column(shape: ColumnShape) -> None:
+def test_that_each_result_is_the_sum_over_its_column(shape):
     tile = whole((shape.ring_rows or shape.mask_rows + shape.rows - 1, PITCH), 50)
     weights = whole((shape.mask_rows, 1), 90)
     run = on_both(column_filter(shape, 0, shape.mask_rows))
@@ -43,7 +43,7 @@ def test_that_each_result_is_the_sum_over_its_column(shape: ColumnShape) -> None
         assert run(tile.ravel(), first, CELL, weights, START) == np.ravel(wanted).tolist()
 
 
-def test_that_the_multiply_adds_in_the_code_are_those_that_the_shape_says() -> None:
+def test_that_the_multiply_adds_in_the_code_are_those_that_the_shape_says():
     for shape in SHAPES:
         loop = shape.rounds * shape.round_rows
         written = 4 * sum(
@@ -64,9 +64,7 @@ def windows_of(line: np.ndarray, weights: np.ndarray, apart: int, count: int, st
 @pytest.mark.slow
 @either_way
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.windows} {row.shift}")
-def test_that_each_result_along_a_row_is_the_sum_over_its_window(
-    row: RowWindows, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_each_result_along_a_row_is_the_sum_over_its_window(row, most, monkeypatch):
     monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     # No more cells than it may read.
     cells, weights = whole((row.read,), 50), whole((1, row.windows.length), 90)
@@ -76,9 +74,7 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(
 
 @either_way
 @pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
-def test_that_each_result_down_a_ring_is_the_sum_over_its_column(
-    down: ColumnWindows, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_each_result_down_a_ring_is_the_sum_over_its_column(down, most, monkeypatch):
     monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     ring, weights = whole((down.ring_rows, down.pitch), 50), whole((down.mask_rows, 1), 90)
     cells = np.concatenate([np.full(8, np.nan, np.float32), ring.ravel()])

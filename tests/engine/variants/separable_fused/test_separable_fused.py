@@ -24,7 +24,7 @@ every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
 
 
 @pytest.fixture
-def ring_for_every_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+def ring_for_every_mask(monkeypatch):
     monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
 
 
@@ -38,14 +38,14 @@ def problem_of(height: int, width: int, mask: Mask, channels: int = 1, dtype: st
 
 
 @pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
-def test_that_a_mask_over_63_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
+def test_that_a_mask_over_63_is_refused_with_what_would_do(shape):
     mask = Mask(np.ones(shape))
     reason = refused(VARIANT, problem_of(50, 50, mask), mask)
     assert f"A mask of {shape[0]} x {shape[1]}" in reason
     assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
 
 
-def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
+def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
     assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
@@ -55,7 +55,7 @@ def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
 @pytest.mark.parametrize(
     ("width", "mask"), [(3, gaussian(3)), (3, gaussian(63)), (2, Mask(np.ones((40, 1))))], ids=str
 )
-def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> None:
+def test_that_a_picture_may_be_as_high_as_it_likes(width, mask):
     for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
         problem = problem_of(height, width, mask)
         assert not refused(VARIANT, problem, mask)
@@ -67,7 +67,7 @@ def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> No
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @every_number_of_channels
-def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels: int, dtype: str) -> None:
+def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels, dtype):
     for rows in (1, 2, 9, 15, 26, 27, 33, 34, 47, 63):
         for columns in (1, 2, 9, 15, 26, 33, 34, 47, 62, 63):
             for column in {0, columns // 2, columns - 1}:
@@ -80,9 +80,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
 @pytest.mark.parametrize("size", [9, 4096])
-def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
-    size: int, channels: int, dtype: str
-) -> None:
+def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(size, channels, dtype):
     rings = 0
     for rows, columns in itertools.product((1, 2, 9, 15, 31, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
@@ -108,9 +106,7 @@ def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
-def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63(
-    channels: int, dtype: str
-) -> None:
+def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63(channels, dtype):
     for rows, columns in itertools.product((1, 15, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
             problem = Problem(4096, 4096, channels, dtype, (rows, columns), (rows // 2, anchor))
@@ -126,14 +122,12 @@ def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63
 
 
 @pytest.mark.parametrize(("channels", "side", "rows"), [(1, 63, 416), (3, 31, 320)])
-def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(
-    channels: int, side: int, rows: int
-) -> None:
+def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(channels, side, rows):
     problem = problem_of(4096, 4096, product(side, side), channels)
     assert strip_rows(problem, ring_shape(problem)) == rows
 
 
-def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
+def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
     few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
     assert many.flops < 4 * few.flops
     assert many.picture_loads < 2 * 4096 * 4096
@@ -161,14 +155,7 @@ COUNTED_IN_RINGS = {
 }
 
 
-def counted(
-    picture: tuple[int, int, int],
-    mask: Mask,
-    border: Border,
-    dtype: str = "float32",
-    *,
-    has_nan: bool = False,
-) -> None:
+def counted(picture, mask, border, dtype="float32", *, has_nan=False):
     image = RANDOM.uniform(0, 255, picture).astype(dtype)
     if has_nan:
         image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
@@ -177,7 +164,7 @@ def counted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED)
-def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
     # Else only large pictures take several steps per block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     picture, rows, columns, anchor, border = COUNTED[name]
@@ -185,9 +172,7 @@ def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(monkeypatch):
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
     # Strips of two steps: the second one has a single row.
@@ -197,8 +182,8 @@ def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED_IN_RINGS)
 def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
-    name: str, ring_for_every_mask: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, ring_for_every_mask, monkeypatch
+):
     monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
     picture, rows, columns, anchor, border = COUNTED_IN_RINGS[name]
     dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
@@ -218,7 +203,7 @@ def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
         (63, "float32", 4),
     ],
 )
-def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels: int) -> None:
+def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     mask = product(side, side)
     problem = problem_of(5000, 7000, mask, channels, dtype)
     ptx, shape, ring = ptx_of(VARIANT, problem, mask), in_place_shape(problem), ring_shape(problem)
@@ -245,8 +230,8 @@ def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels
 @pytest.mark.parametrize("capability", [(7, 5), (8, 6), (9, 0)], ids=str)
 @pytest.mark.parametrize(("side", "dtype", "channels"), [(47, "float32", 1), (63, "uint8", 3)])
 def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
-    side: int, dtype: str, channels: int, capability: tuple[int, int], ring_for_every_mask: None
-) -> None:
+    side, dtype, channels, capability, ring_for_every_mask
+):
     mask = product(side, side)
     problem = problem_of(4096, 4096, mask, channels, dtype)
     ptx, shape = ptx_of(VARIANT, problem, mask, capability), ring_shape(problem)

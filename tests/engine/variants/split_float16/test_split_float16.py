@@ -16,14 +16,7 @@ from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16.split_accumulator import pair_storer, split_accumulator
-from engine.variants.split_float16.split_float16 import (
-    BLOCKS,
-    LANES,
-    VARIANT,
-    WARPS,
-    kernel,
-    shape_of,
-)
+from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
 from engine.variants.split_float16.split_shape import EIGHT, PAIR, SplitShape
 from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, fragments_of, halves_of
@@ -59,12 +52,12 @@ def reason_for(mask: Mask, limits: Limits | None = None, **others: Any) -> str:
 
 
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint16", 1), ("float32", 3), ("float32", 2)])
-def test_that_other_pictures_than_float32_of_one_channel_are_refused(dtype: str, channels: int) -> None:
+def test_that_other_pictures_than_float32_of_one_channel_are_refused(dtype, channels):
     said = reason_for(mask_of(9, 9), dtype=dtype, channels=channels)
     assert f"not {dtype} with {channels} channel" in said
 
 
-def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_registers_hold() -> None:
+def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_registers_hold():
     for shape in ((7, 7), (9, 9), (17, 17), (9, 31), (6, 9), (10, 24), (21, 2), (1, 31)):
         assert not reason_for(mask_of(*shape))
     for shape in ((3, 3), (5, 5), (1, 19), (2, 9)):
@@ -73,7 +66,7 @@ def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_r
         assert "registers" in reason_for(mask_of(*shape))
 
 
-def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused() -> None:
+def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused():
     assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e12))
     assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e-12))
     far = RANDOM.standard_normal((9, 9))
@@ -83,7 +76,7 @@ def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused() 
     assert "few digits" in reason_for(Mask(np.zeros((9, 9))))
 
 
-def test_that_devices_before_8_0_are_refused() -> None:
+def test_that_devices_before_8_0_are_refused():
     assert "this device has 7.5" in reason_for(mask_of(9, 9), Limits(compute_capability=(7, 5)))
     for capability in ((8, 0), (9, 0), (12, 0), None):
         assert not reason_for(mask_of(9, 9), Limits(compute_capability=capability))
@@ -91,7 +84,7 @@ def test_that_devices_before_8_0_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
-def test_that_the_model_counts_what_the_source_does(border: Border) -> None:
+def test_that_the_model_counts_what_the_source_does(border):
     image = RANDOM.standard_normal((9, 21, 1)).astype(np.float32)
     mask = mask_of(7, 8, offset=1.5)
     problem = describe_problem(image, mask, border, 2.5)
@@ -104,9 +97,7 @@ def test_that_the_model_counts_what_the_source_does(border: Border) -> None:
 
 
 @every_mask
-def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(
-    mask_shape: tuple[int, int], left: int
-) -> None:
+def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(mask_shape, left):
     shape = shape_for(mask_shape, left)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
     halves = halves_of(mask)
@@ -159,9 +150,7 @@ def never_split(shape: SplitShape) -> Any:
 
 
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
-def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(
-    mask_shape: tuple[int, int], left: int
-) -> None:
+def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(mask_shape, left):
     shape, offset = shape_for(mask_shape, left), np.float32(0.75)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
     groups = shape.groups(4)
@@ -187,7 +176,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
             assert np.isnan(value) if np.isnan(wanted) else abs(value - wanted) <= bound
 
 
-def test_that_masks_of_one_shape_share_a_kernel() -> None:
+def test_that_masks_of_one_shape_share_a_kernel():
     found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in (mask_of(9, 9), mask_of(9, 9))]
     assert len({id(step.kernel) for step in found}) == 1
     assert len({step.signature for step in found}) == 1
@@ -195,7 +184,7 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
 
 
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
-def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) -> None:
+def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
     store = pair_storer(3, HALF_STRIP)
     run = on_the_processor(store)
     results = tuple(np.float32(value) for value in RANDOM.standard_normal(12))
@@ -216,7 +205,7 @@ def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) 
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize("side", [9, 17])
-def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side: int) -> None:
+def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side):
     mask = mask_of(side, side)
     problem = problem_of(mask)
     shape, bounds = shape_of(problem), (LANES * WARPS, BLOCKS)

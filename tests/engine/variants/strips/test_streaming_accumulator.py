@@ -22,9 +22,7 @@ def shape_for(mask_shape: tuple[int, int], left: int, channels: int, terms: int)
     return shape_of(Problem(99, 99, channels, "float32", mask_shape, (0, left)), terms)
 
 
-def streamed(
-    shape: FactorStripShape, tile: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def streamed(shape, tile, rows, columns):
     """Return the results that each input row of a tile completes for one lane, in both backends."""
     function = streaming_accumulator(shape)
     # As constant memory has them; on plain numbers the factors are what they are.
@@ -48,9 +46,7 @@ def streamed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mask_shape", "left", "channels", "terms"), MASKS)
-def test_that_streaming_gives_each_result_its_correlation_in_both_backends(
-    mask_shape: tuple[int, int], left: int, channels: int, terms: int
-) -> None:
+def test_that_streaming_gives_each_result_its_correlation_in_both_backends(mask_shape, left, channels, terms):
     shape = shape_for(mask_shape, left, channels, terms)
     along, (mask_rows, mask_columns) = shape.along, mask_shape
     tile = whole((shape.groups(5) * shape.group_rows, along.tile_samples), 30)
@@ -66,7 +62,7 @@ def test_that_streaming_gives_each_result_its_correlation_in_both_backends(
             assert found == ((mask * cells).sum(dtype=np.float64),) * 2
 
 
-def test_that_nan_reaches_exactly_the_results_that_it_lies_under_and_stays_in_no_accumulator() -> None:
+def test_that_nan_reaches_exactly_the_results_that_it_lies_under_and_stays_in_no_accumulator():
     shape = shape_for((3, 3), 1, 1, 1)
     tile = np.ones((8, shape.along.tile_samples), np.float32)
     tile[3, 4 * LANE + shape.along.shift + 2] = np.nan

@@ -18,7 +18,7 @@ def grids_of(size: int, side: int) -> list[StripGrid]:
 
 @pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
 @pytest.mark.parametrize("size", [1, 7, 33, 256, 1024, 4096, 16384])
-def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size: int, side: int) -> None:
+def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size, side):
     for grid in grids_of(size, side):
         launch, rows = grid.launch(), grid.rows
         assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows

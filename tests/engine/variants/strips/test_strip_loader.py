@@ -20,9 +20,7 @@ GUARD = 16
 @pytest.mark.parametrize(
     ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
 )
-def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(
-    dtype: str, channels: int, side: int, border: Border
-) -> None:
+def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
     along, rows = shape.along, shape.group_rows
