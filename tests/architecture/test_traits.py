@@ -9,7 +9,7 @@ from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.variants.auto.planner import why_not
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.contract import Growth, MaskClass
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.cases import Case
 from tests.engine.variants.suited import mask_for, typed
@@ -18,7 +18,7 @@ KNOWN = [known for known in VARIANTS if known.library != "cupy"]
 every_variant = pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.key)
 
 
-def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
+def refusal_of(known, mask, **changes):
     """Return why a variant does not take a mask on a picture that suits it; empty if it does."""
     problem = typed(known, Problem(200, 200, mask_shape=mask.shape, anchor=mask.anchor))
     block = Block(32, 32) if known.block_covers_input else known.default_block
@@ -28,7 +28,7 @@ def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
     return "" if refusal is None else refusal.reason
 
 
-def fitting(known: Variant, rows: int, columns: int) -> Mask:
+def fitting(known, rows, columns):
     """Return a mask of exactly that shape, of the class that a variant takes, with weights of many digits."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return Mask(np.full((rows, columns), 0.3))

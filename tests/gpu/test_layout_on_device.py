@@ -20,7 +20,7 @@ both_layouts = pytest.mark.parametrize("layout", list(Layout))
 both_pictures = pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("float32", 1)])
 
 
-def picture_of(dtype: str, channels: int, width: int = WIDTH) -> np.ndarray:
+def picture_of(dtype, channels, width=WIDTH):
     return np.random.default_rng(3).integers(0, 256, (HEIGHT, width, channels)).astype(dtype)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from engine.device.backend import Backend
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -16,7 +15,7 @@ VARIANT = variant("split-float16")
 MASK = Mask(RANDOM.standard_normal((9, 9)), offset=0.5)
 
 
-def filtered(picture: np.ndarray, gpu: Backend, mask: Mask = MASK) -> np.ndarray:
+def filtered(picture, gpu, mask=MASK):
     problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
     gpu.activate()
     buffers = gpu.allocate(picture)

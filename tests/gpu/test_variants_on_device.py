@@ -23,7 +23,7 @@ from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
@@ -40,7 +40,7 @@ MASK = Mask(
 ).divided_by(256)
 
 
-def binomial_for(variant: Variant) -> Mask:
+def binomial_for(variant):
     """Return the binomial mask, or one like it of the class that the variant takes."""
     if variant.rounds_weights:
         return mask_for(variant, 5, 5)
@@ -49,7 +49,7 @@ def binomial_for(variant: Variant) -> Mask:
     return Mask(MASK.weights[:1] * 16) if variant.masks is MaskClass.ONE_ROW else MASK
 
 
-def suiting(variant: Variant, image: np.ndarray, border: Border) -> tuple[Problem, Mask, np.ndarray]:
+def suiting(variant, image, border):
     """Return a problem, a mask and the picture in a type and with channels that the variant takes."""
     mask = binomial_for(variant)
     problem = typed(variant, describe_problem(image, mask, border, 0.0))

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def weights_of(rows: int, columns: int) -> np.ndarray:
+def weights_of(rows, columns):
     return np.random.default_rng(3).standard_normal((rows, columns))
 
 

@@ -13,7 +13,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
@@ -38,7 +37,7 @@ CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 BLOCK = Block(32, 8)
 
 
-def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
+def pairs_of(variant):
     """Return what a variant's code is looked at for; of sums of three products one pair is enough."""
     if variant.rank > 2:
         return PAIRS[-1:]
@@ -46,7 +45,7 @@ def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
     return [*pairs, ((8, 6), "uint8", Border.CONSTANT)] if variant.uint8_only else pairs
 
 
-def can_run(variant: Variant, capability: tuple[int, int]) -> bool:
+def can_run(variant, capability):
     """Return whether a variant runs on devices of a compute capability; what does not says so in words."""
     mask = mask_for(variant, 5, 7)
     problem = typed(variant, Problem(100, 200, 3, "float32", mask.shape, mask.anchor))
@@ -83,12 +82,12 @@ def ptx_of(variant, capability, dtype, border, block=BLOCK):
     )
 
 
-def bytes_of(memory: str, ptx: str) -> int:
+def bytes_of(memory, ptx):
     """Return the static bytes that the code declares in shared or in constant memory."""
     return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
 
 
-def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
+def assert_in_float32(ptx, capability):
     """Check that code is for that device, without float64, local memory or flushed subnormal numbers."""
     lines = ptx.splitlines()
     assert any("fma.rn.f32" in line for line in lines)
@@ -100,7 +99,7 @@ def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
 
 
-def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: str, block: Block) -> None:
+def assert_memory_as_planned(variant, codes, dtype, block):
     mask = mask_for(variant, 5, 7)
     launches = variant.plan(Problem(100, 200, 3, dtype, mask.shape, mask.anchor), block)
     assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,37 +25,37 @@ from tests.engine.variants.counting import count
 class LateCopies:
     """Stands in for the loader and its groups: a thread's copies arrive when it waits for them."""
 
-    def __init__(self) -> None:
-        self._groups: dict[Any, list[Any]] = {}
+    def __init__(self):
+        self._groups = {}
 
-    def tile_loader(self, *arguments: Any) -> Any:
+    def tile_loader(self, *arguments):
         """Return a loader that notes its copies as a group."""
         return self._late(tile_loader(*arguments).py_func)
 
-    def byte_tile_loader(self, *arguments: Any) -> Any:
+    def byte_tile_loader(self, *arguments):
         """Return a loader that notes its copies as a group."""
         return self._late(byte_tile_loader(*arguments).py_func)
 
-    def strip_loader(self, *arguments: Any) -> Any:
+    def strip_loader(self, *arguments):
         """Return a loader that notes its copies as a group."""
         return self._late(strip_loader(*arguments).py_func)
 
-    def _late(self, load_now: Any) -> Any:
-        def load(tile: Any, *others: Any) -> None:
-            copies: dict[int, Any] = {}
+    def _late(self, load_now):
+        def load(tile, *others):
+            copies = {}
             load_now(copies, *others)
             self._mine().append((tile, copies))
 
         return load
 
-    def closer(self) -> Any:
+    def closer(self):
         """Return the function that makes an empty group."""
         return lambda: self._mine().append((None, {}))
 
-    def waiter(self, pending: int) -> Any:
+    def waiter(self, pending):
         """Return the function that lets all groups arrive but the last `pending` ones."""
 
-        def wait() -> None:
+        def wait():
             groups = self._mine()
             while len(groups) > pending:
                 tile, copies = groups.pop(0)
@@ -65,7 +64,7 @@ class LateCopies:
 
         return wait
 
-    def _mine(self) -> list[Any]:
+    def _mine(self):
         # The kernel that called: who it is, and which block it belongs to by its shared memory.
         names = sys._getframe(2).f_locals
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])

@@ -22,11 +22,11 @@ PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
 
 
-def problem_of(height: int, width: int, mask: Mask, channels: int = 1) -> Problem:
+def problem_of(height, width, mask, channels=1):
     return Problem(height, width, channels, mask_shape=mask.shape, anchor=mask.anchor)
 
 
-def shared_bytes_of(key: str, mask: Mask, block: Block) -> int:
+def shared_bytes_of(key, mask, block):
     tile = (block.x + mask.columns - 1) * (block.y + mask.rows - 1)
     return {"naive": 0, "tiled": tile * 4, "cached": block.x * block.y * 4}[key]
 
@@ -89,10 +89,10 @@ def test_that_a_legal_block_is_not_refused(known):
         assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
 
 
-def brute_force(block: Block, limits: Limits, shared_bytes, least: Block) -> float:
+def brute_force(block, limits, shared_bytes, least):
     """Return the distance of the nearest legal block, all of them tried."""
 
-    def ratio(a: int, b: int) -> float:
+    def ratio(a, b):
         return max(a, b) / min(a, b)
 
     return min(
@@ -111,7 +111,7 @@ def brute_force(block: Block, limits: Limits, shared_bytes, least: Block) -> flo
 def test_that_the_nearest_legal_block_is_the_nearest_of_all(block, shared_limit, least):
     limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
 
-    def shared_bytes(candidate: Block) -> int:
+    def shared_bytes(candidate):
         return (candidate.x + 2) * (candidate.y + 4) * 4
 
     nearest = nearest_legal(block, limits, shared_bytes, least)

@@ -31,7 +31,7 @@ DOCUMENTS = Path(__file__).parents[3] / "docs"
 
 
 def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_drawing_and_work():
-    sections: dict[str, str] = {}
+    sections = {}
     for page in sorted((DOCUMENTS / "variants").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for key, section in re.findall(r"(?ms)^## `([a-z0-9-]+)`$(.*?)(?=^## |\Z)", text):

@@ -30,7 +30,7 @@ TABLE = CostTable(
 )
 
 
-def problem_of(height: int, width: int, mask_shape: tuple[int, int], channels: int = 1) -> Problem:
+def problem_of(height, width, mask_shape, channels=1):
     return Problem(height, width, channels, mask_shape=mask_shape, anchor=(0, 0))
 
 

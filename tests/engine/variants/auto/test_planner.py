@@ -17,7 +17,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.auto import planner
 from engine.variants.auto.costs import CostTable, Rates
 from engine.variants.auto.planner import choose, holds_bound, why_not
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
 
@@ -28,11 +27,11 @@ ODD = Mask(np.random.default_rng(1).standard_normal((9, 9)))
 IMAGE = np.zeros((9, 9, 1), np.uint8)
 
 
-def problem_of(mask: Mask, dtype: str = "float32", side: int = 1024) -> Problem:
+def problem_of(mask, dtype="float32", side=1024):
     return Problem(side, side, dtype=dtype, mask_shape=mask.shape, anchor=mask.anchor)
 
 
-def costing(monkeypatch: pytest.MonkeyPatch, **times_us: float) -> None:
+def costing(monkeypatch, **times_us):
     """Let every named variant cost so much, whatever the problem, and the others have no times."""
     rows = {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()}
     table = CostTable(Rates(1e9, 1.0), (1024,), (9,), rows)
@@ -115,7 +114,7 @@ def test_that_the_first_of_a_kind_is_named_where_no_block_suits():
     assert choice.variant is first
 
 
-def refusal_of(known: Variant, result_dtype: str):
+def refusal_of(known, result_dtype):
     mask = mask_for(known, 3, 3)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, result_dtype)
     return why_not(known, problem, mask, known.default_block, LIMITS)
@@ -127,7 +126,6 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
     # One takes no integer pictures.
     assert own is None or known.library or known.key == "split-float16"
     refusal = refusal_of(replace(known, integer_output=False), "uint8")
-    assert refusal is not None
     assert refusal.nearest_block is None
     assert refusal.reason.startswith(
         "It writes float32 results only. Choose float32 results, or for uint8 one of: "

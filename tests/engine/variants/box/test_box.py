@@ -24,7 +24,7 @@ BLOCK = Block(32, 4)
 LIMITS = Limits()
 
 
-def filtered(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> np.ndarray:
+def filtered(image, mask, border=Border.MIRROR):
     problem = describe_problem(image, mask, border, 0.0)
     out = np.full(image.shape, np.nan, np.float32)
     cpu_box.prepare(problem, mask, BLOCK).launch(image, out)
@@ -39,7 +39,6 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
     mask = Mask(weights)
     problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
     refusal = variant(key).unsupported(problem, mask, BLOCK, LIMITS)
-    assert refusal is not None
     assert re.search("that in row 3, column 2 is 0.100000098.*Use ", refusal.reason)
     with pytest.raises(UnsupportedVariant, match="row 3, column 2"):
         variant(key).prepare(problem, mask, BLOCK)
@@ -76,11 +75,11 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
         filtered(random.integers(0, 9, shape).astype(dtype), mask, border)
 
 
-def wavefronts(elements: list[int], width: int) -> int:
+def wavefronts(elements, width):
     """Return the wavefronts of a warp that reads `width` elements of shared memory per thread."""
     turns, lanes = 0, 32 // width
     for first in range(0, 32, lanes):
-        banks: dict[int, set[int]] = {}
+        banks = {}
         for element in elements[first : first + lanes]:
             for k in range(width):
                 banks.setdefault((element + k) % 32, set()).add(element + k)
@@ -128,7 +127,6 @@ def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fit
     mask = Mask(np.ones((63, 63)))
     problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
     refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
-    assert refusal is not None
     assert re.search("38,400 bytes of shared memory.*has 30,000", refusal.reason)
     assert box.plan(Problem(1 << 24, 8), BLOCK)[0].grid[1] <= MAX_GRID_Y
 

@@ -1,7 +1,5 @@
 """Sums over neighbouring windows: the cells of each, and the emitted code, compiled for this processor."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -26,18 +24,18 @@ def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_addi
     for length in (*range(1, 20), 31, 63, 64, 127):
         windows, weighed, joins = Windows(length, apart, count), [], []
 
-        def first(cell: int, weighed: list[int] = weighed) -> list[Any]:
+        def first(cell, weighed=weighed):
             weighed.append(cell)
             return [cell]
 
-        def joined(left: list[Any], right: list[Any], joins: list[int] = joins) -> list[Any]:
+        def joined(left, right, joins=joins):
             joins.append(1)
             return left + right
 
-        def added(total: list[Any], cell: int, first: Any = first, joined: Any = joined) -> list[Any]:
+        def added(total, cell, first=first, joined=joined):
             return joined(total, first(cell))
 
-        def begin(cell: int, first: Any = first) -> list[Any]:
+        def begin(cell, first=first):
             return ["start", *first(cell)]
 
         sums = window_sums(windows, lambda cell: cell, begin, first, added, joined)
@@ -51,7 +49,7 @@ def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_addi
             assert len(joins) < 6 * max(count, length // 4)
 
 
-def aligned(count: int) -> np.ndarray:
+def aligned(count):
     """Return so many random float32 that begin where a vector may."""
     room = np.empty(count + 4, np.float32)
     begin = -room.ctypes.data % 16 // 4

@@ -1,7 +1,5 @@
 """What the CPU variants that compute in bands share: tiles, edges, buffers, threads that change no result."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -40,8 +38,8 @@ WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WI
 def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
     guard, guarded = 1024, []
 
-    def guarding(function: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: object) -> None:
+    def guarding(function):
+        def call(*arguments):
             inner = list(arguments)
             for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
                 if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:

@@ -3,8 +3,6 @@
 import _thread
 import signal
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +20,11 @@ from engine.variants.matmul import blas
 RANDOM = np.random.default_rng(7)
 
 
-def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]:
+def then_interrupted(call, after):
     """Return a call that sends Ctrl+C once it was called so often, as the system does."""
-    calls: list[int] = []
+    calls = []
 
-    def called(*arguments: Any, **named: Any) -> Any:
+    def called(*arguments, **named):
         answer = call(*arguments, **named)
         calls.append(1)
         if len(calls) == after:
@@ -76,11 +74,11 @@ def tiles(monkeypatch):
     return cpu_fft.prepare(problem, mask, Block(1, 1))
 
 
-def launch(tiles: cpu_fft.TransformedTiles) -> None:
+def launch(tiles):
     tiles.launch(np.ones((8, 8, 1), np.float32), np.empty((8, 8, 1), np.float32))
 
 
-def all_threads_done() -> None:
+def all_threads_done():
     """Return when what was left in the queue of the transform's threads is done."""
     others = threading.Barrier(cpu_fft._threads()._max_workers)
     list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
@@ -90,7 +88,7 @@ def all_threads_done() -> None:
 def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
     is_awaited, began, ended = threading.Event(), [], []
 
-    def slow(self: SpectralFilter, *arguments: Any) -> None:
+    def slow(self, *arguments):
         began.append(1)
         if len(began) == 1:
             # A real signal wakes the main thread, which waits for a lock.
@@ -98,7 +96,7 @@ def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
         is_awaited.wait(10)
         ended.append(1)
 
-    def await_lock(lock: threading.Lock) -> None:
+    def await_lock(lock):
         is_awaited.set()
         lock.acquire()
 
@@ -113,9 +111,9 @@ def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
 
 
 def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
-    began: list[int] = []
+    began = []
 
-    def fail(self: SpectralFilter, *arguments: Any) -> None:
+    def fail(self, *arguments):
         began.append(1)
         raise EngineError("no tile")
 

@@ -1,7 +1,5 @@
 """Integer results on the CPU, in strips of one to four vectors: saturated, rounded half to even, NaN as 0."""
 
-from types import ModuleType
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ every_strip = pytest.mark.parametrize(
 WIDTH = 11 * VECTOR + 3
 
 
-def filtered(module: ModuleType, image: np.ndarray, weights: np.ndarray, offset: float = 0.0) -> np.ndarray:
+def filtered(module, image, weights, offset=0.0):
     """Return a picture filtered with a border of 0, in the picture's type."""
     mask = Mask(weights, offset=offset)
     problem = describe_problem(image, mask, Border.ZERO, 0.0, image.dtype.name)

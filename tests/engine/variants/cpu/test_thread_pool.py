@@ -5,7 +5,6 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -61,7 +60,7 @@ def four_threads(monkeypatch):
     assert (boxes[:, threads.STATE] == 0).all()
 
 
-def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0) -> tuple[np.ndarray, ...]:
+def launched(boards, workers, bands, wait_for=0):
     board = boards.take(workers)
     taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
     counts = np.zeros(24, np.int64)
@@ -74,7 +73,7 @@ def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0
     return taken_by, rows, counts
 
 
-def at_the_same_time(count: int, call: Callable[[], None]) -> None:
+def at_the_same_time(count, call):
     callers = [threading.Thread(target=call) for _ in range(count)]
     for caller in callers:
         caller.start()
@@ -96,7 +95,7 @@ def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
     # Now and then a thread helps, and an order that came too late is never done.
     assert {int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
 
-    def call() -> None:
+    def call():
         try:
             for _ in range(300):
                 taken_by, rows, _ = launched(boards, 4, 40)
@@ -115,7 +114,7 @@ def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatc
     box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
     over = threading.Event()
 
-    def wait() -> None:
+    def wait():
         finish_only(board)
         over.set()
 
@@ -145,7 +144,7 @@ def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, mo
     assert counts[BEGUN] == 4
 
 
-def launched_alone() -> bool:
+def launched_alone():
     taken_by, _, counts = launched(threads.Boards(), 5, 20)
     return bool((taken_by == 1).all()) and counts[BEGUN] == 1
 
@@ -161,7 +160,7 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch):
     begun = threading.Barrier(8)
     found = []
 
-    def call() -> None:
+    def call():
         begun.wait()
         found.append(threads.mailboxes())
 
@@ -182,7 +181,7 @@ def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while
 
 
 def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch):
-    def refuse(thread: threading.Thread) -> None:
+    def refuse(thread):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
@@ -194,11 +193,11 @@ def test_that_a_lock_is_waited_for_through_interruptions():
     interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
 
     class Lock:
-        def acquire(self) -> None:
+        def acquire(self):
             for kind in interruptions:
                 raise kind
 
-    cpu_fft.await_lock(Lock())  # type: ignore[arg-type]
+    cpu_fft.await_lock(Lock())
     assert next(interruptions, None) is None
 
 
@@ -208,7 +207,7 @@ def test_that_the_plain_loops_let_other_threads_run():
     prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
     running, over = threading.Event(), threading.Event()
 
-    def filter_picture() -> None:
+    def filter_picture():
         running.set()
         prepared.launch(image, np.empty_like(image))
         over.set()

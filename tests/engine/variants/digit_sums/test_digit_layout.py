@@ -1,13 +1,11 @@
 """What lanes hold and multiply: words of the right bytes, aligned loads, results of exact matrix products."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
-from engine.variants.digit_sums.digit_shape import DigitShape
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, digit_shape
 from engine.variants.digit_sums.interleaved_bytes import planar_word
 from tests.engine.variants.on_processor import BytesOfWords
@@ -22,10 +20,8 @@ LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
 every_mask = pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
 
 
-def shape_for(mask_shape: tuple[int, int], left: int, channels: int) -> DigitShape:
-    shape = digit_shape(mask_shape, left, channels)
-    assert shape is not None
-    return shape
+def shape_for(mask_shape, left, channels):
+    return digit_shape(mask_shape, left, channels)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -55,11 +51,11 @@ def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_ancho
 @every_mask
 def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, left, channels):
     shape = shape_for(mask_shape, left, channels)
-    words: dict[int, Any] = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
+    words = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
     for group, channel in itertools.product(shape.pixel_groups, range(channels)):
         places = shape.sources(group, channel)
         if any(places):
-            got: Any = planar_word(BytesOfWords(), words, places)  # type: ignore[arg-type]
+            got = planar_word(BytesOfWords(), words, places)
             for byte, place in enumerate(places):
                 assert place is None or got[byte] == channels * (4 * group + byte) + channel
     cells = fragment_cells(shape)
@@ -68,7 +64,7 @@ def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, le
         assert found == list(range(mask_shape[0] * mask_shape[1]))
 
 
-def warp_sums(shape: DigitShape, digit: np.ndarray, tile: np.ndarray) -> np.ndarray:
+def warp_sums(shape, digit, tile):
     """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
 
     Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
@@ -80,7 +76,7 @@ def warp_sums(shape: DigitShape, digit: np.ndarray, tile: np.ndarray) -> np.ndar
     out = np.zeros((4, shape.out_samples), np.int64)
     lanes = [divmod(lane, 4) for lane in range(32)]
 
-    def samples_of(lane: tuple[int, int], sample: tuple[int, int]) -> list[int]:
+    def samples_of(lane, sample):
         (g, t), (row, group) = lane, sample
         first = shape.before + g * shape.across
         places = shape.sources(group, channel)

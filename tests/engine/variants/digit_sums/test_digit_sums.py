@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +24,12 @@ RANDOM = np.random.default_rng(31)
 BLOCK = VARIANT.default_block
 
 
-def problem_of(mask: Mask, channels: int = 1, **others: Any) -> Problem:
+def problem_of(mask, channels=1, **others):
     types = {"dtype": "uint8", "result_dtype": "uint8"} | others
     return Problem(500, 700, channels, mask_shape=mask.shape, anchor=mask.anchor, **types)
 
 
-def refused(mask: Mask, limits: Limits | None = None, channels: int = 1, **others: Any) -> str:
+def refused(mask, limits=None, channels=1, **others):
     """Return the reason of a refusal, which names another variant; empty where there is none."""
     refusal = why_not(VARIANT, problem_of(mask, channels, **others), mask, BLOCK, limits or Limits())
     if refusal is None:
@@ -85,7 +84,6 @@ def test_that_tiled_does_not_name_it_for_16_bits():
     tiled = next(known for known in VARIANTS if known.key == "tiled")
     for dtype, is_named in (("uint8", True), ("uint16", False)):
         refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
-        assert refusal is not None
         assert ("digit-sums" in refusal.reason) == is_named
 
 
@@ -93,7 +91,6 @@ def test_that_a_picture_higher_than_the_grid_is_refused():
     highest = replace(problem_of(ONES), height=65_535 * 64)
     assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
     refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
-    assert refusal is not None
     assert "it takes up to 4,194,240." in refusal.reason
 
 
@@ -141,7 +138,6 @@ def test_that_masks_of_one_shape_share_a_kernel():
 def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(shape, channels):
     mask = Mask(np.ones(shape))
     work = digit_shape(shape, mask.anchor[1], channels)
-    assert work is not None
     (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
     head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
@@ -168,9 +164,8 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
 
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel():
-    def registers(rows: int, columns: int, channels: int) -> int | None:
+    def registers(rows, columns, channels):
         shape = digit_shape((rows, columns), columns // 2, channels)
-        assert shape is not None
         return shape.registers
 
     assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]

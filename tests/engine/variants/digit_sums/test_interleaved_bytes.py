@@ -1,13 +1,11 @@
 """Results of several channels on their way out of registers: interleaved bytes, and staged rows of a warp."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numba import njit, types
 
 from engine.device.numba_cuda import missing
-from engine.variants.digit_sums.digit_shape import PIXELS, DigitShape
+from engine.variants.digit_sums.digit_shape import PIXELS
 from engine.variants.digit_sums.digit_sums import digit_shape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, store_staged
 from engine.variants.ir.device_function import device_function
@@ -18,18 +16,17 @@ RANDOM = np.random.default_rng(8)
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_words_of_channels_are_put_side_by_side(channels):
-    planes: Any = [
+    planes = [
         [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
         for channel in range(channels)
     ]
-    words: Any = interleaved_words(BytesOfWords(), planes)  # type: ignore[arg-type]
+    words = interleaved_words(BytesOfWords(), planes)
     bytes_ = [byte for word in words for byte in word]
     assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
 
 
-def shape_for(channels: int) -> DigitShape:
+def shape_for(channels):
     shape = digit_shape((5, 5), 2, channels)
-    assert shape is not None
     assert shape.is_staged
     return shape
 

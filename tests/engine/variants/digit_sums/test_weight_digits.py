@@ -7,19 +7,13 @@ import pytest
 
 from engine.mask.float_step import step_of
 from engine.mask.mask import Mask
-from engine.variants.digit_sums.weight_digits import (
-    LARGEST_PART,
-    MOST_DIGITS,
-    WeightDigits,
-    digits_of,
-    overflows,
-)
+from engine.variants.digit_sums.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
 
 RANDOM = np.random.default_rng(12)
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
 
 
-def parts_of(digits: WeightDigits) -> list[list[Fraction]]:
+def parts_of(digits):
     """Return what the digits down to each one add up to, cell by cell."""
     cells = digits.digits.reshape(digits.count, -1)
     units = [Fraction(digits.unit) / 256**number for number in range(digits.count)]
@@ -30,7 +24,7 @@ def parts_of(digits: WeightDigits) -> list[list[Fraction]]:
     ]
 
 
-def are_digits_as_said(digits: WeightDigits) -> bool:
+def are_digits_as_said(digits):
     """Return whether a lone digit and upper ones are of -128 to 127, lower ones of 0 to 255."""
     alone = digits.count % 2
     signed = [digits.digits[:alone], digits.digits[alone::2]]
@@ -121,7 +115,7 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said():
         assert digits.unit <= LARGEST_PART * float(np.abs(mask.weights32).max())
 
 
-def worst_errors(mask: Mask, pixels: np.ndarray) -> tuple[float, float]:
+def worst_errors(mask, pixels):
     """Return the largest error of the digits' sums over some pictures, in u S, and its bound."""
     digits = digits_of(mask)
     weights = [Fraction(w) for w in mask.weights32.ravel().tolist()]

@@ -1,8 +1,6 @@
 """What tests of emitters share: both backends at once, cells by the border's rule, counted kernels, PTX."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,21 +15,21 @@ RANDOM = np.random.default_rng(11)
 GHOST = 7
 
 
-def needs_nvvm(test: Any) -> Any:
+def needs_nvvm(test):
     """Mark a test that compiles kernels: it needs NVVM, no device."""
     return pytest.mark.nvvm(pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")(test))
 
 
-def whole(shape: tuple[int, ...], most: int) -> np.ndarray:
+def whole(shape, most):
     """Return whole numbers up to `most`, as float32: sums of their products are exact."""
     return RANDOM.integers(-most, most + 1, shape).astype(np.float32)
 
 
-def on_both(function: Any) -> Callable[..., list[float]]:
+def on_both(function):
     """Return what runs an emitter on this machine's processor and on plain numbers; both have to agree."""
     compiled = on_the_processor(function)
 
-    def run(*arguments: Any) -> list[float]:
+    def run(*arguments):
         emitted, plain = compiled(*arguments), function.py_func(*arguments)
         assert [float(value) for value in emitted] == [float(value) for value in plain]
         return [float(value) for value in emitted]
@@ -75,6 +73,6 @@ def ptx_of(variant, problem, mask, capability=(9, 0), **options):
     return ptx
 
 
-def multiply_adds(ptx: str) -> int:
+def multiply_adds(ptx):
     """Return the multiply-adds in the code, with those that begin a sum and add nothing."""
     return ptx.count("fma.rn.f32") + ptx.count("mul.f32")

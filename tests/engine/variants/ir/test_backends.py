@@ -3,7 +3,6 @@
 import inspect
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ OF_CUDA_ALONE = {
 INT64 = types.int64
 
 
-def operations(backend: type) -> dict[str, list[str]]:
+def operations(backend):
     """Return the operations of a backend, each with the names of its arguments."""
     public = ((name, member) for name, member in inspect.getmembers(backend) if not name.startswith("_"))
     return {
@@ -48,7 +47,7 @@ def test_that_the_backends_have_the_same_operations_with_the_same_arguments():
     assert not differing
 
 
-def arithmetic(code: Any, a: Any, b: Any) -> list[Any]:
+def arithmetic(code, a, b):
     quotient, rest = divmod(a, 7)
     return [
         a + b,
@@ -64,14 +63,14 @@ def arithmetic(code: Any, a: Any, b: Any) -> list[Any]:
     ]
 
 
-def branches(code: Any, a: Any, b: Any) -> list[Any]:
+def branches(code, a, b):
     chosen = code.when(a < b, lambda: [a, b + 1], lambda: [b, a + 2])
     kept = code.when(code.all_of(a != b, code.negated(a < 3)), lambda: a * 10, b)
     return [*chosen, kept, code.select(a >= b, a, -1), code.select(code.is_below(a - 5, 3), 1, b)]
 
 
-def loops(code: Any, a: Any, b: Any) -> list[Any]:
-    def round_of(number: Any, values: list[Any]) -> list[Any]:
+def loops(code, a, b):
+    def round_of(number, values):
         total = values[0]
         return [total + a + code.wide(number), [total]]
 
@@ -88,7 +87,7 @@ def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit, cou
 
 
 def test_that_memory_is_the_same_in_both_backends():
-    def spread(code: Any, array: Any, out: Any, first: Any) -> None:
+    def spread(code, array, out, first):
         source, target = code.pointer(array), code.pointer(out)
         for row in code.loop(code.narrow(first), 6, 2):
             for _ in code.where(row != 2):
@@ -117,7 +116,7 @@ def test_that_what_the_page_on_emission_says_is_so():
     blocks = dict.fromkeys(("python", "ptx"), "")
     for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         blocks[language] += text
-    names: dict[str, Any] = {}
+    names = {}
     exec(compile(blocks["python"], str(PAGE), "exec"), names)
     signature = (types.float32, types.float32, types.float32[::1])
     ptx, _ = cuda.compile_ptx(names["kernel"], signature, cc=(9, 0))

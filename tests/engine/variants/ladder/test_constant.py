@@ -19,7 +19,7 @@ LARGEST, LONGEST = ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508)
 BLOCK = Block(8, 4)
 
 
-def kernel_for(mask: Mask, border: Border = Border.ZERO):
+def kernel_for(mask, border=Border.ZERO):
     problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=border)
     return constant.VARIANT.passes(problem, mask, BLOCK)[0].kernel
 

@@ -21,15 +21,15 @@ RANDOM = np.random.default_rng(8)
 LIMITS = Limits()
 
 
-def problem_of(height: int, width: int, mask: Mask, channels: int = 1) -> Problem:
+def problem_of(height, width, mask, channels=1):
     return Problem(height, width, channels, mask_shape=mask.shape, anchor=mask.anchor)
 
 
-def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None = None) -> Bank:
+def random_bank(masks, shape, anchor=None):
     return Bank(tuple(Mask(RANDOM.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
 
 
-def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tuple[Counts, np.ndarray]:
+def counted(bank, problem, block, image):
     """Run the kernel over a bank and return what it asked for and its results, one per mask."""
     counts = Counts()
     height, width, channels = image.shape
@@ -61,7 +61,6 @@ def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit()
     assert large.shared_bytes == TILE_K * 72 * 4
     mask = Mask(np.ones((5, 5)))
     refusal = VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(1024, 1), LIMITS)
-    assert refusal is not None
     assert "needs 102,500 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
     assert refusal.nearest_block == Block(490, 1)
     assert VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(490, 1), LIMITS) is None
@@ -71,7 +70,6 @@ def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_
     mask = Mask([[1.0]])
     wide = Problem(1 << 24, 1 << 13, mask_shape=(1, 1), anchor=(0, 0))
     refusal = VARIANT.unsupported(wide, mask, Block(64, 1), LIMITS)
-    assert refusal is not None
     assert "137,438,953,472 pixels need 2,147,483,648 blocks of 64 x 1 across; CUDA allows 2,147,483,647" in (
         refusal.reason
     )
@@ -79,7 +77,6 @@ def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_
     assert VARIANT.plan(wide, Block(65, 1))[0].grid[0] <= MAX_GRID_X
     bank = Bank((mask,) * (MAX_GRID_Y + 1))
     refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
-    assert refusal is not None
     assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in refusal.reason
     assert refusal.nearest_block == Block(8, 2)
 

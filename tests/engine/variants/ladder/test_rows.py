@@ -1,7 +1,6 @@
 """The 1-D variants: the lecture's own numbers, who loads which cell, wide masks, and what is refused."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from engine.mask.mask import MAX_LINE, Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
-from engine.tasks.work import Work
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 
@@ -25,11 +23,11 @@ TILE = Block(8, 1)
 FIVE = Mask([[1, 2, 3, 4, 5]])
 
 
-def row_of(cells: int, dtype: str = "float32") -> np.ndarray:
+def row_of(cells, dtype="float32"):
     return np.arange(cells, dtype=dtype).reshape(1, cells, 1)
 
 
-def work_of(key: str, cells: int, border: Border) -> Work:
+def work_of(key, cells, border):
     return variant(key).work(describe_problem(row_of(cells), FIVE, border, 0.0), TILE)
 
 
@@ -50,12 +48,12 @@ class _Recording(CountingArray):
 
     columns: list[int] = field(default_factory=list)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index):
         self.columns.append(index[1])
         return super().__getitem__(index)
 
 
-def columns_loaded(mask: Mask, width: int = 24) -> list[int]:
+def columns_loaded(mask, width=24):
     """Return the columns that `row-tiled` reads, thread by thread: all its loads lie before the barrier."""
     counts = Counts()
     problem = describe_problem(row_of(width), mask, Border.ZERO, 0.0)
@@ -109,7 +107,7 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(
     assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
 
 
-def refusal_of(known: Variant, mask: Mask, block: Block, height: int = 9) -> Any:
+def refusal_of(known, mask, block, height=9):
     problem = describe_problem(np.zeros((height, 9, 1), np.uint8), mask, Border.ZERO, 0.0)
     return known.unsupported(problem, mask, block, LIMITS)
 

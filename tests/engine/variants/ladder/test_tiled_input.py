@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal
+from engine.geometry.block_rules import MAX_GRID_Y
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import tiled_input
@@ -14,11 +14,11 @@ LIMITS = Limits()
 TILED_INPUT, TILED = variant("tiled-input"), variant("tiled")
 
 
-def problem_for(mask: Mask, height: int = 100, width: int = 100) -> Problem:
+def problem_for(mask, height=100, width=100):
     return Problem(height, width, mask_shape=mask.shape, anchor=mask.anchor)
 
 
-def ones(rows: int, columns: int) -> Mask:
+def ones(rows, columns):
     return Mask(np.ones((rows, columns)))
 
 
@@ -34,10 +34,8 @@ def test_that_the_output_tiles_cover_the_picture_without_an_idle_block(height, w
     assert launch.shared_bytes == block.x * block.y * 4
 
 
-def refusal_of(mask: Mask, block: Block, height: int = 100) -> Refusal:
-    refusal = tiled_input.VARIANT.unsupported(problem_for(mask, height, 8), mask, block, LIMITS)
-    assert refusal is not None
-    return refusal
+def refusal_of(mask, block, height=100):
+    return tiled_input.VARIANT.unsupported(problem_for(mask, height, 8), mask, block, LIMITS)
 
 
 @pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])

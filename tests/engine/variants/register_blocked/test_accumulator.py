@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.register_tile import VECTOR
 from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
 from engine.variants.register_blocked.register_blocked import tile_shape
 from tests.engine.variants.ir.emitted import on_both, whole
@@ -24,7 +24,7 @@ LANE = 21
 START = np.float32(3.0)
 
 
-def as_laid_out(shape: TileShape, tile: np.ndarray) -> np.ndarray:
+def as_laid_out(shape, tile):
     """Return a tile's rows as shared memory has them."""
     vectors = tile.reshape(len(tile), -1, VECTOR)
     laid_out = np.full_like(vectors, np.nan)

@@ -1,7 +1,5 @@
 """The loaders of tiles of float32 and of bytes, against the border's rule, and what stores results."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numba import njit
@@ -40,7 +38,7 @@ by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s
 GUARD = 16
 
 
-def all_threads(load: Any, threads: int) -> Any:
+def all_threads(load, threads):
     """Return a loader for all threads of a block, compiled for this machine: without lane and warp."""
     load = on_the_processor(load)
 

@@ -25,7 +25,7 @@ def problem_of(rows, columns, channels=1, size=(500, 700), **others):
     return Problem(*size, channels, **(shape | others))
 
 
-def reason_for(problem: Problem) -> str:
+def reason_for(problem):
     return refused(VARIANT, problem, Mask(np.ones(problem.mask_shape)))
 
 
@@ -162,7 +162,6 @@ def test_that_results_are_rounded_by_one_instruction_and_stored_four_at_once(dty
 def test_that_bytes_are_copied_by_16_converted_once_a_row_and_packed_by_two(side, channels):
     problem = problem_of(side, side, channels, **BYTES)
     shape, ptx = byte_tile_shape(problem), ptx_of(VARIANT, problem, Mask(np.ones((side, side))))
-    assert shape is not None
     results = shape.rows * shape.across
     assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", ptx)
     assert ptx.count("cvt.pack.sat.u8.s32.b32") == results // 2

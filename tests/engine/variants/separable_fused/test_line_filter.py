@@ -55,7 +55,7 @@ def test_that_the_multiply_adds_in_the_code_are_those_that_the_shape_says():
         assert shape.written == written + (4 * shape.rows * shape.round_rows if loop else 0)
 
 
-def windows_of(line: np.ndarray, weights: np.ndarray, apart: int, count: int, start: float) -> list[float]:
+def windows_of(line, weights, apart, count, start):
     """Return the sums over neighbouring windows of a line."""
     last = (weights.size - 1) * apart + 1
     return [float(start + (line[k : k + last : apart] * weights.ravel()).sum()) for k in range(count)]

@@ -28,12 +28,12 @@ def ring_for_every_mask(monkeypatch):
     monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
 
 
-def product(rows: int, columns: int, anchor: tuple[int, int] | None = None) -> Mask:
+def product(rows, columns, anchor=None):
     """Return a mask of rank 1 without a zero."""
     return Mask(np.outer(RANDOM.uniform(0.1, 1, rows), RANDOM.uniform(0.1, 1, columns)), anchor)
 
 
-def problem_of(height: int, width: int, mask: Mask, channels: int = 1, dtype: str = "float32") -> Problem:
+def problem_of(height, width, mask, channels=1, dtype="float32"):
     return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
 
 

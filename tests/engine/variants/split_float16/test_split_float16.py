@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16.split_accumulator import pair_storer, split_accumulator
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
-from engine.variants.split_float16.split_shape import EIGHT, PAIR, SplitShape
+from engine.variants.split_float16.split_shape import EIGHT, PAIR
 from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, fragments_of, halves_of
 from tests.engine.variants.ir.emitted import check_counted, needs_nvvm, ptx_of, refused
@@ -32,19 +31,19 @@ MASKS += [((13, 13), 6), ((17, 17), 8), ((9, 31), 15), ((21, 2), 1)]
 every_mask = pytest.mark.parametrize(("mask_shape", "left"), MASKS, ids=str)
 
 
-def mask_of(rows: int, columns: int, **others: Any) -> Mask:
+def mask_of(rows, columns, **others):
     return Mask(RANDOM.standard_normal((rows, columns)), **others)
 
 
-def problem_of(mask: Mask, channels: int = 1, dtype: str = "float32", **others: Any) -> Problem:
+def problem_of(mask, channels=1, dtype="float32", **others):
     return Problem(500, 700, channels, dtype, mask.shape, mask.anchor, **others)
 
 
-def shape_for(mask_shape: tuple[int, int], left: int) -> SplitShape:
+def shape_for(mask_shape, left):
     return shape_of(Problem(500, 700, 1, "float32", mask_shape, (0, left)))
 
 
-def reason_for(mask: Mask, limits: Limits | None = None, **others: Any) -> str:
+def reason_for(mask, limits=None, **others):
     """Return the reason of a refusal that names another variant; empty where there is none."""
     reason = refused(VARIANT, problem_of(mask, **others), mask, limits)
     assert not reason or "register-blocked" in reason
@@ -129,19 +128,19 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(mas
 class _NeverSplit(SplitSums):
     """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
 
-    def _suited(self, cells: Any, scaling: Any) -> Any:
+    def _suited(self, cells, scaling):
         return scaling, self.code.negated(self.code.true)
 
-    def _split_sums(self, cells: Any, scaling: Any, accumulators: Any) -> Any:
+    def _split_sums(self, cells, scaling, accumulators):
         return [self.code.f32(77.0)] * (4 * self.shape.touched)
 
 
-def never_split(shape: SplitShape) -> Any:
+def never_split(shape):
     """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators."""
 
     def accumulate(code, cells, accumulators, mask, offset):
         rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
-        warp: Any = None
+        warp = None
         sums = _NeverSplit(code, warp, shape, rows, lane, [], own, unit, offset)
         return sums.accumulate(accumulators, [])[:2]
 
@@ -157,7 +156,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
     rows = RANDOM.standard_normal((groups * shape.group_rows, shape.along.tile_samples)).astype(np.float32)
     rows[2, PAIR * LANE + shape.shift + 1] = np.nan
     run, reference = on_the_processor(never_split(shape)), split_accumulator(shape).py_func
-    results: list[Any] = []
+    results = []
     accumulators = plain = (np.float32(0.0),) * shape.kept
     for group in rows.reshape(groups, -1):
         made, after = run(group, accumulators, mask.weights32, offset)

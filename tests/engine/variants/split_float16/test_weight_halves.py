@@ -6,7 +6,6 @@ import pytest
 from engine.mask.mask import Mask
 from engine.variants.split_float16.weight_halves import (
     LOWER_SCALE,
-    WeightHalves,
     halves_of,
     is_in_range,
     may_be_exact,
@@ -18,7 +17,7 @@ NORMAL = Mask(RANDOM.standard_normal((9, 9)))
 ZEROS = Mask(np.zeros((7, 7)))
 
 
-def sums_of(halves: WeightHalves) -> np.ndarray:
+def sums_of(halves):
     return (halves.upper.astype(np.float64) + halves.lower.astype(np.float64) / LOWER_SCALE) * halves.unit
 
 

@@ -7,7 +7,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
-from engine.variants.strips.strip_shape import FactorStripShape
 from tests.engine.variants.ir.emitted import whole
 from tests.engine.variants.on_processor import on_the_processor
 
@@ -18,7 +17,7 @@ MASKS += [((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
 MASKS += [((1, 63), 62, 1, 1), ((33, 1), 0, 1, 1), ((9, 9), 4, 1, 2), ((31, 8), 3, 3, 3)]
 
 
-def shape_for(mask_shape: tuple[int, int], left: int, channels: int, terms: int) -> FactorStripShape:
+def shape_for(mask_shape, left, channels, terms):
     return shape_of(Problem(99, 99, channels, "float32", mask_shape, (0, left)), terms)
 
 

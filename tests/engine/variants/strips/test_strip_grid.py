@@ -5,12 +5,11 @@ import pytest
 from engine.tasks.filtering.problem import Problem
 from engine.variants.low_rank import product_strips
 from engine.variants.split_float16 import split_float16
-from engine.variants.strips.strip_shape import StripGrid
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
 
 
-def grids_of(size: int, side: int) -> list[StripGrid]:
+def grids_of(size, side):
     problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
     halves = [split_float16.grid_of(problem)] if 7 <= side <= 17 else []
     return [product_strips.grid_of(problem, product_strips.shape_of(problem, 2)), *halves]
