@@ -80,15 +80,8 @@ SOURCES = [
     if path != Path(__file__)
 ]
 LETTERS = {
-    "startswith",
-    "endswith",
-    "removeprefix",
-    "removesuffix",
-    "partition",
-    "rpartition",
-    "split",
-    "find",
-}
+    "startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find",
+}  # fmt: skip
 # The shortest parts of keys: words between their hyphens, and what they begin and end with.
 KEYS = [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
 

@@ -85,17 +85,11 @@ class LateCopies:
         (box.VARIANT, box, 25, "float32"),
     ],
     ids=[
-        "register-blocked, one step",
-        "register-blocked, two steps",
-        "register-blocked, bytes",
-        "separable-fused, in place",
-        "separable-fused, a ring",
-        "separable-fused, a ring of filtered rows",
-        "low-rank-2, one ahead",
-        "box, a tile",
-        "box, a ring",
+        "register-blocked, one step", "register-blocked, two steps", "register-blocked, bytes",
+        "separable-fused, in place", "separable-fused, a ring", "separable-fused, a ring of filtered rows",
+        "low-rank-2, one ahead", "box, a tile", "box, a ring",
     ],
-)
+)  # fmt: skip
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, side, dtype, monkeypatch):
     copies = LateCopies()
     for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):

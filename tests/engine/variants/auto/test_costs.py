@@ -37,13 +37,10 @@ def problem_of(height, width, mask_shape, channels=1):
 @pytest.mark.parametrize(
     ("side", "mask_shape", "wanted_us"),
     [
-        (512, (3, 3), 9.0),
-        (1024, (9, 9), 324.0),
-        (724, (5, 5), 49.98),
-        (2048, (18, 18), 5184.0),
+        (512, (3, 3), 9.0), (1024, (9, 9), 324.0), (724, (5, 5), 49.98), (2048, (18, 18), 5184.0),
         (1024, (3, 27), 324.0),
     ],
-)
+)  # fmt: skip
 def test_that_times_lie_on_straight_lines_of_logarithms(side, mask_shape, wanted_us):
     found = TABLE.time_us(variant("tiled"), problem_of(side, side, mask_shape), TABLE.rates)
     assert found == pytest.approx(wanted_us, rel=1e-3)

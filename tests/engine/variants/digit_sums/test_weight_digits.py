@@ -37,16 +37,12 @@ def are_digits_as_said(digits):
 @pytest.mark.parametrize(
     "weights",
     [
-        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16,
-        RANDOM.standard_normal((3, 11)) * 1e-40,
-        [[SMALLEST, -SMALLEST], [1.0, 0.0]],
-        [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
-        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]],
-        [[1 / 3]],
-        [[0.0, 0.0]],
+        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16, RANDOM.standard_normal((3, 11)) * 1e-40,
+        [[SMALLEST, -SMALLEST], [1.0, 0.0]], [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
+        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]], [[1 / 3]], [[0.0, 0.0]],
     ],
     ids=["whole", "subnormal", "far apart", "ends", "ends of pairs", "one", "zeros"],
-)
+)  # fmt: skip
 def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
     mask = Mask(weights)
     digits = digits_of(mask)

@@ -50,17 +50,9 @@ def test_that_the_backends_have_the_same_operations_with_the_same_arguments():
 def arithmetic(code, a, b):
     quotient, rest = divmod(a, 7)
     return [
-        a + b,
-        3 - a,
-        a * b - 1,
-        quotient,
-        rest,
-        (a | 8) & 13 ^ 1,
-        a << 2,
-        1 << (b & 3),
-        a >> 1,
+        a + b, 3 - a, a * b - 1, quotient, rest, (a | 8) & 13 ^ 1, a << 2, 1 << (b & 3), a >> 1,
         code.larger(a, b),
-    ]
+    ]  # fmt: skip
 
 
 def branches(code, a, b):

@@ -27,16 +27,10 @@ def kernel_for(mask, border=Border.ZERO):
 @pytest.mark.parametrize(
     ("shape", "wanted"),
     [
-        ((1, 1), 0),
-        ((3, 3), 0),
-        ((1, 3), 0),
-        ((1, 4), 16),
-        ((4, 1), 16),
-        ((5, 5), 100),
-        ((MAX_SIDE, MAX_SIDE), 15_876),
-        ((1, MAX_LINE), 508),
+        ((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100),
+        ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508),
     ],
-)
+)  # fmt: skip
 def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape, wanted):
     (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
     assert launch.constant_bytes == wanted <= CONSTANT_MEMORY

@@ -99,13 +99,11 @@ def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks, block):
 @pytest.mark.parametrize(
     ("masks", "shape", "anchor", "block"),
     [
-        (1, (5, 6), (0, 5), Block(5, 3)),
-        (2, (3, 3), None, Block(4, 2)),
-        (5, (4, 8), (3, 0), Block(16, 3)),
+        (1, (5, 6), (0, 5), Block(5, 3)), (2, (3, 3), None, Block(4, 2)), (5, (4, 8), (3, 0), Block(16, 3)),
         (3, (1, 2), (0, 0), Block(1, 1)),
     ],
     ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
-)
+)  # fmt: skip
 def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
     masks, shape, anchor, block, border
 ):

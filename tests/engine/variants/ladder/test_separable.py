@@ -71,11 +71,9 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
 def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known, border):
     image = np.random.default_rng(2).standard_normal((6, 7)).astype(np.float32)
     factors = (
-        ([1, 0, 2], [0.5, 0.25, 0.1]),
-        ([0.1, -0.2], [1, 0, -3]),
-        ([0, 0, 0], [1, 2]),
+        ([1, 0, 2], [0.5, 0.25, 0.1]), ([0.1, -0.2], [1, 0, -3]), ([0, 0, 0], [1, 2]),
         ([1e-18, 1], [1, 1e-18]),
-    )
+    )  # fmt: skip
     for column, row in factors:
         for strange in (np.nan, np.inf, -np.inf):
             bad = image.copy()

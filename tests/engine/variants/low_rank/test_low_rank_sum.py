@@ -100,19 +100,9 @@ def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(b
 
 
 SHAPES = (
-    (2, 2),
-    (5, 5),
-    (9, 9),
-    (13, 13),
-    (32, 32),
-    (35, 35),
-    (63, 63),
-    (2, 63),
-    (3, 40),
-    (1, 63),
-    (1, 64),
+    (2, 2), (5, 5), (9, 9), (13, 13), (32, 32), (35, 35), (63, 63), (2, 63), (3, 40), (1, 63), (1, 64),
     (127, 1),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]} x {shape[1]}")

@@ -28,12 +28,9 @@ by_tile = pytest.mark.parametrize(
 )
 # (mask shape, channels, samples left of the anchor, words across, rows, warps)
 BYTE_SHAPES = [
-    byte_shape((5, 5), 1, 2, 2, 3, 2),
-    byte_shape((3, 3), 1, 1, 1, 4, 4),
-    byte_shape((5, 5), 3, 6, 4, 2, 4),
-    byte_shape((2, 4), 3, 0, 3, 2, 2),
-    byte_shape((4, 7), 4, 24, 1, 1, 2),
-]
+    byte_shape((5, 5), 1, 2, 2, 3, 2), byte_shape((3, 3), 1, 1, 1, 4, 4), byte_shape((5, 5), 3, 6, 4, 2, 4),
+    byte_shape((2, 4), 3, 0, 3, 2, 2), byte_shape((4, 7), 4, 24, 1, 1, 2),
+]  # fmt: skip
 by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
 GUARD = 16
 
@@ -73,10 +70,8 @@ def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(shape, rows, dt
                 load((tile, GUARD), image, samples, top, left, np.float32(GHOST))
                 wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch)
                 assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1)[:, places], wanted), (
-                    width,
-                    top,
-                    left,
-                )
+                    width, top, left,
+                )  # fmt: skip
                 assert np.all(tile[:GUARD] == 999)
                 assert np.all(tile[-GUARD:] == 999)
 

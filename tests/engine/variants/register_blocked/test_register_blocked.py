@@ -114,14 +114,10 @@ def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rou
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
     [
-        (3, "float32", 1),
-        (5, "uint8", 3),
-        (9, "float32", 1),
-        (17, "uint16", 2),
-        (31, "float32", 1),
+        (3, "float32", 1), (5, "uint8", 3), (9, "float32", 1), (17, "uint16", 2), (31, "float32", 1),
         (31, "uint8", 4),
     ],
-)
+)  # fmt: skip
 def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     mask = Mask(np.ones((side, side)))
     ptx = ptx_of(VARIANT, problem_of(side, side, channels, dtype=dtype), mask)

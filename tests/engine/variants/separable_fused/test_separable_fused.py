@@ -195,14 +195,10 @@ def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
     [
-        (5, "float32", 1),
-        (13, "float32", 2),
-        (15, "uint8", 3),
-        (27, "float32", 3),
-        (31, "uint16", 1),
+        (5, "float32", 1), (13, "float32", 2), (15, "uint8", 3), (27, "float32", 3), (31, "uint16", 1),
         (63, "float32", 4),
     ],
-)
+)  # fmt: skip
 def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     mask = product(side, side)
     problem = problem_of(5000, 7000, mask, channels, dtype)

@@ -43,10 +43,7 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
                 load(tile, GUARD, image, samples, top, left, np.float32(GHOST))
                 wanted = cells_by_rule(image[:, :width], border, top, rows, left, along.tile_samples)
                 assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1), wanted), (
-                    height,
-                    width,
-                    top,
-                    left,
-                )
+                    height, width, top, left,
+                )  # fmt: skip
                 assert np.all(tile[:GUARD] == 999)
                 assert np.all(tile[-GUARD:] == 999)
