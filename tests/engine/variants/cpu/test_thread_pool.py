@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numba import njit
+from tests.engine.variants.banded import BLOCK
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -19,7 +20,6 @@ from engine.variants.cpu import thread_pool as threads
 from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, share
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
-from tests.engine.variants.banded import BLOCK
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8

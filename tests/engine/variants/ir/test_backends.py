@@ -12,7 +12,7 @@ from engine.device.numba_cuda import cuda, missing
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function, opaque_constant
 from engine.variants.ir.plain import PLAIN, PlainCode
-from tests.engine.variants.on_processor import on_the_processor
+from tests.engine.variants.emitted import on_the_processor
 
 PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a

@@ -23,7 +23,7 @@ from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
 from engine.variants.registry import VARIANTS
 from engine.variants.strips.strip_shape import LANES
 from tests.engine.variants.counting import count
-from tests.engine.variants.ir.emitted import multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
 
 TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
 RANDOM = np.random.default_rng(23)

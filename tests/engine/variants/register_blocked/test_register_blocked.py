@@ -14,7 +14,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
 from tests.engine.variants.counting import count
-from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of, refused
 
 BLOCK = VARIANT.default_block
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}

@@ -1,28 +1,42 @@
-"""What the CPU variants that compute in bands share: tiles, edges, buffers, threads that change no result."""
+"""CPU variants that compute in bands: tiles, edges, buffers, threads, two passes, and integer results."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.edges import Halo, holds
 from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
-from engine.variants.cpu.row_sums import MOST_ROWS
+from engine.variants.cpu.row_sums import MOST_ROWS, product_rows
 from engine.variants.ir.cpu_vectors import VECTOR
 from engine.variants.registry import variant
-from tests.engine.variants.banded import (
-    BLOCK,
-    COMPILED,
-    KEYS,
-    NARROW_TILE_FLOATS,
-    every_banded_variant,
-    filtered,
-)
 from tests.engine.variants.cases import Case, check
+
+KEYS = ("cpu-parallel", "cpu-separable")
+BLOCK = Block(1, 1)
+COMPILED = ((streamed_bands, "stream_bands"), (two_passes, "two_passes_of_bands"))
+NARROW_TILE_FLOATS = 1 << 13
+every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
+
+
+def filtered(module, image, mask, border=Border.MIRROR, **more):
+    """Return a picture filtered by a variant's module, verified."""
+    problem = replace(describe_problem(image, mask, border, 0.0), **more)
+    out = np.zeros(image.shape, problem.result_dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    verification = verify(out, image, mask, problem)
+    assert verification.passed, verification.reason
+    return out
+
 
 HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, two_passes.BLOCK_ROWS)
 HEIGHTS = sorted({*HEIGHTS, two_passes.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
@@ -196,3 +210,120 @@ def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_vect
         assert right_start + 4 <= samples
         assert left_end % VECTOR == before_vector or not before_vector
     assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
+
+
+@pytest.mark.parametrize("sums_rows", [34, 46, 158])
+@pytest.mark.parametrize("samples", [1, VECTOR, 1500, 12_288, 100_003])
+def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows, samples):
+    wide = two_passes.tile_samples(sums_rows, samples)
+    assert wide % VECTOR == 0
+    assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
+    # As many tiles as have to be, so all about as wide.
+    widest = min(two_passes.MOST_TILE_SAMPLES, two_passes.TILE_FLOATS // sums_rows)
+    assert -(-samples // wide) <= -(-samples // widest)
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
+    random = np.random.default_rng(10)
+    # There is code for few rows of integers only.
+    assert set(product_rows(whole_numbers=True)) <= set(product_rows(whole_numbers=False)) & set(range(8))
+    assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
+    for dtype in ("float32", "uint8"):
+        # Heights with and without rows that are taken together; widths with and without a middle part.
+        for shape in ((3, 5, 2), (29, 150, 1), (60, 47, 3)):
+            image = random.integers(0, 200, shape).astype(dtype)
+            for rows in (*product_rows(dtype == "uint8"), 6, 8):
+                mask = Mask(np.outer(random.integers(-4, 5, rows), random.integers(-4, 5, 4)))
+                filtered(separable, image, mask, border)
+                filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("taps", range(1, 10))
+def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps, channels):
+    random = np.random.default_rng(9)
+    half = random.integers(1, 9, taps)
+    for dtype in ("uint8", "uint16"):
+        image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
+        for row in (half + half[::-1], (half + half[::-1]) / 7):
+            # In one walk, and in two passes.
+            for column in ([1, 2, 4, 8], [1, 2, 4, 8, 16, 32]):
+                assert (len(column) in product_rows(whole_numbers=True)) == (len(column) == 4)
+                filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
+
+
+def test_that_masks_that_are_no_product_are_refused_in_words():
+    problem = describe_problem(np.zeros((5, 5, 1), np.float32), gaussian(3), Border.ZERO, 0.0)
+    refusal = separable.unsupported(problem, Mask(np.eye(3)), BLOCK, Limits())
+    assert "its rank is 3" in refusal.reason
+    assert "cpu-parallel takes every mask" in refusal.reason
+    with pytest.raises(UnsupportedVariant, match="its rank is 3"):
+        separable.prepare(problem, Mask(np.eye(3)), BLOCK)
+    assert separable.unsupported(problem, gaussian(31), BLOCK, Limits()) is None
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(border, monkeypatch):
+    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
+    for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):
+        image[row, column] = strange
+    for mask in (
+        gaussian(9),
+        gaussian(15),
+        *(Mask(np.outer(column, [0.5, 0, 0.1, 3])) for column in ([1, 0, 2], [1, 0, 2, 0, 0, 1])),
+        Mask(np.outer([1, -1], [1, 2, 1])),
+    ):
+        filtered(separable, image, mask, border)
+
+
+# Mask rows for which strips have four vectors, two, three, and one, in one pass and in two.
+STRIPS = [*((parallel, rows) for rows in (1, 2, 3, 5)), *((separable, rows) for rows in (3, 5, 7, 9))]
+every_strip = pytest.mark.parametrize(
+    ("module", "rows"), STRIPS, ids=[f"{m.__name__.rpartition('.')[2]} {rows}" for m, rows in STRIPS]
+)
+# Whole strips of four vectors, and what is left beside them.
+WIDTH = 11 * VECTOR + 3
+
+
+def quantised(module, image, weights, offset=0.0):
+    """Return a picture filtered with a border of 0, in the picture's type."""
+    mask = Mask(weights, offset=offset)
+    problem = describe_problem(image, mask, Border.ZERO, 0.0, image.dtype.name)
+    out = np.full(image.shape, 99, image.dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@every_strip
+def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(module, rows, dtype):
+    largest = np.iinfo(dtype).max
+    image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
+    before = np.pad(image, ((0, 0), (1, 0), (0, 0)))[:, :-1].astype(float)
+    for left, own, offset in ((0.5, 0.0, 0.0), (1.5, -0.25, 0.5), (-3.0, 2.0, 0.0), (300.0, 0.0, -1.0)):
+        weights = np.zeros((rows, 2))
+        weights[rows // 2] = left, own
+        wanted = np.rint(np.clip(left * before + own * image + offset, 0, largest)).astype(dtype)
+        assert np.array_equal(quantised(module, image, weights, offset), wanted)
+    # Infinite in float32 from samples of 2 on.
+    weights = np.zeros((rows, 1))
+    weights[rows // 2] = 3e38
+    assert np.array_equal(quantised(module, image, weights), np.where(image > 0, largest, 0))
+    assert not quantised(module, image, -weights).any()
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_that_nan_becomes_0(rows):
+    image = np.random.default_rng(13).choice(np.array([0, 255], np.uint8), (21, WIDTH, 1))
+    weights = np.zeros((rows, 1))
+    # Where both samples are 255, one mask row's sum is infinite and the other's is its negative.
+    weights[rows // 2 - 1], weights[rows // 2] = 3e38, -3e38
+    above = np.pad(image, ((1, 0), (0, 0), (0, 0)))[:-1]
+    assert ((above == 255) & (image == 255)).any()
+    assert np.array_equal(
+        quantised(parallel, image, weights), np.where((above == 255) & (image == 0), 255, 0)
+    )
