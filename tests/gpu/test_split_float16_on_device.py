@@ -6,8 +6,8 @@ import pytest
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.variants.registry import variant
+from tests.engine.variants.cases import verified
 
 RANDOM = np.random.default_rng(77)
 SIDE = 700
@@ -22,8 +22,7 @@ def filtered(picture, gpu, mask=MASK):
     gpu.upload(picture, buffers)
     gpu.run(VARIANT.prepare(problem, mask, VARIANT.default_block), buffers)
     result = gpu.download(buffers)
-    found = verify(result, picture, mask, problem)
-    assert found.passed, found.reason
+    verified(result, picture, mask, problem)
     return result
 
 

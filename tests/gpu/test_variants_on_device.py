@@ -22,14 +22,13 @@ from engine.run.job import filter_job
 from engine.run.measure import measure
 from engine.run.resolve import describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import Case, by_group, faults_of
+from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 from tests.gpu.compiled import assert_compiled_as_planned
 
@@ -157,8 +156,7 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(side, chann
         image, mask, border="mirror", device=device, variant="separable-fused", result=result
     )
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, out.dtype.name)
-    verification = verify(out.reshape(image.shape), image, mask, problem)
-    assert verification.passed, verification.reason
+    verified(out.reshape(image.shape), image, mask, problem)
 
 
 def test_that_auto_chooses_a_cuda_variant_that_runs(gpu):

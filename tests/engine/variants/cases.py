@@ -135,6 +135,18 @@ def error_in_bounds(variant, problem, mask, image, result):
     return float(np.max(np.abs(result - wanted) / (bound + added)))
 
 
+def verified(result, image, mask, problem, added_error=0.0):
+    """Return the verification of a result, which it passes."""
+    verification = verify(np.ascontiguousarray(result), image, mask, problem, added_error=added_error)
+    assert verification.passed, verification.reason
+    return verification
+
+
+def problem_of(height, width, mask, channels=1, dtype="float32", **others):
+    """Return the problem of a mask on a picture of that size."""
+    return Problem(height, width, channels, dtype, mask.shape, mask.anchor, **others)
+
+
 def check(variant: Variant, case: Case, device: str) -> None:
     """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
     mask, samples = case.mask(), as_samples(case.picture())
@@ -153,8 +165,7 @@ def check(variant: Variant, case: Case, device: str) -> None:
     assert not fault, fault
     added = variant.added_error(problem, mask)
     compare(result, samples, mask, case, added * largest_magnitude(samples, problem) if added else 0.0)
-    verification = verify(result, samples, mask, problem, added_error=added)
-    assert verification.passed, verification.reason
+    verified(result, samples, mask, problem, added)
 
 
 def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:

@@ -10,10 +10,10 @@ from numba.extending import intrinsic
 
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
-from engine.tasks.filtering.agreement import verify
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import definition
 from engine.variants.ir.value import F32, I32, I64
+from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
 
@@ -115,15 +115,15 @@ def cells_by_rule(image, border, top, rows, left, samples):
     return np.where((ys[:, None] >= 0) & (xs[None, :] >= 0), found, GHOST)
 
 
-def check_counted(variant, problem, mask, image, uncounted=""):
+def check_counted(variant, problem, mask, image, block=None, uncounted=""):
     """Run a variant's own source on plain numbers: its results agree, and its model counts what it does."""
-    counts = count(variant, problem, mask, variant.default_block, image)
-    verification = verify(np.ascontiguousarray(counts.out), image, mask, problem)
-    assert verification.passed, verification.reason
-    model = variant.work(problem, variant.default_block)
+    block = block or variant.default_block
+    counts, model = count(variant, problem, mask, block, image), variant.work(problem, block)
+    verified(counts.out, image, mask, problem)
     for name in {"picture_loads", "shared_loads", "shared_stores", "constant_loads"} - {uncounted}:
         assert getattr(model, name) == getattr(counts, name), name
     assert model.flops == 2 * counts.multiplications
+    return counts
 
 
 def refused(variant, problem, mask, limits=None, block=None):

@@ -10,7 +10,6 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
 from engine.variants.contract import MaskClass
 from engine.variants.low_rank import low_rank_2, product_strips
@@ -19,6 +18,7 @@ from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
 from engine.variants.strips.strip_loader import strip_loader
+from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
 
@@ -111,5 +111,4 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, si
     problem = replace(problem, result_dtype=dtype)
     # Cells of shared memory are NaN until somebody writes them.
     result = count(variant, problem, mask, variant.default_block, image).out
-    verification = verify(np.ascontiguousarray(result), image, mask, problem)
-    assert verification.passed, verification.reason
+    verified(result, image, mask, problem)

@@ -13,8 +13,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant, variant
+from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused
 from tests.engine.variants.suited import mask_for, typed
 
@@ -73,10 +73,6 @@ every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: kn
 # One thread a result, along columns and rows; the others have plans and tests of their own.
 PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
-
-
-def problem_of(height, width, mask, channels=1):
-    return Problem(height, width, channels, mask_shape=mask.shape, anchor=mask.anchor)
 
 
 def shared_bytes_of(key, mask, block):
@@ -214,7 +210,7 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
 )
 def test_that_the_block_of_the_request_does_not_matter(known):
     mask = mask_for(known, 9, 9)
-    problem = typed(known, Problem(40, 300, 1, "float32", mask.shape, mask.anchor))
+    problem = typed(known, problem_of(40, 300, mask))
     assert known.plan(problem, Block(7, 3)) == known.plan(problem, known.default_block)
     assert not refused(known, problem, mask, block=Block(0, 0))
 
@@ -233,7 +229,6 @@ def test_that_the_block_of_the_request_does_not_matter(known):
     ],
 )
 def test_that_a_device_with_little_shared_memory_is_refused_in_words(key, mask, words):
-    problem = Problem(99, 99, 1, "float32", mask.shape, mask.anchor)
-    reason = refused(variant(key), problem, mask, Limits(shared_bytes=4096))
+    reason = refused(variant(key), problem_of(99, 99, mask), mask, Limits(shared_bytes=4096))
     assert "bytes of shared memory" in reason
     assert words in reason

@@ -5,14 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from engine.device.numba_cuda import cuda, missing
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
@@ -20,8 +18,8 @@ from engine.variants.box.tile_sums import ColumnWindows, RowWindows, column_summ
 from engine.variants.box.window_sums import Windows, window_sums
 from engine.variants.cpu import box as cpu_box
 from engine.variants.registry import variant
-from tests.engine.variants.counting import count
-from tests.engine.variants.emitted import on_the_processor
+from tests.engine.variants.cases import problem_of, verified
+from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
 BLOCK = Block(32, 4)
 LIMITS = Limits()
@@ -31,7 +29,7 @@ def filtered(image, mask, border=Border.MIRROR):
     problem = describe_problem(image, mask, border, 0.0)
     out = np.full(image.shape, np.nan, np.float32)
     cpu_box.prepare(problem, mask, BLOCK).launch(image, out)
-    assert (passed := verify(out, image, mask, problem)).passed, passed.reason
+    verified(out, image, mask, problem)
     return out
 
 
@@ -40,15 +38,13 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
     weights = np.full((3, 4), 0.1)
     weights[2, 1] = 0.1 + 1e-7
     mask = Mask(weights)
-    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = variant(key).unsupported(problem, mask, BLOCK, LIMITS)
+    refusal = variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS)
     assert re.search("that in row 3, column 2 is 0.100000098.*Use ", refusal.reason)
     with pytest.raises(UnsupportedVariant, match="row 3, column 2"):
-        variant(key).prepare(problem, mask, BLOCK)
+        variant(key).prepare(problem_of(9, 9, mask), mask, BLOCK)
     for weight in (1.0, -0.3, 0.0, 1 / 9):
         mask = Mask([[weight, weight * (1 + 1e-12)]])
-        problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
-        assert variant(key).unsupported(problem, mask, BLOCK, LIMITS) is None
+        assert variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS) is None
 
 
 def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only():
@@ -128,8 +124,7 @@ def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side
 
 def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fits_the_grid():
     mask = Mask(np.ones((63, 63)))
-    problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
+    refusal = box.unsupported(problem_of(99, 99, mask, 3), mask, BLOCK, Limits(shared_bytes=30_000))
     assert re.search("38,400 bytes of shared memory.*has 30,000", refusal.reason)
     assert box.plan(Problem(1 << 24, 8), BLOCK)[0].grid[1] <= MAX_GRID_Y
 
@@ -160,11 +155,7 @@ def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask
     image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
     mask = Mask(np.full(mask_shape, 0.3))
     problem = describe_problem(image, mask, border, 2.5)
-    counts = count(variant("box"), problem, mask, BLOCK, image)
-    assert verify(np.ascontiguousarray(counts.out), image, mask, problem).passed
-    model = box.work(problem, BLOCK)
-    assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
-    assert (model.picture_loads, model.flops) == (counts.picture_loads, 2 * counts.multiplications)
+    check_counted(variant("box"), problem, mask, image)
 
 
 @pytest.mark.slow
@@ -174,14 +165,12 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
     mask = Mask(np.full((25, 4), 0.5))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
     assert box.box_shape(problem).is_ring
-    out = np.ascontiguousarray(count(variant("box"), problem, mask, BLOCK, image).out)
-    assert verify(out, image, mask, problem).passed
-    assert np.isnan(out).sum() == 25 * 4
+    counts = check_counted(variant("box"), problem, mask, image)
+    assert np.isnan(counts.out).sum() == 25 * 4
 
 
 @pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@needs_nvvm
 @pytest.mark.parametrize(
     ("sides", "dtype", "channels", "capability"),
     [((15, 15), "uint8", 3, (9, 0)), ((31, 31), "float32", 1, (7, 5)), ((31, 31), "float32", 1, (9, 0)),
@@ -190,11 +179,9 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
 def test_that_code_reads_whole_vectors_and_needs_no_local_memory(sides, dtype, channels, capability):
     mask = Mask(np.full(sides, 0.5))
     problem = Problem(5000, 7000, channels, dtype, mask.shape, mask.anchor, result_dtype=dtype)
-    (step,) = box.passes(problem, mask, BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)
+    ptx = ptx_of(variant("box"), problem, mask, capability)
     assert "ld.shared.v4.f32" in ptx
     assert "st.shared.v4.f32" in ptx
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     # Only sums along a row multiply; the compiler may unroll the loop over a thread's rows.
     found = len(re.findall(r"\b(?:fma\.rn|mul)\.f32", ptx))
     times, rest = divmod(found, box.box_shape(problem).along.windows.weighed)

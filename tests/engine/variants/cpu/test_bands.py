@@ -11,7 +11,6 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.edges import Halo, holds
@@ -19,7 +18,7 @@ from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
 from engine.variants.cpu.row_sums import MOST_ROWS, product_rows
 from engine.variants.ir.cpu_vectors import VECTOR
 from engine.variants.registry import variant
-from tests.engine.variants.cases import Case, check
+from tests.engine.variants.cases import Case, check, verified
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
@@ -33,8 +32,7 @@ def filtered(module, image, mask, border=Border.MIRROR, **more):
     problem = replace(describe_problem(image, mask, border, 0.0), **more)
     out = np.zeros(image.shape, problem.result_dtype)
     module.prepare(problem, mask, BLOCK).launch(image, out)
-    verification = verify(out, image, mask, problem)
-    assert verification.passed, verification.reason
+    verified(out, image, mask, problem)
     return out
 
 

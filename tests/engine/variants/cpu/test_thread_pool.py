@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 from numba import njit
-from tests.engine.variants.banded import BLOCK
 
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -204,7 +204,7 @@ def test_that_a_lock_is_waited_for_through_interruptions():
 def test_that_the_plain_loops_let_other_threads_run():
     image = np.ones((700, 700, 1), np.float32)
     mask = Mask(np.ones((15, 15)))
-    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
+    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
     running, over = threading.Event(), threading.Event()
 
     def filter_picture():

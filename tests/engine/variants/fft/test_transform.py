@@ -10,10 +10,10 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import verify
 from engine.variants.fft import cpu_fft as cpu_fft
 from engine.variants.fft import cuda_fft, transform
 from engine.variants.registry import variant
+from tests.engine.variants.cases import verified
 
 BLOCK = Block(1, 1)
 RANDOM = np.random.default_rng(6)
@@ -23,8 +23,7 @@ def filtered(image, mask, border=Border.MIRROR, cval=0.0):
     problem = describe_problem(image, mask, border, cval)
     out = np.full(image.shape, np.nan, np.float32)
     cpu_fft.prepare(problem, mask, BLOCK).launch(image, out)
-    added = cpu_fft.VARIANT.added_error(problem, mask)
-    assert (passed := verify(out, image, mask, problem, added_error=added)).passed, passed.reason
+    verified(out, image, mask, problem, cpu_fft.VARIANT.added_error(problem, mask))
     return out
 
 

@@ -10,19 +10,14 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import implicit_gemm
 from engine.variants.ladder.implicit_gemm import MAX_GRID_X, TILE_K, VARIANT, bank_block, for_bank
+from tests.engine.variants.cases import error_in_bounds, problem_of
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 
 RANDOM = np.random.default_rng(8)
 LIMITS = Limits()
-
-
-def problem_of(height, width, mask, channels=1):
-    return Problem(height, width, channels, mask_shape=mask.shape, anchor=mask.anchor)
 
 
 def random_bank(masks, shape, anchor=None):
@@ -121,9 +116,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
     assert model.flops == 2 * counts.multiplications
     assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
     for mask, result in zip(bank.masks, results, strict=True):
-        wanted = oracle.correlate(image, mask, border, 2.5)
-        bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
-        assert np.all(np.abs(result - wanted) <= bound)
+        assert error_in_bounds(VARIANT, problem, mask, image, result) <= 1
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

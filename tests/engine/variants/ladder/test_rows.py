@@ -10,11 +10,10 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
+from tests.engine.variants.emitted import check_counted
 
 LIMITS = Limits()
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
@@ -98,13 +97,7 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(
     mask = Mask(random.standard_normal((1, taps)), (0, anchor), offset=2.5)
     problem = describe_problem(image, mask, border, 7.0)
     assert known.unsupported(problem, mask, block, LIMITS) is None
-    counts = count(known, problem, mask, block, image)
-    wanted = oracle.correlate(image, mask, border, 7.0)
-    bound = rounding_bound(oracle.magnitudes(image, mask, border, 7.0), taps)
-    assert np.all(np.abs(counts.out - wanted) <= bound)
-    model = known.work(problem, block)
-    assert model.picture_loads == counts.picture_loads
-    assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
+    check_counted(known, problem, mask, image, block)
 
 
 def refusal_of(known, mask, block, height=9):

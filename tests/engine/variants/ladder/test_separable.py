@@ -14,10 +14,11 @@ from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import is_exact_class, verify
+from engine.tasks.filtering.agreement import is_exact_class
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import two_passes
 from engine.variants.registry import variant
+from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 
 KEYS = ("separable-l0", "separable-l1", "separable-l2")
@@ -35,8 +36,7 @@ def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=SMALL_BLOCK
     assert known.unsupported(problem, mask, block, Limits()) is None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         result = count(known, problem, mask, block, samples).out
-    verification = verify(np.ascontiguousarray(result), samples, mask, problem)
-    assert verification.passed, verification.reason
+    verified(result, samples, mask, problem)
     return result
 
 
@@ -60,7 +60,7 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
     mask = Mask(np.outer([1, 2, 3, 4, 5], [1, 10, 100]))
     result = agrees(known, np.zeros((1, 1), np.uint8), mask, Border.CONSTANT, 2.0)
     assert result.tolist() == [[[2.0 * (mask.total - mask.weights[2, 1])]]]
-    problem = Problem(1, 1, mask_shape=mask.shape, anchor=mask.anchor, border=Border.CONSTANT, cval=2.0)
+    problem = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0)
     factors = factor(mask)
     assert two_passes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
@@ -144,8 +144,7 @@ def test_that_the_bound_covers_two_passes_of_every_mask_but_three():
 
 
 def refusal_of(known, mask, block=DEFAULT_BLOCK):
-    problem = Problem(50, 60, mask_shape=mask.shape, anchor=mask.anchor)
-    return known.unsupported(problem, mask, block, Limits())
+    return known.unsupported(problem_of(50, 60, mask), mask, block, Limits())
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_pre
     assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", refusal.reason)
     assert refusal.nearest_block is None
     with pytest.raises(UnsupportedVariant, match=sentence):
-        known.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, Block(8, 8))
+        known.passes(problem_of(9, 9, mask), mask, Block(8, 8))
 
 
 def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):

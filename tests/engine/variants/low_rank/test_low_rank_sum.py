@@ -15,13 +15,14 @@ from engine.mask.generators import gaussian
 from engine.mask.low_rank import low_rank
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import rounding_bound, verify
+from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import holds_bound, why_not
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
 from engine.variants.registry import VARIANTS
 from engine.variants.strips.strip_shape import LANES
+from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
 
@@ -40,7 +41,7 @@ def sum_of(terms, rows, columns):
 
 
 def reason_for(variant, mask, dtype="float32"):
-    return refused(variant, Problem(50, 60, 3, dtype, mask.shape, mask.anchor), mask)
+    return refused(variant, problem_of(50, 60, mask, 3, dtype), mask)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def reason_for(variant, mask, dtype="float32"):
 def test_that_another_mask_is_refused_with_what_would_do(variant, mask, words):
     assert words in reason_for(variant, mask)
     with pytest.raises(UnsupportedVariant, match="sum of products"):
-        variant.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, variant.default_block)
+        variant.passes(problem_of(9, 9, mask), mask, variant.default_block)
 
 
 @pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
@@ -81,9 +82,7 @@ def largest_error(mask, border, picture, cval):
     image = RANDOM.uniform(-255, 255, picture).astype(np.float32)
     problem = describe_problem(image, mask, border, cval)
     result, added = count(TWO, problem, mask, TWO.default_block, image).out, TWO.added_error(problem, mask)
-    verification = verify(np.ascontiguousarray(result), image, mask, problem, added_error=added)
-    assert verification.passed, verification.reason
-    return verification.max_error
+    return verified(result, image, mask, problem, added).max_error
 
 
 def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two():
@@ -114,7 +113,7 @@ def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant, shape):
         few_digits = RANDOM.integers(-3, 4, (shape[0], 2)) @ RANDOM.integers(-3, 4, (2, shape[1]))
         masks += [Mask(np.eye(*shape)), Mask(few_digits.astype(float))]
     for mask, dtype, channels in itertools.product(masks, ("uint8", "float32"), (1, 4)):
-        problem = Problem(40, 50, channels, dtype, mask.shape, mask.anchor)
+        problem = problem_of(40, 50, mask, channels, dtype)
         refusal = why_not(variant, problem, mask, variant.default_block, Limits())
         if refusal is not None:
             others = (known for known in VARIANTS if known is not variant and not known.library)
@@ -141,10 +140,10 @@ def test_that_samples_are_refused_that_would_become_nan(legal, other, words):
 
 def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positive():
     together, apart = Mask(NARROW + WIDE), Mask(NARROW - WIDE)
-    problem = Problem(50, 60, mask_shape=together.shape, anchor=together.anchor)
+    problem = problem_of(50, 60, together)
     assert TWO.added_error(problem, together) == 0.0
     assert 0.0 < TWO.added_error(problem, apart) < 1e-7
-    whole = Problem(50, 60, dtype="uint8", mask_shape=together.shape, anchor=together.anchor)
+    whole = problem_of(50, 60, together, dtype="uint8")
     assert holds_bound(TWO, whole, together)
     assert not holds_bound(TWO, whole, apart)
     # The samples have not been searched for infinity yet.
@@ -155,7 +154,7 @@ def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positiv
 def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant, terms):
     """The picture whose samples have the signs of what the factors leave out, and nothing cancels."""
     mask = sum_of(terms, 9, 9)
-    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
+    problem = problem_of(9, 9, mask)
     (step,) = variant.passes(problem, mask, variant.default_block)
     rows, columns = step.arguments[1:3]
     exact = np.vectorize(lambda value: Fraction(float(value)), otypes=[object])
@@ -185,7 +184,7 @@ def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_ancho
 def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side, channels):
     factors = RANDOM.uniform(0.1, 1, (2, 2, side))
     mask = Mask(sum(np.outer(column, row) for column, row in factors))
-    problem = Problem(500, 700, channels, "float32", mask.shape, mask.anchor)
+    problem = problem_of(500, 700, mask, channels)
     ptx, shape = ptx_of(TWO, problem, mask), shape_of(problem, 2)
     assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
     assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(shape.ahead - 1)}

@@ -22,6 +22,7 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 from engine.variants.separable_fused.separable_fused import VARIANT
+from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import (
     RANDOM,
     check_counted,
@@ -45,10 +46,6 @@ def ring_for_every_mask(monkeypatch):
 def product(rows, columns, anchor=None):
     """Return a mask of rank 1 without a zero."""
     return Mask(np.outer(RANDOM.uniform(0.1, 1, rows), RANDOM.uniform(0.1, 1, columns)), anchor)
-
-
-def problem_of(height, width, mask, channels=1, dtype="float32"):
-    return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
 
 
 @pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
