@@ -60,15 +60,13 @@ class Number:
         self.counts.multiplications += 1
         return Number(self.value * self._number(other), self.counts)
 
-    __rmul__ = __mul__
-
     def __add__(self, other: Any) -> "Number":
         return Number(self.value + self._number(other), self.counts)
 
-    __radd__ = __add__
-
     def __sub__(self, other: Any) -> "Number":
         return Number(self.value - self._number(other), self.counts)
+
+    __rmul__, __radd__ = __mul__, __add__
 
     def __gt__(self, other: Any) -> bool:
         return bool(self.value > self._number(other))

@@ -14,10 +14,7 @@ from engine.variants.box import box
 from engine.variants.contract import MaskClass
 from engine.variants.low_rank import low_rank_2, product_strips
 from engine.variants.register_blocked import register_blocked
-from engine.variants.register_blocked.byte_loader import byte_tile_loader
-from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
-from engine.variants.strips.strip_loader import strip_loader
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
@@ -28,25 +25,20 @@ class LateCopies:
     def __init__(self):
         self._groups = {}
 
-    def tile_loader(self, *arguments):
-        """Return a loader that notes its copies as a group."""
-        return self._late(tile_loader(*arguments).py_func)
+    def late(self, maker):
+        """Return what makes a loader that notes its copies as a group."""
 
-    def byte_tile_loader(self, *arguments):
-        """Return a loader that notes its copies as a group."""
-        return self._late(byte_tile_loader(*arguments).py_func)
+        def make(*arguments):
+            load_now = maker(*arguments).py_func
 
-    def strip_loader(self, *arguments):
-        """Return a loader that notes its copies as a group."""
-        return self._late(strip_loader(*arguments).py_func)
+            def load(tile, *others):
+                copies = {}
+                load_now(copies, *others)
+                self._mine().append((tile, copies))
 
-    def _late(self, load_now):
-        def load(tile, *others):
-            copies = {}
-            load_now(copies, *others)
-            self._mine().append((tile, copies))
+            return load
 
-        return load
+        return make
 
     def closer(self):
         """Return the function that makes an empty group."""
@@ -92,9 +84,10 @@ class LateCopies:
 )  # fmt: skip
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, side, dtype, monkeypatch):
     copies = LateCopies()
-    for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):
-        if hasattr(module, name):
-            monkeypatch.setattr(module, name, getattr(copies, name))
+    monkeypatch.setattr(module, "closer", copies.closer, raising=False)
+    monkeypatch.setattr(module, "waiter", copies.waiter)
+    for name in {"tile_loader", "byte_tile_loader", "strip_loader"} & set(vars(module)):
+        monkeypatch.setattr(module, name, copies.late(getattr(module, name)))
     # Not the kernels that are kept: those have their loaders.
     for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)

@@ -13,19 +13,19 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.variants.digit_sums import digit_sums
+from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant, variant
+from engine.variants.split_float16 import split_float16
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused
 from tests.engine.variants.suited import mask_for, typed
 
 
-def test_that_keys_and_titles_are_unique_and_everything_is_told():
+def test_that_the_stable_keys_are_there_in_teaching_order_with_titles_of_their_own_and_an_idea():
     for known in (VARIANTS, MATMUL_VARIANTS):
         assert len({one.key for one in known}) == len({one.title for one in known}) == len(known)
         assert all(one.title and one.idea.endswith(".") for one in known)
-
-
-def test_that_the_stable_keys_are_there_in_teaching_order():
     assert " ".join(known.key for known in VARIANTS) == (
         "cpu-serial cpu-parallel cpu-separable cpu-box cpu-fft naive constant tiled-input tiled cached "
         "separable-l0 separable-l1 separable-l2 implicit-gemm register-blocked digit-sums split-float16 "
@@ -35,21 +35,14 @@ def test_that_the_stable_keys_are_there_in_teaching_order():
     assert matmul_variant("numpy").title == "numpy (BLAS)"
 
 
-def test_that_every_variant_is_found_by_its_key():
-    assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
-
-
-DOCUMENTS = Path(__file__).parents[3] / "docs"
-
-
 def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_drawing_and_work():
-    sections = {}
-    for page in sorted((DOCUMENTS / "variants").glob("*.md")):
+    documents, sections = Path(__file__).parents[3] / "docs", {}
+    for page in sorted((documents / "variants").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for key, section in re.findall(r"(?ms)^## `([a-z0-9-]+)`$(.*?)(?=^## |\Z)", text):
             assert key not in sections, f"{key}: two sections"
             sections[key] = f"variants/{page.name}#{key}{section}"
-    chooser = (DOCUMENTS / "variants.md").read_text(encoding="utf-8")
+    chooser = (documents / "variants.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| \[`([a-z0-9-]+)`\]\((\S+)\)", chooser)
     assert [key for key, _ in rows] == [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
     assert sections.keys() == dict(rows).keys()
@@ -59,7 +52,8 @@ def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_
         assert re.search(r"(?m)^Work\b", sections[known.key]), f"{known.key}: no work formula"
 
 
-def test_that_an_unknown_key_is_refused_with_the_nearest_one():
+def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_the_nearest():
+    assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
     with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
         variant("tilde")
     with pytest.raises(UnknownName, match=r"variant 'matmul-tield'.*Did you mean matmul-tiled\?.*numpy"):
@@ -75,23 +69,21 @@ PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
 
 
-def shared_bytes_of(key, mask, block):
-    tile = (block.x + mask.columns - 1) * (block.y + mask.rows - 1)
-    return {"naive": 0, "tiled": tile * 4, "cached": block.x * block.y * 4}[key]
-
-
-@every_plain_variant
+@pytest.mark.parametrize("known", [*PLAIN, variant("tiled-input")], ids=lambda known: known.key)
 @pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1)], ids=str)
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 8), (5, 9), (97, 31)])
 def test_that_the_grid_covers_the_picture_without_an_idle_block(known, height, width, block):
     mask = Mask(np.ones((3, 5)))
-    (launch,) = known.plan(problem_of(height, width, mask, 3), block)
+    input_tile = Block(block.x + 4, block.y + 2)
+    threads = input_tile if known.block_covers_input else block
+    (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
     across, down, deep = launch.grid
     assert (across - 1) * block.x < width <= across * block.x
     assert (down - 1) * block.y < height <= down * block.y
     assert deep == 3
-    assert launch.block == (block.x, block.y, 1)
-    assert launch.shared_bytes == shared_bytes_of(known.key, mask, block)
+    assert launch.block == (threads.x, threads.y, 1)
+    cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
+    assert launch.shared_bytes == 4 * cells
 
 
 @pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
@@ -232,3 +224,15 @@ def test_that_a_device_with_little_shared_memory_is_refused_in_words(key, mask, 
     reason = refused(variant(key), problem_of(99, 99, mask), mask, Limits(shared_bytes=4096))
     assert "bytes of shared memory" in reason
     assert words in reason
+
+
+@pytest.mark.parametrize("key", ["digit-sums", "split-float16"])
+def test_that_masks_of_one_shape_share_a_kernel_and_the_last_64_are_kept(key):
+    known, masks = variant(key), [Mask(RANDOM.standard_normal((9, 9))) for _ in range(3)]
+    problem = typed(known, problem_of(500, 700, masks[0]))
+    found = [known.passes(problem, mask, known.default_block)[0] for mask in masks]
+    assert len({id(step.kernel) for step in found}) == len({step.signature for step in found}) == 1
+    if key == "digit-sums":
+        assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
+    for module in (digit_sums, split_float16):
+        assert module.kernel.cache_info().maxsize == 64

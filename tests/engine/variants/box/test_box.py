@@ -134,17 +134,17 @@ def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fit
     ("height", "width", "channels", "mask_shape", "border"),
     [
         # Tiles: windows in one group and in several, of 4 to 16 neighbours; 4 and 6 rows per thread.
-        (33, 140, 1, (3, 3), Border.REFLECT),
+        (3, 3, 4, (1, 127), Border.ZERO),
         (33, 9, 4, (2, 3), Border.ZERO),
-        (9, 200, 1, (1, 127), Border.ZERO),
-        (33, 45, 3, (16, 33), Border.CONSTANT),
+        pytest.param(33, 140, 1, (3, 3), Border.REFLECT, marks=pytest.mark.slow),
+        pytest.param(9, 200, 1, (1, 127), Border.ZERO, marks=pytest.mark.slow),
+        pytest.param(33, 45, 3, (16, 33), Border.CONSTANT, marks=pytest.mark.slow),
         # Rings: 128 and 64 samples wide; 16 and 8 rows per thread; mask rows - 1 of whole steps, and not.
-        (34, 130, 1, (33, 2), Border.MIRROR),
-        (34, 131, 1, (24, 9), Border.CONSTANT),
+        pytest.param(34, 130, 1, (33, 2), Border.MIRROR, marks=pytest.mark.slow),
+        pytest.param(34, 131, 1, (24, 9), Border.CONSTANT, marks=pytest.mark.slow),
         (40, 12, 1, (63, 63), Border.MIRROR),
         pytest.param(34, 23, 3, (63, 63), Border.WRAP, marks=pytest.mark.slow),
-        (50, 20, 1, (127, 1), Border.REPLICATE),
-        (3, 3, 4, (1, 127), Border.ZERO),
+        pytest.param(50, 20, 1, (127, 1), Border.REPLICATE, marks=pytest.mark.slow),
     ],
 )
 def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask_shape, border, monkeypatch):

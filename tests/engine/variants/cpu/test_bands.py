@@ -1,6 +1,7 @@
 """CPU variants that compute in bands: tiles, edges, buffers, threads, two passes, and integer results."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -79,23 +80,14 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("width", sorted({-(-samples // 3) for samples in WIDTHS}))
 @pytest.mark.parametrize("height", HEIGHTS)
-def test_that_colour_tiles_meet_without_a_seam(key, height, width, monkeypatch):
+def test_that_tiles_meet_without_a_seam(key, height, monkeypatch):
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
-    border = list(Border)[(height + width) % len(Border)]
-    check(
-        variant(key),
-        Case("tiles", height, width, 3, "uint8", (4, 5), border=border, cval=77, weights="rank 1 whole"),
-        "cpu",
-    )
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_that_grey_tiles_meet_without_a_seam(key, monkeypatch):
-    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
-    for width in WIDTHS:
-        check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank 1 even"), "cpu")
+    colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
+    for number, width in enumerate(WIDTHS):
+        border = list(Border)[(height + number) % len(Border)]
+        check(variant(key), colour("tiles", height, -(-width // 3), border=border), "cpu")
+        check(variant(key), Case("grey", height, width, weights="rank 1 even"), "cpu")
 
 
 def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():

@@ -12,18 +12,14 @@ from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import why_not
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import PIXELS
-from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape, kernel
+from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
-from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.ir.device_function import device_function
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.counting import count
 from tests.engine.variants.emitted import BytesOfWords, on_the_processor
 
 RANDOM = np.random.default_rng(31)
@@ -101,41 +97,6 @@ def test_that_a_picture_higher_than_the_grid_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("channels", "border", "shape"),
-    [(1, Border.CONSTANT, (3, 4)), (3, Border.REFLECT, (3, 3)), (4, Border.ZERO, (2, 5))],
-)
-def test_that_the_model_counts_what_the_source_does_with_one_digit_and_results_are_rounded_exactly(
-    channels, border, shape
-):
-    image = RANDOM.integers(0, 256, (7, 6, channels)).astype(np.uint8)
-    # Halves: sums are exact, and some lie in the middle of two whole numbers.
-    mask = Mask(RANDOM.integers(-3, 4, shape) / 2, anchor=(0, shape[1] - 1), offset=1.5)
-    assert digits_of(mask).count == 1
-    problem = replace(describe_problem(image, mask, border, 3.0), result_dtype="uint8")
-    counts = count(VARIANT, problem, mask, BLOCK, image)
-    model = VARIANT.work(problem, BLOCK)
-    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
-    assert model.picture_loads >= counts.picture_loads > 0
-    assert model.global_loads - model.picture_loads == counts.weight_loads
-    assert model.shared_loads == counts.shared_loads
-    assert model.shared_stores >= counts.shared_stores > 0
-    assert model.constant_loads == counts.constant_loads == 0
-    assert model.flops == 2 * counts.multiplications
-    assert model.global_store_bytes == counts.out_stores
-    exact = oracle.correlate(image, mask, border, 3.0)
-    assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
-
-
-def test_that_masks_of_one_shape_share_a_kernel():
-    masks = [Mask(RANDOM.standard_normal((5, 5))), Mask(np.ones((5, 5))), Mask(np.zeros((5, 5)))]
-    found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in masks]
-    assert len({id(step.kernel) for step in found}) == 1
-    assert len({step.signature for step in found}) == 1
-    assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
-
-
-@pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize(
@@ -185,7 +146,6 @@ def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler
         (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
         assert step.kernel.targetoptions.get("max_registers") == limit
         assert step.kernel._cache._options is step.kernel.targetoptions
-    assert kernel.cache_info().maxsize == 64
 
 
 # (mask shape, anchor's column, channels)

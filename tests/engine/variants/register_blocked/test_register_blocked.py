@@ -8,13 +8,10 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
-from tests.engine.variants.counting import count
-from tests.engine.variants.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
 
 BLOCK = VARIANT.default_block
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
@@ -86,27 +83,6 @@ def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster_and_fit(ch
                 # A thread copies one piece per round.
                 assert shape.shared_bytes <= SHARED_BYTES
                 assert shape.tile_samples // 16 <= shape.threads
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("channels", "border"), [(1, Border.CONSTANT), (3, Border.REFLECT)])
-def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rounded_exactly(
-    channels, border
-):
-    image = RANDOM.integers(0, 256, (7, 6, channels)).astype(np.uint8)
-    # Halves: sums are exact, and some lie in the middle of two whole numbers.
-    mask = Mask(RANDOM.integers(-3, 4, (3, 4)) / 2, anchor=(0, 3), offset=1.5)
-    problem = describe_problem(image, mask, border, 3.0, result_dtype="uint8")
-    assert byte_tile_shape(problem) is not None
-    counts, model = count(VARIANT, problem, mask, BLOCK, image), VARIANT.work(problem, BLOCK)
-    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
-    assert model.picture_loads >= counts.picture_loads > 0
-    assert model.shared_stores >= counts.shared_stores > 0
-    assert (model.shared_loads, model.constant_loads) == (counts.shared_loads, counts.constant_loads)
-    assert model.flops == 2 * counts.multiplications
-    assert model.global_store_bytes == counts.out_stores
-    exact = oracle.correlate(image, mask, border, 3.0)
-    assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
 
 
 @pytest.mark.slow

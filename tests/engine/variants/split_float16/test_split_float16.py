@@ -226,13 +226,6 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
             assert np.isnan(value) if np.isnan(wanted) else abs(value - wanted) <= bound
 
 
-def test_that_masks_of_one_shape_share_a_kernel():
-    found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in (mask_of(9, 9), mask_of(9, 9))]
-    assert len({id(step.kernel) for step in found}) == 1
-    assert len({step.signature for step in found}) == 1
-    assert kernel.cache_info().maxsize == 64
-
-
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
     store = pair_storer(3, HALF_STRIP)

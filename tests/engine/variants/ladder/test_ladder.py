@@ -1,4 +1,4 @@
-"""The 1-D variants: the lecture's own numbers, who loads which cell, wide masks, and what is refused."""
+"""The ladder's `constant`, `tiled-input` and 1-D variants: plans, refusals, and who loads what."""
 
 from dataclasses import dataclass, field
 
@@ -7,15 +7,132 @@ import pytest
 
 from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
-from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.run.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import MaskClass
+from engine.variants.ladder import constant, tiled_input
 from engine.variants.registry import VARIANTS, variant
+from tests.engine.variants.cases import problem_of
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 from tests.engine.variants.emitted import check_counted
 
+CONSTANT_MEMORY = 64 * 1024
+LARGEST, LONGEST = ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508)
+BLOCK = Block(8, 4)
+
+
+def kernel_for(mask, border=Border.ZERO):
+    problem = Problem(9, 9, 1, "float32", mask.shape, mask.anchor, border)
+    return constant.VARIANT.passes(problem, mask, BLOCK)[0].kernel
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100),
+        ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508),
+    ],
+)  # fmt: skip
+def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape, wanted):
+    (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
+    assert launch.constant_bytes == wanted <= CONSTANT_MEMORY
+    assert launch.shared_bytes == 0
+
+
+def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not():
+    mask = Mask(np.arange(25.0).reshape(5, 5))
+    edited = mask.with_weight(2, 2, 0.5)
+    assert kernel_for(mask) is kernel_for(mask.with_name("another").with_offset(3.0))
+    assert kernel_for(mask) is not kernel_for(edited)
+    assert kernel_for(mask) is not kernel_for(mask, Border.WRAP)
+    assert kernel_for(Mask(np.ones((1, 4)))) is not kernel_for(Mask(np.ones((4, 1))))
+    # Only the last few are kept.
+    for number in range(40):
+        kernel_for(Mask([[float(number)]]))
+    assert constant.kernel.cache_info().currsize <= 32
+
+
+@pytest.mark.parametrize("border", list(Border))
+@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (2, 3), (3, 1)], ids=str)
+def test_that_small_masks_load_what_the_model_says(shape, border):
+    random = np.random.default_rng(5)
+    image = random.standard_normal((3, 2, 2), np.float32)
+    mask = Mask(random.standard_normal(shape), anchor=(shape[0] - 1, 0))
+    problem = describe_problem(image, mask, border, 1.5)
+    counts = check_counted(constant.VARIANT, problem, mask, image, Block(4, 2))
+    model = constant.VARIANT.work(problem, Block(4, 2))
+    assert counts.weight_loads == 0
+    assert counts.constant_loads == counts.multiplications == problem.multiply_adds
+    # A weight and a cell of each tap: half of the loads of `naive` are left where no tap meets a ghost cell.
+    if not border.has_ghost_cells:
+        assert model.global_loads * 2 == variant("naive").work(problem, Block(4, 2)).global_loads
+
+
+def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory():
+    remark = variant("constant").remark
+    assert "each edit of the mask compiles it anew" in remark
+    assert "3 x 3 becomes immediates" in remark
+
+
 LIMITS = Limits()
+TILED_INPUT, TILED = variant("tiled-input"), variant("tiled")
+
+
+def ones(rows, columns):
+    return Mask(np.ones((rows, columns)))
+
+
+def refusal_of(known, mask, block, height=9):
+    return known.unsupported(problem_of(height, 9, mask), mask, block, LIMITS)
+
+
+@pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])
+def test_that_as_many_threads_idle_as_the_docstring_says(side, percent):
+    results = tiled_input.output_tile((side, side), Block(32, 32)).threads
+    assert round(100 * (1 - results / 1024)) == percent
+    assert f"{percent} %" in str(tiled_input.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("mask", "block", "nearest"),
+    [
+        (ones(5, 5), Block(4, 32), Block(5, 32)),
+        (ones(5, 5), Block(32, 4), Block(32, 5)),
+        (ones(1, 127), Block(32, 32), Block(127, 8)),
+        (ones(32, 32), Block(16, 16), TILED_INPUT.default_block),
+    ],
+    ids=["narrow", "low", "one row", "largest"],
+)
+def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_holds_it(mask, block, nearest):
+    refusal = refusal_of(TILED_INPUT, mask, block)
+    assert f"for its {mask.rows} x {mask.columns} cells the block" in refusal.reason
+    assert f"at least {mask.columns} wide and {mask.rows} high" in refusal.reason
+    assert refusal.nearest_block == nearest
+    assert tiled_input.VARIANT.unsupported(problem_of(100, 100, mask), mask, nearest, LIMITS) is None
+
+
+@pytest.mark.parametrize("mask", [ones(63, 63), ones(32, 33)], ids=["63x63", "32x33"])
+def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which_takes_it(mask):
+    refusal = refusal_of(TILED_INPUT, mask, TILED_INPUT.default_block)
+    assert refusal.nearest_block is None
+    assert f"{mask.taps:,} threads; the limit is 1,024 per block. Use tiled" in refusal.reason
+    assert TILED.unsupported(problem_of(100, 100, mask), mask, TILED.default_block, LIMITS) is None
+
+
+def test_that_the_highest_grid_is_allowed_and_one_row_more_needs_a_higher_block():
+    mask, block = ones(3, 3), Block(8, 6)
+    highest = MAX_GRID_Y * 4
+    assert tiled_input.VARIANT.unsupported(problem_of(highest, 3, mask), mask, block, LIMITS) is None
+    refusal = refusal_of(TILED_INPUT, mask, block, highest + 1)
+    assert "need 65,536 blocks of 8 x 6 down; CUDA allows 65,535" in refusal.reason
+    assert refusal.nearest_block == Block(8, 7)
+    # Too high for every block.
+    assert refusal_of(TILED_INPUT, ones(5, 5), Block(32, 32), 1 << 24).nearest_block is None
+
+
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
 every_row_variant = pytest.mark.parametrize("known", ROWS, ids=lambda known: known.key)
 TILE = Block(8, 1)
@@ -98,11 +215,6 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(
     problem = describe_problem(image, mask, border, 7.0)
     assert known.unsupported(problem, mask, block, LIMITS) is None
     check_counted(known, problem, mask, image, block)
-
-
-def refusal_of(known, mask, block, height=9):
-    problem = describe_problem(np.zeros((height, 9, 1), np.uint8), mask, Border.ZERO, 0.0)
-    return known.unsupported(problem, mask, block, LIMITS)
 
 
 @pytest.mark.parametrize("wider", ["naive", "tiled", "cached"])
