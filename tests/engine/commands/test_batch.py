@@ -246,10 +246,7 @@ def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(batch, tmp_path):
     ("arguments", "says"),
     [
         ("{photos}", "required: --out, --mask"),
-        (
-            "{photos}/letter.txt/.. {mask} --out {photos}/letter.txt",
-            "letter.txt cannot ... has its name",
-        ),
+        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
         ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
         ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
         ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),

@@ -1,15 +1,22 @@
-"""Memory that is kept between runs, and weights that are uploaded once: a made-up allocator."""
+"""Memory and weights that are kept, repeated launches, and CUDA's errors in words: all made up."""
 
 import gc
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from cuda.core._utils.cuda_utils import CUDAError
+from numba.cuda.cudadrv.driver import CudaAPIError
+from numba.cuda.cudadrv.error import CudaSupportError
 
-from engine.device import uploads
+from engine.device import cuda_graph, uploads
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_graph import LAUNCHES_BEFORE_GRAPH, RepeatedLaunch
 from engine.device.cuda_pool import MOST_ARRAYS, Pool
 from engine.device.uploads import MOST_KEPT, uploaded
+from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 
 class Array:
@@ -125,3 +132,73 @@ def test_that_weights_are_overwritten_only_when_they_are_dropped(memory, select)
     before = len(memory.made)
     assert uploaded(np.full(3, -2.0)).array.contents
     assert len(memory.made) == before
+
+
+@pytest.mark.parametrize("can_be_captured", [True, False])
+def test_that_a_repeated_launch_is_captured_once_or_goes_on_as_before(monkeypatch, device, can_be_captured):
+    done: list[str] = []
+
+    class Graph:
+        def __init__(self, prepared: object, buffers: object, stream: object, launches: int) -> None:
+            assert (prepared, buffers, launches) == (variant, arrays, 1)
+            assert stream != "stream", "another thread's work there would be captured too"
+            done.append("capture")
+            if not can_be_captured:
+                raise ValueError("not here")
+
+        def replay(self, stream: object) -> None:
+            assert stream == "stream"
+            done.append("replay")
+
+        def close(self) -> None:
+            done.append("close")
+
+    monkeypatch.setattr(cuda_graph, "LaunchGraph", Graph)
+    monkeypatch.setattr(cuda_graph, "_capturing_stream", lambda device: "a stream for that")
+    variant = SimpleNamespace(launch=lambda *arguments: done.append("launch"))
+    arrays = SimpleNamespace(image=None, out=None)
+    launch = RepeatedLaunch(variant, arrays, "stream")
+    for _ in range(LAUNCHES_BEFORE_GRAPH + 3):
+        launch.enqueue()
+    launch.close()
+    launch.close()
+    after = ["replay"] * 3 + ["close"] if can_be_captured else ["launch"] * 3
+    assert done == ["launch"] * LAUNCHES_BEFORE_GRAPH + ["capture"] + after
+
+
+@pytest.mark.parametrize(
+    ("error", "becomes"),
+    [
+        (CudaAPIError(2, "CUDA_ERROR_OUT_OF_MEMORY"), OutOfDeviceMemory),
+        (CudaAPIError(1, "CUDA_ERROR_INVALID_VALUE"), BadValue),
+        (CudaAPIError(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"), BadValue),
+        (CudaAPIError(700, "CUDA_ERROR_ILLEGAL_ADDRESS"), DeviceFault),
+        (CudaAPIError(702, "CUDA_ERROR_LAUNCH_TIMEOUT"), DeviceFault),
+        (CudaAPIError(716, "CUDA_ERROR_MISALIGNED_ADDRESS"), DeviceFault),
+        (CudaAPIError(719, "CUDA_ERROR_LAUNCH_FAILED"), DeviceFault),
+        (CUDAError("CUDA_ERROR_INVALID_VALUE: This indicates ..."), BadValue),
+        (CUDAError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: This indicates ..."), BadValue),
+        (CUDAError("CUDA_ERROR_OUT_OF_MEMORY: The API call failed ..."), OutOfDeviceMemory),
+        (CUDAError("CUDA_ERROR_ILLEGAL_ADDRESS: While executing ..."), DeviceFault),
+        (CUDAError("something without a name"), DeviceFault),
+        (CudaSupportError("no\n driver"), DeviceUnavailable),
+    ],
+)
+def test_that_what_cuda_raises_becomes_words(error, becomes):
+    with pytest.raises(EngineError) as caught, cuda_errors_in_words("doing this"):
+        raise error
+    assert type(caught.value) is becomes
+    assert caught.value.__cause__ is error
+    assert "doing this" in caught.value.what
+    assert caught.value.why
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_that_what_does_not_come_from_cuda_is_not_touched():
+    with pytest.raises(ZeroDivisionError), cuda_errors_in_words("doing this"):
+        raise ZeroDivisionError
+    refusal = BadValue("a", "b", "c")
+    with pytest.raises(BadValue) as caught, cuda_errors_in_words("doing this"):
+        raise refusal
+    assert caught.value is refusal

@@ -18,6 +18,7 @@ from engine.errors import (
     DeviceFault,
     DeviceUnavailable,
     OutOfDeviceMemory,
+    UnknownName,
     UnsupportedVariant,
 )
 from engine.geometry.block import Block
@@ -28,16 +29,85 @@ from engine.results.metrics import number_of
 from engine.results.progress import Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import AnyJob, Job, ProductJob, filter_job, product_job
-from engine.run.measure import compute, measure, unrun
-from engine.run.resolve import describe_problem
+from engine.run.measure import Outcome, compute, measure, unrun
+from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
+from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import product_jobs
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
 from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import matmul_variant, variant
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_that_native_types_are_taken_as_they_are(dtype):
+    image = np.zeros((2, 3, 2), dtype)
+    assert as_samples(image) is image or np.shares_memory(as_samples(image), image)
+    assert as_samples(image).dtype == dtype
+
+
+def test_that_other_types_are_converted_and_channels_get_an_axis():
+    types = {"bool": "uint8", "int8": "float32", "int64": "float32", "float64": "float32",
+             "float16": "float32", ">u2": "uint16", ">f4": "float32"}  # fmt: skip
+    for dtype, taken in types.items():
+        samples = as_samples(np.array([[0, 1], [1, 0]]).astype(dtype))
+        assert (samples.dtype, samples.shape) == (np.dtype(taken), (2, 2, 1)), dtype
+        assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]], dtype
+    # Not broadcast.
+    assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
+    # Too large for float32.
+    assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
+)
+def test_that_samples_lie_in_one_piece(image):
+    samples = as_samples(image)
+    assert samples.flags.c_contiguous
+    assert samples.flags.aligned
+    assert samples.dtype.isnative
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (np.zeros(5), "an array of 1 axis:"),
+        (np.zeros((2, 2, 2, 2)), "an array of 4 axes"),
+        (np.zeros((0, 5)), "it has no pixels"),
+        (np.zeros((2, 5, 0)), "it has no pixels"),
+        (np.zeros((2, 2, 5)), "groups of at most 4"),
+        (np.zeros((2, 2), complex), "only real numbers"),
+        (np.array([["a", "b"]]), "only real numbers"),
+        (np.array([[None, 1]]), "only real numbers"),
+    ],
+)
+def test_that_what_is_no_picture_is_refused_in_words(image, words):
+    with pytest.raises(BadValue, match=words):
+        as_samples(image)
+
+
+def test_that_the_problem_is_read_off_picture_and_mask():
+    found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
+    assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("border", "cval", "error", "says"),
+    [
+        ("constant", cval, BadValue, "not a finite number of float32")
+        for cval in (np.nan, np.inf, -np.inf, 1e39)
+    ]
+    + [("edge", 0.0, UnknownName, "edge")],
+)
+def test_that_a_border_or_a_constant_that_is_none_is_refused(border, cval, error, says):
+    with pytest.raises(error, match=says):
+        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), border, cval)
+
 
 IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
@@ -349,3 +419,56 @@ def test_that_a_way_without_a_tile_is_one_job():
         (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
         (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
     ]  # fmt: skip
+
+
+TINY = np.random.default_rng(3).integers(0, 256, (5, 6, 3), np.uint8)
+IDENTITY = Mask([[1.0]])
+
+
+class Skipping:
+    """`cpu-serial`, launched and counted; one sample of its result is put back."""
+
+    def __init__(self, problem: Problem, at: tuple[int, int, int] | None = None) -> None:
+        self._prepared, self._at = SERIAL.prepare(problem, IDENTITY, SERIAL.default_block), at
+        self.launches = 0
+
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+        self.launches += 1
+        before = None if self._at is None else out[self._at]
+        self._prepared.launch(image, out, stream)
+        if self._at is not None:
+            out[self._at] = before
+
+
+def problem_of(image: np.ndarray) -> Problem:
+    return describe_problem(image, IDENTITY, "zero", 0.0, image.dtype.name)
+
+
+def measured(image: np.ndarray, at: tuple[int, int, int]) -> Outcome:
+    skipping = replace(SERIAL, prepare=lambda problem, mask, block: Skipping(problem, at))
+    job = filter_job(Choice(skipping, SERIAL.default_block), problem_of(image), IDENTITY, image)
+    return measure(job, CpuBackend(), NO_SAMPLES)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_that_a_skipped_sample_has_no_speed(dtype):
+    result = measured(TINY.astype(dtype), (3, 4, 1)).result
+    assert (result.is_proven, result.timing) == (False, None)
+    assert result.status.startswith("not verified: row 3, column 4, channel 1 is ")
+
+
+@pytest.mark.parametrize("fill", WHOLE_NUMBER_FILLS)
+def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill):
+    assert measured(np.full_like(TINY, fill), (0, 0, 0)).result.status == (
+        "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
+        "it is unwritten, or not always the same"
+    )
+
+
+@pytest.mark.parametrize(("dtype", "launches"), [("uint8", 2), ("uint16", 2), ("float32", 1)])
+def test_that_a_whole_result_has_no_fault_and_float32_is_launched_once(dtype, launches):
+    image, machine = TINY.astype(dtype), CpuBackend()
+    counted = Skipping(problem_of(image))
+    values, launch_ms, fault = run_on_poison(counted, machine.allocate(image, result_dtype=dtype), machine)
+    assert (fault, counted.launches, launch_ms > 0, values.dtype) == ("", launches, True, dtype)
+    assert np.array_equal(values, image)
