@@ -32,6 +32,8 @@ SCIPY_MODES = {
     "mirror": "mirror",
     "wrap": "grid-wrap",
 }
+BYTES = RANDOM.integers(0, 256, (6, 7, 2), np.uint8)
+A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
 
 
 def assert_agrees(values, image, mask, border=Border.ZERO, cval=0.0):
@@ -284,9 +286,6 @@ def test_that_weights_are_written_like_a_mask_of_them():
     assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))
 
 
-BYTES = RANDOM.integers(0, 256, (6, 7, 2), np.uint8)
-
-
 @pytest.mark.slow
 def test_that_a_bank_gives_what_each_mask_gives_alone_in_the_simulator():
     masks = [engine.Mask(RANDOM.standard_normal((5, 6)), (0, 4), 10.0 * number) for number in range(5)]
@@ -356,9 +355,6 @@ def test_that_without_a_cuda_device_it_is_refused_and_not_computed_elsewhere(mon
         engine.apply_bank(BYTES, ["sobel-x", "sobel-y"], device=device)
 
 
-A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
-
-
 def test_that_numpy_and_the_cpu_multiply():
     assert np.array_equal(engine.matmul(A, B, variant="numpy"), A @ B)
     assert np.array_equal(engine.matmul(A, B, device="cpu"), A @ B)
@@ -388,4 +384,4 @@ def test_that_the_simulator_multiplies(variant):
 def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):
     monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     with pytest.raises(error, match=says):
-        engine.matmul(A, b, **options)  # type: ignore[arg-type]
+        engine.matmul(A, b, **options)

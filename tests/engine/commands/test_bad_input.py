@@ -15,6 +15,7 @@ from tests.engine.commands.conftest import raising
 from tests.engine.image.encoded import png_header
 
 GOOD = sample_path("impulse")
+BOX = "--mask box-3"
 
 
 @pytest.fixture
@@ -160,9 +161,6 @@ def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path
 )
 def test_that_a_device_that_cannot_be_used_has_status_3(refused, no_gpu, tmp_path, options, says):
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", options, status=3, says=says)
-
-
-BOX = "--mask box-3"
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def batch(command, out):
     return do
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import resource
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,7 +132,7 @@ def test_that_a_full_cache_disk_stops_nothing_and_is_named_in_one_line(filtered,
 
 @pytest.mark.slow
 def test_that_damaged_compiled_code_is_replaced_without_a_word(filtered, tmp_path):
-    cache: Path = tmp_path / "cache"
+    cache = tmp_path / "cache"
     assert filtered(cache) == ""
     good = {path: path.read_bytes() for path in sorted(cache.glob("*/*"))}
     assert good

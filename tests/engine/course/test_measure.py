@@ -136,7 +136,7 @@ for run in (
     FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5),
     FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5, layout=Layout.PACKED),
     BankRun(3, 3, 9),
-    ProductRun("matmul-tiled", 7, 4),
+    ProductRun("matmul-tiled", 7, 4)
 ):
     found = bench.take(run)
     assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)

@@ -10,7 +10,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from engine.errors import CodeNotKept
 CODE = b"machine code" * 100
 
 
-def only_file(folder: Path) -> Path:
+def only_file(folder):
     (path,) = folder.iterdir()
     return path
 
@@ -126,7 +125,7 @@ def test_that_code_of_another_person_or_that_others_can_write_is_never_used(tmp_
 
 
 def test_that_writers_of_one_entry_leave_it_whole(tmp_path):
-    def write(number: int) -> bool:
+    def write(number):
         store = CodeStore(tmp_path)
         store.save("cuda", "key", CODE)
         return store.load("cuda", "key") == CODE
@@ -160,23 +159,23 @@ DAMAGES = 60
 ENGINE = Path(cpu_code_cache.__file__).parents[1]
 
 
-def total(values: Any, count: Any) -> Any:
+def total(values, count):
     result = 0.0
     for index in range(count):
         result += values[0, index] * 3.0
     return result
 
 
-def doubled(value: Any) -> Any:
+def doubled(value):
     return value * 2
 
 
 @pytest.fixture
-def unpickled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bytes]:
+def unpickled(monkeypatch, tmp_path):
     """Return what was unpickled, under a store of its own."""
-    seen: list[bytes] = []
+    seen = []
 
-    def loads(content: bytes) -> Any:
+    def loads(content):
         seen.append(content)
         return pickle.loads(content)
 
@@ -185,7 +184,7 @@ def unpickled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bytes]:
     return seen
 
 
-def result_of(dispatcher: Any) -> float:
+def result_of(dispatcher):
     dispatcher.compile(SIGNATURE)
     return float(dispatcher(np.arange(6, dtype=np.float32).reshape(1, 6), 6))
 

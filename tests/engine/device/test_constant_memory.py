@@ -1,11 +1,9 @@
 """Constants and captures without a device: made-up dispatchers, code and driver."""
 
 import gc
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,16 +32,16 @@ class Kernel:
 class Copy:
     """A made-up copy of the code: what its constant array holds, and what its launches read there."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.contents = np.zeros((1, 1), np.float32)
-        self.under_way: list[float] = []
-        self.read: list[tuple[float, float]] = []
+        self.under_way = []
+        self.read = []
 
-    def __getitem__(self, configuration: Any) -> Any:
+    def __getitem__(self, configuration):
         # A launch is enqueued, and reads the array when the device comes to it.
         return lambda *arguments: self.under_way.append(float(self.contents[0, 0]))
 
-    def finish(self) -> None:
+    def finish(self):
         """Do what was enqueued: note what each launch should have read, and what it did read."""
         self.read += [(wanted, float(self.contents[0, 0])) for wanted in self.under_way]
         self.under_way.clear()
@@ -52,26 +50,26 @@ class Copy:
 class Loads:
     """A made-up device: the copies that were loaded, and the values that were written, in order."""
 
-    def __init__(self, device: SimpleNamespace) -> None:
-        self.copies: list[Copy] = []
-        self.written: list[bytes] = []
+    def __init__(self, device):
+        self.copies = []
+        self.written = []
         self.device = device
 
-    def new_copy(self, dispatcher: Any, signature: Any) -> Copy:
+    def new_copy(self, dispatcher, signature):
         self.copies.append(Copy())
         return self.copies[-1]
 
-    def write(self, copy: Copy, signature: Any, name: str, contents: np.ndarray) -> None:
+    def write(self, copy, signature, name, contents):
         self.written.append(contents.tobytes())
         copy.contents = contents.copy()
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         for copy in self.copies:
             copy.finish()
 
 
 @pytest.fixture
-def loads(device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Loads:
+def loads(device, monkeypatch):
     found = Loads(device)
     monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
     monkeypatch.setattr(constant_memory, "_write", found.write)
@@ -79,11 +77,11 @@ def loads(device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Loads:
     return found
 
 
-def values(number: int) -> np.ndarray:
+def values(number):
     return np.full((2, 2), number, np.float32)
 
 
-def asked(kernel: Any, number: int, signature: Any = SIGNATURE) -> Any:
+def asked(kernel, number, signature=SIGNATURE):
     return with_constant(kernel, signature, "weights", values(number))
 
 
@@ -144,7 +142,7 @@ def test_that_edits_of_a_mask_need_few_copies_and_launches_read_what_they_were_e
 def test_that_a_prepared_variant_holds_its_copy(loads):
     kernel = Kernel()
 
-    def prepared(number: int) -> PreparedPasses:
+    def prepared(number):
         launch, constant = Launch((1, 1, 1), (1, 1, 1)), ("weights", values(number))
         return PreparedPasses([Pass("correlate", kernel, SIGNATURE, launch, (number,), constant)])
 
@@ -191,7 +189,7 @@ def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
     library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module))
     copy = SimpleNamespace(overloads={SIGNATURE: SimpleNamespace(library=library)})
 
-    def write(memory: Any, source: np.ndarray, size: int) -> None:
+    def write(memory, source, size):
         memory.written = source.tobytes()[:size]
 
     monkeypatch.setattr(driver, "host_to_device", write)
@@ -202,13 +200,10 @@ def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
         constant_memory._write(copy, SIGNATURE, "weights", np.ones(1, np.float32))
 
 
-ONE_ARRAY = (float32[:, ::1],)
-
-
-def is_alone() -> bool:
+def is_alone():
     """Return whether another thread would have to wait for the whole device."""
 
-    def take() -> bool:
+    def take():
         is_free = CAPTURE_LOCK.acquire(blocking=False)
         if is_free:
             CAPTURE_LOCK.release()
@@ -221,11 +216,11 @@ def is_alone() -> bool:
 class Witness:
     """Records calls that concern the whole device; each checks that it is the only one."""
 
-    def __init__(self) -> None:
-        self.calls: list[str] = []
+    def __init__(self):
+        self.calls = []
 
-    def of(self, name: str, answer: Any = None) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
+    def of(self, name, answer=None):
+        def call(*arguments, **named):
             assert is_alone(), name
             self.calls.append(name)
             return answer
@@ -234,7 +229,7 @@ class Witness:
 
 
 @pytest.fixture
-def witness(monkeypatch: pytest.MonkeyPatch) -> Iterator[Witness]:
+def witness(monkeypatch):
     """Return what sees the calls of a made-up driver; in the end the lock is free."""
     from cuda.bindings import driver
 
@@ -257,14 +252,14 @@ def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, mon
     monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
     kernel = type("Kernel", (), {})()
     for number in range(MOST_LOADED + 2):
-        with_constant(kernel, ONE_ARRAY, "weights", np.full((2, 2), number, np.float32))
+        with_constant(kernel, (float32[:, ::1],), "weights", np.full((2, 2), number, np.float32))
     # The first ones are new copies; one that is written anew has to be waited for.
     assert witness.calls == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
-    def launch(image: Any, out: Any, stream: Any) -> None:
+    def launch(image, out, stream):
         witness.of("launch")()
         if fails:
             raise ValueError("no launch")

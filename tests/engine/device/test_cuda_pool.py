@@ -1,9 +1,7 @@
 """Memory and weights that are kept, repeated launches, and CUDA's errors in words: all made up."""
 
 import gc
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,22 +20,22 @@ from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError,
 class Array:
     """A made-up array of a device, or its owner."""
 
-    def __init__(self, shape: tuple[int, ...] = (), dtype: Any = np.uint8) -> None:
+    def __init__(self, shape=(), dtype=np.uint8):
         self.shape, self.dtype = shape, np.dtype(dtype)
-        self.contents: list[np.ndarray] = []
+        self.contents = []
 
-    def copy_to_device(self, host: np.ndarray) -> None:
+    def copy_to_device(self, host):
         self.contents.append(host.copy())
 
 
 class Memory:
     """Has the arrays that were allocated, and can be full."""
 
-    def __init__(self) -> None:
-        self.made: list[Array] = []
+    def __init__(self):
+        self.made = []
         self.is_full = False
 
-    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def allocate(self, shape, dtype):
         if self.is_full:
             raise MemoryError("full")
         self.made.append(Array(shape, dtype))
@@ -45,11 +43,11 @@ class Memory:
 
 
 @pytest.fixture
-def memory() -> Memory:
+def memory():
     return Memory()
 
 
-def use(pool: Pool, *sizes: int) -> None:
+def use(pool, *sizes):
     """Take arrays of so many bytes for an owner, which is then dropped."""
     owner = Array()
     pool.follow(owner, *(pool.take((size,), np.uint8) for size in sizes))
@@ -96,10 +94,10 @@ def test_that_full_memory_takes_what_is_kept_before_it_fails(memory):
 
 
 @pytest.fixture
-def select(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def select(memory, monkeypatch):
     """Return a function that selects another made-up device; one is selected."""
 
-    def choose() -> None:
+    def choose():
         pool = Pool(memory.allocate, 1 << 20)
         monkeypatch.setattr(uploads, "device_pool", lambda: pool)
 
@@ -136,21 +134,21 @@ def test_that_weights_are_overwritten_only_when_they_are_dropped(memory, select)
 
 @pytest.mark.parametrize("can_be_captured", [True, False])
 def test_that_a_repeated_launch_is_captured_once_or_goes_on_as_before(monkeypatch, device, can_be_captured):
-    done: list[str] = []
+    done = []
 
     class Graph:
-        def __init__(self, prepared: object, buffers: object, stream: object, launches: int) -> None:
+        def __init__(self, prepared, buffers, stream, launches):
             assert (prepared, buffers, launches) == (variant, arrays, 1)
             assert stream != "stream", "another thread's work there would be captured too"
             done.append("capture")
             if not can_be_captured:
                 raise ValueError("not here")
 
-        def replay(self, stream: object) -> None:
+        def replay(self, stream):
             assert stream == "stream"
             done.append("replay")
 
-        def close(self) -> None:
+        def close(self):
             done.append("close")
 
     monkeypatch.setattr(cuda_graph, "LaunchGraph", Graph)

@@ -5,8 +5,6 @@ import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numba
@@ -34,17 +32,17 @@ NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library canno
 class Cuda:
     """Numba's CUDA target, made up: its GPUs, or what listing them raises."""
 
-    def __init__(self, gpus: Any) -> None:
+    def __init__(self, gpus):
         self._gpus = gpus
 
     @property
-    def gpus(self) -> Any:
+    def gpus(self):
         if isinstance(self._gpus, Exception):
             raise self._gpus
         return self._gpus
 
 
-def broken(number: int) -> None:
+def broken(number):
     raise OSError("odd")
 
 
@@ -78,7 +76,7 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     begun, may_end, made = threading.Event(), threading.Event(), []
 
     @made_once
-    def slowly() -> list[int]:
+    def slowly():
         made.append(1)
         begun.set()
         assert may_end.wait(30)
@@ -129,7 +127,7 @@ def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeyp
     assert bool(chosen) == numba.config.CUDA_LOW_OCCUPANCY_WARNINGS
 
 
-def v1(quota: str) -> dict[str, str]:
+def v1(quota):
     return {"cpu/cpu.cfs_quota_us": quota, "cpu/cpu.cfs_period_us": "100000\n"}
 
 
@@ -173,7 +171,7 @@ def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monk
     assert cores() == count
 
 
-def git(root: Path, *words: str) -> str:
+def git(root, *words):
     person = "user.name=Somebody", "user.email=somebody@example.org", "commit.gpgsign=false"
     command = ["git", "-C", str(root), *(word for setting in person for word in ("-c", setting)), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -241,7 +239,7 @@ def test_that_a_float32_result_stays_as_it_is(value):
     assert cpu_result(np.float32(value), cpu_largest("float32")) == np.float32(value)
 
 
-def is_apart(image: np.ndarray, result: np.ndarray) -> bool:
+def is_apart(image, result):
     """Return whether the result begins at the right distance from the picture in its page, to a few bytes."""
     apart = (result.ctypes.data - image.ctypes.data) % PAGE_BYTES
     return ANTI_ALIAS_BYTES - ALIGNMENT_BYTES < apart <= ANTI_ALIAS_BYTES

@@ -37,7 +37,7 @@ print(engine.correlate(picture, [[0, 0, 1]], variant="tiled", device="simulator"
 """
 
 
-def run_python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments, folder):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     line = [sys.executable, *arguments]
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
@@ -149,12 +149,12 @@ def test_that_ctrl_c_ends_a_script_and_its_host():
         os.kill(int(done.stdout), 0)
 
 
-def fail(*_: object) -> None:
+def fail(*_):
     raise ValueError("a callback that fails")
 
 
 def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, caplog):
-    def no_memory(*_: object, **__: object) -> None:
+    def no_memory(*_, **__):
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr("engine.host.link.subprocess.Popen", no_memory)
@@ -169,7 +169,7 @@ def test_that_a_message_that_cannot_be_read_ends_the_host(start):
         start(faulty_hosts.send_what_cannot_be_read).ask(Make())
 
 
-def fail_to_pickle() -> None:
+def fail_to_pickle():
     """An object that cannot be pickled."""
 
 
@@ -184,9 +184,9 @@ def test_that_a_request_that_cannot_be_sent_fails(start_up):
 
 
 def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
-    heard: list[object] = []
+    heard = []
 
-    def note_and_fail(event: object) -> None:
+    def note_and_fail(event):
         heard.append(event)
         fail()
 
@@ -208,10 +208,10 @@ def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
 def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatch):
     monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
     given_up, kills = threading.Event(), []
-    ends: list[str] = []
+    ends = []
 
     class Unkillable(HostLink):
-        def kill(self, reason: str) -> None:
+        def kill(self, reason):
             kills.append(reason)
             given_up.set()
 

@@ -292,7 +292,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
 
 
 def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
-    def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
+    def cannot_clean(segments, maker):
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")
 
@@ -309,7 +309,7 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(s
 
 @pytest.mark.slow
 def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monkeypatch):
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise ValueError("no number in the name of a segment")
 
     watched, _ = start_up()
@@ -322,7 +322,7 @@ def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monke
 
 @pytest.mark.slow
 def test_that_requests_are_answered_when_no_successor_can_be_started(start_up, monkeypatch):
-    def no_thread(link: HostLink) -> None:
+    def no_thread(link):
         raise RuntimeError("can't start new thread")
 
     watched, first = start_up()

@@ -1,9 +1,7 @@
 """What the host's jobs do, without a host around them: open, save, show levels, measure papers."""
 
 import itertools
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,21 +22,20 @@ from engine.host.protocol import (
     SaveResult,
     ScreenLevels,
 )
-from engine.host.shared_array import SharedArray
 from engine.image.open import open_image
 from engine.results.progress import Progress
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[PictureHandle]:
+def opened(path):
     """Open a file as the host does; its memory is given up at the end."""
     handle = open_picture(OpenPicture(str(path)), lambda step: None)
     yield handle
     shared.unlink(handle.pixels.name)
 
 
-def exif(orientation: int) -> Image.Exif:
+def exif(orientation):
     block = Image.Exif()
     block[274] = orientation
     return block
@@ -110,11 +107,9 @@ def test_that_a_save_from_the_window_reports_what_it_drops_and_refuses_an_unknow
     assert not (tmp_path / "other.png").exists()
 
 
-def save(
-    pixels: np.ndarray, values: np.ndarray, path: Path, depth: str, *alpha: np.ndarray, **more: str
-) -> Saved:
+def save(pixels, values, path, depth, *alpha, **more):
     """Save a result of a picture, both in shared memory for that time."""
-    made: list[SharedArray] = []
+    made = []
     for array in (pixels, values, *alpha):
         made += shared.create((array.shape, array.dtype.name))
         shared.attach(made[-1])[...] = array
@@ -156,13 +151,11 @@ def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path):
 RANDOM = np.random.default_rng(6)
 
 
-def levels_for(height: int, width: int) -> list[np.ndarray]:
+def levels_for(height, width):
     return [np.full(shape, 7, np.uint8) for shape in level_shapes(height, width)]
 
 
-def shown(
-    values: np.ndarray, white: float, range_mode: str = "clip", alpha: np.ndarray | None = None
-) -> np.ndarray:
+def shown(values, white, range_mode="clip", alpha=None):
     levels = levels_for(*values.shape[:2])
     render(values, levels, white, range_mode, alpha)
     return levels[0]
@@ -241,23 +234,21 @@ CELLS = ("512, naive", "1024, naive")
 
 
 def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(monkeypatch):
-    measured: list[str] = []
+    measured = []
 
-    def tables_of(
-        paper: str, device: str, *, on_progress: Callable[[str, float, float], None]
-    ) -> tuple[CourseTable, ...]:
+    def tables_of(paper, device, *, on_progress):
         assert (paper, device) == ("report", "cuda:1")
         for number, cell in enumerate(CELLS):
             on_progress(cell, number / len(CELLS), 7.0 + number)
             measured.append(cell)
         return TABLES
 
-    def stop_at_the_second(step: Progress) -> None:
+    def stop_at_the_second(step):
         if step.stage == CELLS[1]:
             raise Cancelled("The request", "it was stopped")
 
     monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
-    steps: list[Progress] = []
+    steps = []
     assert measure_course(MeasureCourse("report", "cuda:1"), steps.append) == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()

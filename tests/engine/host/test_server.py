@@ -1,9 +1,7 @@
 """The host's loop with handlers that only take notes, and which segments vanish when given back."""
 
 import threading
-from collections.abc import Iterator
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.segments import HandedSegments
 from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Question
 
@@ -27,15 +25,15 @@ READY = Ready((), ())
 class Served:
     """A worker on a thread; a request for the sample "held" is at work until `let_go`."""
 
-    def __init__(self, connection: Connection, theirs: Connection) -> None:
-        self.done: list[str] = []
+    def __init__(self, connection, theirs):
+        self.done = []
         self.at_work = threading.Event()
         self.let_go = threading.Event()
         self._connection = connection
         handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
         self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
 
-    def open_picture(self, request: OpenPicture, report: Checkpoint) -> str:
+    def open_picture(self, request, report):
         self.done.append(request.sample)
         report(Progress("opening", 0.0, 1.0))
         if request.sample == "held":
@@ -43,11 +41,11 @@ class Served:
             assert self.let_go.wait(PATIENCE_S)
         return request.sample
 
-    def tell(self, *messages: object) -> None:
+    def tell(self, *messages):
         for message in messages:
             self._connection.send(message)
 
-    def hear(self) -> object:
+    def hear(self):
         while True:
             assert self._connection.poll(PATIENCE_S)
             message = self._connection.recv()
@@ -56,7 +54,7 @@ class Served:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
+def served():
     """A worker that is not started yet."""
     ours, theirs = Pipe()
     with ours, theirs:
@@ -68,7 +66,7 @@ def served() -> Iterator[Served]:
         assert not served.thread.is_alive()
 
 
-def ask(number: int, sample: str) -> ToHost:
+def ask(number, sample):
     return ToHost(number, OpenPicture(sample=sample))
 
 
@@ -111,14 +109,14 @@ def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served):
 
 
 @pytest.fixture
-def name() -> Iterator[str]:
+def name():
     (array,) = shared.create(((4,), "uint8"))
     shared.attach(array)[...] = 7
     yield array.name
     shared.unlink(array.name)
 
 
-def exists(name: str) -> bool:
+def exists(name):
     shared.forget(name)
     try:
         values = shared.attach(SharedArray(name, (4,), "uint8"))
@@ -127,7 +125,7 @@ def exists(name: str) -> bool:
     return bool(np.array_equal(values, [7] * 4))
 
 
-def host() -> HostLink:
+def host():
     return HostLink(HostOptions(), lambda link, message: None, lambda link, reason: None)
 
 

@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from multiprocessing import Pipe
 from pathlib import Path
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the system does not
 
 
 @pytest.fixture(autouse=True)
-def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def prefix(monkeypatch):
     """Names of one test's own, and no spare segments of other tests."""
     own = new_prefix()
     monkeypatch.setattr(shared, "_prefix", own)
@@ -28,7 +27,7 @@ def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shared.unlink(*shared.left_by(own, 0))
 
 
-def make(megabytes: float) -> str:
+def make(megabytes):
     (array,) = shared.create(((int(megabytes * MEGABYTE),), "uint8"))
     return array.name
 
@@ -42,7 +41,7 @@ def test_that_a_released_segment_serves_the_next_result():
 def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
     held = 3 * MEGABYTE
 
-    def free_bytes() -> float:
+    def free_bytes():
         return held - sum((FOLDER / name).stat().st_size for name in shared.left_by(prefix, 0))
 
     monkeypatch.setattr(shared, "_free_bytes", free_bytes)

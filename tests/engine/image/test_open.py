@@ -327,9 +327,6 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     assert (picture.pixels == picture.pixels[0, 0]).all()
 
 
-FORM = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-
-
 @pytest.mark.parametrize(
     ("output", "more", "expected"),
     [
@@ -344,7 +341,7 @@ def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expecte
     options = argparse.Namespace(
         **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more
     )
-    assert work_bytes(options, output)(FORM) == expected * 10**6
+    assert work_bytes(options, output)(Form(10_000, 10_000, 3, False, np.dtype(np.uint8))) == expected * 10**6
 
 
 def test_that_the_budget_counts_the_alpha_of_a_lossy_webp_and_the_work_after_opening(opened, refused):

@@ -16,6 +16,17 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 
 RANDOM = np.random.default_rng(11)
+small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
+LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
+WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
+FAR_APART = ([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])
+BELL = gaussian(9, sigma=1.5)
+# Products of these are 0 or normal float32 numbers, which have all their digits.
+FACTOR_WEIGHTS = st.lists(
+    st.floats(1e-15, 100) | st.floats(-100, -1e-15) | st.just(0.0), min_size=1, max_size=9
+)
+SPIKED = Mask(np.outer([1.0, 1e-9, 1.0], [1.0, 1e-9, 2.0])).with_weight(1, 1, 1.1e-18)
+BELL5 = preset("gaussian-5")
 
 
 def product_of(factors):
@@ -68,9 +79,6 @@ def test_that_textbook_masks_and_whole_numbers_over_a_power_of_two_have_exact_fa
     assert np.array_equal(product_of(factors), Mask(weights).weights32)
 
 
-small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
-
-
 @settings(max_examples=100, deadline=None)
 @given(small, small, st.integers(-20, 20))
 def test_that_products_of_whole_numbers_and_of_subnormal_ones_have_exact_factors(column, row, exponent):
@@ -78,9 +86,6 @@ def test_that_products_of_whole_numbers_and_of_subnormal_ones_have_exact_factors
     assert assert_every_weight_is_given(mask).roundings == 0.0
     for weights in (np.outer([1, 1], [1e38, 1e-44]), np.array([[1, 2], [2, 4]]) * 2.0**-145):
         assert factor(Mask(weights)).roundings == 0.0
-
-
-LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
 
 
 @pytest.mark.parametrize("line", LINES, ids=len)
@@ -91,9 +96,6 @@ def test_that_a_single_line_is_its_own_factor(line):
         along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
         assert np.array_equal(along, mask.weights32.ravel())
         assert across.tolist() == [1.0]
-
-
-WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
 
 
 @pytest.mark.parametrize(("side", "sigma"), [*WIDE, (5, 0.5), (9, 0.7), (15, 1.0), (31, 2.0)])
@@ -112,9 +114,6 @@ def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell(side, sigma):
     weight, product = mask.weights32[factors.worst_cell], product_of(factors)[factors.worst_cell]
     assert abs(weight) < 2.0**-126
     assert weight != product
-
-
-FAR_APART = ([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])
 
 
 @pytest.mark.parametrize(("column", "row"), FAR_APART)
@@ -225,9 +224,6 @@ def test_that_masks_have_the_rank_that_they_are_known_to_have(mask, rank):
     assert low_rank(mask, 2).rank == rank
 
 
-BELL = gaussian(9, sigma=1.5)
-
-
 @pytest.mark.parametrize(
     ("mask", "rank", "symmetric", "antisymmetric"),
     [
@@ -259,12 +255,6 @@ def test_that_rank_and_symmetry_are_known(mask, rank, symmetric, antisymmetric):
     assert facts.rank1_error == pytest.approx(0.0 if facts.separable else wanted, rel=1e-12)
 
 
-# Products of these are 0 or normal float32 numbers, which have all their digits.
-FACTOR_WEIGHTS = st.lists(
-    st.floats(1e-15, 100) | st.floats(-100, -1e-15) | st.just(0.0), min_size=1, max_size=9
-)
-
-
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(FACTOR_WEIGHTS, FACTOR_WEIGHTS)
@@ -276,9 +266,6 @@ def test_that_a_product_rounded_to_float32_is_separable(column, row):
     assume(not is_short or np.array_equal(weights, product))
     facts = analyse(Mask(weights))
     assert (facts.separable, facts.rank, facts.rank1_error) == (True, int(weights.any()), 0.0)
-
-
-SPIKED = Mask(np.outer([1.0, 1e-9, 1.0], [1.0, 1e-9, 2.0])).with_weight(1, 1, 1.1e-18)
 
 
 @pytest.mark.parametrize(
@@ -306,9 +293,6 @@ def test_that_a_mask_of_rank_1_that_is_not_separable_names_a_weight(mask, words)
     assert sentence.startswith("Not separable in float32: its rank is 1 only within the rounding")
     assert sentence.endswith(words)
     assert analyse(gaussian(15, sigma=1.0)).separable
-
-
-BELL5 = preset("gaussian-5")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ from engine.mask.mask import Mask
 from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, presets
 
 SMOOTHING = "box:7x3 box:4 gaussian:5 gaussian:9x5:1.5 gaussian:4:0.1 motion:9:30 motion:8 disk:7"
+MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
+MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
+EDGES = Bank((Mask([[1, 0, -1]], offset=2.5), Mask([[3, 4, 5]]), Mask([[0, 1, 0]], offset=-1)))
 
 
 @pytest.mark.parametrize("spelling", SMOOTHING.split())
@@ -91,17 +94,11 @@ def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
     assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
 
 
-MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
-
-
 @pytest.mark.parametrize(("spelling", "most"), MOST.items())
 def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
     with pytest.raises(BadValue) as refusal:
         generate(spelling)
     assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
-
-
-MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
 
 
 @pytest.mark.parametrize(("text", "meant"), MISSPELT.items())
@@ -199,9 +196,6 @@ def test_that_the_file_names_no_key_that_is_not_read():
     document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
     known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
     assert all(set(entry) <= known for entry in document["presets"])
-
-
-EDGES = Bank((Mask([[1, 0, -1]], offset=2.5), Mask([[3, 4, 5]]), Mask([[0, 1, 0]], offset=-1)))
 
 
 def test_that_each_mask_is_a_row_of_the_matrix_with_its_own_offset():

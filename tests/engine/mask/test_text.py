@@ -25,6 +25,10 @@ SOBEL = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]
 
 numbers = st.integers(-300, 300).map(float) | st.floats(-FLOAT32_MAX, FLOAT32_MAX, allow_subnormal=True)
 tables = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=numbers)
+TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
+# Each would take minutes if some pattern walked back over it.
+UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
+PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
 
 
 @pytest.mark.slow
@@ -198,9 +202,6 @@ def test_that_bad_text_is_refused_in_words(text, why):
     assert refusal.value.remedy
 
 
-TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
-
-
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
@@ -211,10 +212,6 @@ TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
 def test_that_junk_is_a_mask_or_refused_and_nothing_else(text):
     with contextlib.suppress(MaskError):
         assert np.isfinite(parse_mask(text).weights32).all()
-
-
-# Each would take minutes if some pattern walked back over it.
-UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
 
 
 @pytest.mark.slow
@@ -365,9 +362,6 @@ def test_that_a_missing_file_a_folder_no_name_at_all_and_a_pipe_are_refused(tmp_
     for name, why in refusals.items():
         with pytest.raises(MaskError, match=why):
             load_mask(tmp_path / name)
-
-
-PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
 
 
 def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp_path, monkeypatch):

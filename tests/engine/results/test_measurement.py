@@ -65,7 +65,7 @@ def test_that_numbers_are_written_as_people_read_them(write, written):
 PROOF = Verification(True, 1e-7, 3e-7, 63, 63, False)
 
 
-def result_of(kernel_ms: float, **changes: object) -> RunResult:
+def result_of(kernel_ms, **changes):
     timing = Timing(Spread((kernel_ms,)), Spread((2 * kernel_ms,)), 12.0, 0.5)
     made = RunResult(
         "tiled", "Tiled", "cuda:0", Problem(7, 9, border=Border.WRAP), Block(8, 4), Environment("a GPU"),

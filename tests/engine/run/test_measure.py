@@ -1,9 +1,7 @@
 """One run of either task: what is refused, wrong or stopped has no speed; others are verified and sampled."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from engine.device.cpu import CpuBackend, HostClock, cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.devices import backend
-from engine.device_info import DeviceInfo
 from engine.errors import (
     BadValue,
     Cancelled,
@@ -26,10 +23,9 @@ from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
-from engine.results.progress import Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
-from engine.run.job import AnyJob, Job, ProductJob, filter_job, product_job
-from engine.run.measure import Outcome, compute, measure, unrun
+from engine.run.job import Job, filter_job, product_job
+from engine.run.measure import compute, measure, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
@@ -39,7 +35,6 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import matmul_variant, variant
 
 
@@ -126,20 +121,20 @@ of_each_task = pytest.mark.parametrize("job", [FILTER_JOB, PRODUCT_JOB], ids=["f
 class Wrong:
     """A prepared variant that writes one value."""
 
-    def __init__(self, value: float, samples: slice = slice(None)) -> None:
+    def __init__(self, value, samples=slice(None)):
         self.value, self.samples = value, samples
 
-    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
+    def launch(self, image, out, stream=None):
         out[self.samples] = self.value
 
 
-def with_prepare(job: AnyJob, prepare: Callable[..., object]) -> AnyJob:
+def with_prepare(job, prepare):
     """Return a job whose variant is made ready another way."""
     return replace(job, variant=replace(job.variant, prepare=prepare))
 
 
-def raising(job: AnyJob, error: Exception) -> AnyJob:
-    def prepare(*arguments: object) -> None:
+def raising(job, error):
+    def prepare(*arguments):
         raise error
 
     return with_prepare(job, prepare)
@@ -211,7 +206,7 @@ def test_that_a_stop_and_a_lost_device_are_passed_on(job, error):
 
 @of_each_task
 def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job):
-    steps: list[Progress] = []
+    steps = []
     measure(job, CPU, NO_SAMPLES, checkpoint=steps.append)
     stages = list(dict.fromkeys(step.stage for step in steps))
     assert stages[:3] == ["compiling", "first launch", "verifying against the float64 oracle"]
@@ -236,7 +231,7 @@ def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_
 ):
     rank_2 = Mask([[1, 2, 3], [3, 2, 1]])
     problem = describe_problem(IMAGE, rank_2, Border.ZERO, 0.0)
-    asked: Any = (TILED, SMALL, None) if key == TILED.key else (variant(key), problem, rank_2)
+    asked = (TILED, SMALL, None) if key == TILED.key else (variant(key), problem, rank_2)
     with pytest.raises(UnsupportedVariant, match=words) as caught:
         refuse_unsuitable(*asked, block, simulator_info())
     assert caught.value.nearest_block in nearest
@@ -279,32 +274,32 @@ class CountingClock:
 
     name = "a clock of the test's"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.taken = 0
         self.closed = False
 
-    def sample_ms(self) -> float:
+    def sample_ms(self):
         self.taken += 1
         return 1.0 + self.taken
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
 class FakeDevice(CpuBackend):
     """A device with copies, whose clock belongs to the test."""
 
-    def __init__(self, *, copies: bool = False, times_mean_speed: bool = True) -> None:
+    def __init__(self, *, copies=False, times_mean_speed=True):
         super().__init__()
         self.copies = copies
         self.counting = CountingClock()
         self.uploads = 0
         self.info = replace(self.info, times_mean_speed=times_mean_speed)
 
-    def upload(self, image: np.ndarray, buffers: object) -> None:
+    def upload(self, image, buffers):
         self.uploads += 1
 
-    def clock(self, prepared: object, buffers: object) -> CountingClock:  # type: ignore[override]
+    def clock(self, prepared, buffers):
         return self.counting
 
 
@@ -348,10 +343,10 @@ def test_that_sampling_ends_with_the_budget_the_most_or_the_patience(plan, taken
     assert len(timing.kernel.samples_ms) == taken
 
 
-def stop_at(stage: str, after: int) -> Any:
-    seen: list[str] = []
+def stop_at(stage, after):
+    seen = []
 
-    def checkpoint(step: Progress) -> None:
+    def checkpoint(step):
         seen.append(step.stage)
         if seen.count(stage) > after:
             raise Cancelled("The request", "it was stopped")
@@ -379,7 +374,7 @@ def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_giv
     picture = np.zeros((24, 29, 3), np.uint8)
     problem = describe_problem(picture, box(5), Border.ZERO, 0.0)
 
-    def expected_s(key: str, side: int, device: DeviceInfo) -> float:
+    def expected_s(key, side, device):
         job = filter_job(Choice(variant(key), Block(side, side)), problem, box(5), picture)
         return job.task.expected_launch_s(job, device)
 
@@ -389,7 +384,7 @@ def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_giv
     assert expected_s("naive", 8, cpu_info()) < 1
 
 
-def uncomputed(variant: MatmulVariant, product: MatrixProduct) -> ProductJob:
+def uncomputed(variant, product):
     return Job(PRODUCT, variant, Block(16, 16), product, operands=None)
 
 
@@ -428,11 +423,11 @@ IDENTITY = Mask([[1.0]])
 class Skipping:
     """`cpu-serial`, launched and counted; one sample of its result is put back."""
 
-    def __init__(self, problem: Problem, at: tuple[int, int, int] | None = None) -> None:
+    def __init__(self, problem, at=None):
         self._prepared, self._at = SERIAL.prepare(problem, IDENTITY, SERIAL.default_block), at
         self.launches = 0
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image, out, stream=None):
         self.launches += 1
         before = None if self._at is None else out[self._at]
         self._prepared.launch(image, out, stream)
@@ -440,11 +435,11 @@ class Skipping:
             out[self._at] = before
 
 
-def problem_of(image: np.ndarray) -> Problem:
+def problem_of(image):
     return describe_problem(image, IDENTITY, "zero", 0.0, image.dtype.name)
 
 
-def measured(image: np.ndarray, at: tuple[int, int, int]) -> Outcome:
+def measured(image, at):
     skipping = replace(SERIAL, prepare=lambda problem, mask, block: Skipping(problem, at))
     job = filter_job(Choice(skipping, SERIAL.default_block), problem_of(image), IDENTITY, image)
     return measure(job, CpuBackend(), NO_SAMPLES)

@@ -3,7 +3,6 @@
 import csv
 import json
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.results.progress import Progress
 from engine.results.read import result_from_json
 from engine.run.job import bank_job
 from engine.run.measure import measure
@@ -26,7 +24,6 @@ from engine.run.sampling import NO_SAMPLES
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import together
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from engine.variants.registry import variant
 from engine.verify.verification import Verification
 
@@ -170,7 +167,7 @@ class Faulty:
 
     wrong: int | None
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image, out, stream=None):
         for number, mask in enumerate(BANK.masks):
             part = out[number * 5 : (number + 1) * 5]
             part[...] = oracle.correlate(image, mask, Border.REFLECT, 0.0)
@@ -178,11 +175,11 @@ class Faulty:
                 part[4, 3, 1] += 1
 
 
-def stand_in(wrong: int | None) -> Variant:
+def stand_in(wrong):
     return replace(SERIAL, prepare=lambda problem, mask, block: Faulty(wrong))
 
 
-def run(wrong: int | None):
+def run(wrong):
     return measure(bank_job(BANK, PROBLEM, IMAGE, chosen=stand_in(wrong)), backend("cpu"), NO_SAMPLES)
 
 
@@ -225,9 +222,9 @@ def test_that_verifications_together_tell_of_the_worst_by_its_own_bound(parts, w
 
 
 def test_that_a_person_can_stop_a_bank_while_it_is_verified():
-    seen: list[Progress] = []
+    seen = []
 
-    def stop_at_the_second_mask(step: Progress) -> None:
+    def stop_at_the_second_mask(step):
         seen.append(step)
         if sum(one.stage.startswith("verifying") for one in seen) == 2:
             raise Cancelled("The run was stopped")

@@ -22,7 +22,7 @@ from engine.tasks.filtering.problem import Problem
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def problems(draw):
     rows, columns = draw(st.integers(1, 6)), draw(st.integers(1, 3))
     return Problem(
         height=draw(st.integers(1, 60)),

@@ -16,7 +16,6 @@ from engine.tasks.filtering.agreement import is_exact_class, rounding_bound, ver
 from engine.tasks.filtering.oracle import correlate, magnitudes
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.verify.regions import Region
-from engine.verify.verification import Verification
 
 
 def test_that_a_problem_counts_its_work_and_tells_types_and_channels():
@@ -69,7 +68,7 @@ SCIPY = {
 every_border = pytest.mark.parametrize("border", list(Border))
 
 
-def whole_mask(rows: int, columns: int, anchor: tuple[int, int] | None = None, offset: float = 0.0) -> Mask:
+def whole_mask(rows, columns, anchor=None, offset=0.0):
     return Mask(RANDOM.integers(-5, 6, (rows, columns)), anchor, offset)
 
 
@@ -81,7 +80,7 @@ def test_that_a_single_weight_shifts_the_picture(row, column):
     assert np.array_equal(shifted, np.roll(PICTURE, (1 - row, 1 - column), (0, 1)))
 
 
-def naive(image: np.ndarray, mask: Mask, border: Border, cval: float) -> np.ndarray:
+def naive(image, mask, border, cval):
     """Correlate as the formula is written, one multiply-add at a time."""
     result = np.zeros(image.shape)
     ghost = cval if border is Border.CONSTANT else 0.0
@@ -155,11 +154,11 @@ SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
 HALVES = Mask([[0.5, -1.0, 1.5]], offset=60.0)
 
 
-def judged(result: np.ndarray, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> Verification:
+def judged(result, image, mask, border=Border.MIRROR):
     return verify(result, image, mask, describe_problem(image, mask, border, 0.0))
 
 
-def rounded(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> np.ndarray:
+def rounded(image, mask, border=Border.MIRROR):
     with np.errstate(over="ignore"):
         return oracle.correlate(image, mask, border).astype(np.float32)
 
@@ -225,17 +224,17 @@ def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
     assert accepted.bound == bound[place]
 
 
-def exact_sum(weights: np.ndarray, cells: np.ndarray, offset: np.float32) -> Fraction:
+def exact_sum(weights, cells, offset):
     products = (Fraction(float(w)) * Fraction(float(x)) for w, x in zip(weights, cells, strict=True))
     return sum(products, Fraction(float(offset)))
 
 
-def fused(value: np.float32, weight: np.float32, total: np.float32) -> np.float32:
+def fused(value, weight, total):
     # float64 holds a product of two float32 exactly; its sum rounds once more, by less than 2^-29 of an ulp.
     return np.float32(np.float64(value) * np.float64(weight) + np.float64(total))
 
 
-def orders(weights: np.ndarray, cells: np.ndarray, offset: np.float32, columns: int) -> list[np.float32]:
+def orders(weights, cells, offset, columns):
     """Return the sum as it is formed serially, by mask rows, each plain and fused, and by pairs."""
     plain_row = plain = plain_rows = fused_row = fused_rows = fused_all = np.float32(0)
     for i, (weight, cell) in enumerate(zip(weights, cells, strict=True)):
@@ -346,11 +345,11 @@ def test_that_infinity_is_accepted_where_a_sum_may_pass_the_largest_number(
 # --- results of 8 and 16 bit
 
 
-def judged_whole(result: np.ndarray, image: np.ndarray, mask: Mask) -> Verification:
+def judged_whole(result, image, mask):
     return verify(result, image, mask, describe_problem(image, mask, Border.MIRROR, 0.0, image.dtype.name))
 
 
-def whole(image: np.ndarray, mask: Mask) -> np.ndarray:
+def whole(image, mask):
     sums = oracle.correlate(image, mask, Border.MIRROR)
     return np.rint(np.clip(sums, 0, np.iinfo(image.dtype).max)).astype(image.dtype)
 

@@ -99,7 +99,7 @@ def test_that_a_seed_names_both_matrices():
 RANDOM = np.random.default_rng(6)
 
 
-def matrices(rows: int, inner: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+def matrices(rows, inner, columns):
     return (
         RANDOM.uniform(-1, 1, (rows, inner)).astype(np.float32),
         RANDOM.uniform(-1, 1, (inner, columns)).astype(np.float32),
