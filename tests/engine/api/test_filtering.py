@@ -99,13 +99,10 @@ def test_that_every_real_type_and_layout_is_filtered(image):
     assert np.array_equal(image, before)
 
 
-def test_that_float64_is_rounded_to_float32_before():
+def test_that_lists_pictures_and_float64_are_taken_and_alpha_is_not_filtered():
     image = IMAGE.astype(np.float64) + 1e-9
     values = engine.correlate(image, [[1.0]], device="cpu")
     assert np.array_equal(values, image.astype(np.float32))
-
-
-def test_that_lists_and_pictures_are_taken_and_alpha_is_not_filtered():
     assert engine.correlate([[1, 2], [3, 4]], [[2]], device="cpu").tolist() == [[2, 4], [6, 8]]
     pixels = np.array([[1, 2]], np.uint8)
     picture = engine.Picture(pixels, alpha=np.array([[9, 9]], np.uint8))
@@ -163,7 +160,7 @@ def test_that_a_block_may_be_written_in_every_form(block):
     assert request.choice.block == engine.Block(16, 8)
 
 
-def test_that_apply_returns_proof_and_times():
+def test_that_apply_returns_proof_and_times_and_what_auto_chose_and_why():
     applied = engine.apply(IMAGE, "gaussian:3:1", variant="cpu-serial", budget_s=0.01)
     result = applied.result
     assert (result.variant, result.device, result.block, result.chosen_because) == (
@@ -178,9 +175,6 @@ def test_that_apply_returns_proof_and_times():
     assert np.array_equal(
         applied.values, engine.correlate(IMAGE, "gaussian:3:1", variant="cpu-serial", device="cpu")
     )
-
-
-def test_that_auto_says_what_it_chose_and_why():
     result = engine.apply(IMAGE, [[1]], device="cpu", budget_s=0.0).result
     assert result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
     assert "estimated" in result.chosen_because

@@ -50,7 +50,9 @@ def measured():
     return found
 
 
-def test_that_every_paper_is_measured_on_the_cpu_and_its_gpu_cells_say_why_they_are_empty(measured):
+def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells_say_why_they_are_empty(
+    measured,
+):
     wanted = "This needs a CUDA device: the device chosen is the CPU"
     for key, (tables, _) in measured.items():
         assert tuple(table.title for table in tables) == paper(key).tables
@@ -59,15 +61,9 @@ def test_that_every_paper_is_measured_on_the_cpu_and_its_gpu_cells_say_why_they_
         assert any(reason.startswith(wanted) for reason in reasons)
     assert all(float(row[2].here) > 0 for row in measured["report"][0][0].rows)
     assert float(measured["lab"][0][0].rows[0][1].here) > 0
-
-
-def test_that_only_tables_with_other_rows_say_that_they_were_restricted(measured):
     tables, _ = measured["convolution"]
     notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
     assert notes == [False, False, False, False, True]
-
-
-def test_that_progress_rises_to_one_and_names_what_is_measured(measured):
     texts, fractions, _ = zip(*measured["report"][1], strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
@@ -172,12 +168,9 @@ def rows_of(text):
     return head, rows[len(head) :]
 
 
-def test_that_numbers_have_four_digits_and_no_powers():
+def test_that_numbers_have_four_digits_and_columns_stand_beside_those_of_the_paper():
     values = (0, 1, 0.0001296, -2.604166e-6, 50.80310, 12.0)
     assert [significant(value) for value in values] == ["0", "1", "0.0001296", "-0.000002604", "50.8", "12"]
-
-
-def test_that_a_column_stands_beside_that_of_the_paper_where_it_has_one():
     sheet = sheet_of(TABLE)
     titles = ["Name", "Value (paper)", "Value (here)", "More (here)"]
     assert [column.title for column in sheet.columns] == titles

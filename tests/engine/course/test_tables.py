@@ -71,15 +71,12 @@ def texts_of(cells):
     return [cell.here for cell in cells]
 
 
-def test_that_a_row_tile_loads_tile_plus_mask_minus_one_as_in_the_lectures_own_example():
+def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_says_why():
     rows = counted("convolution", 0)
     for (tile, mask), cells in rows.items():
         assert texts_of(cells[:2]) == [str(int(tile) * int(mask)), str(int(tile) + int(mask) - 1)]
     assert texts_of(rows["8", "5"]) == ["40", "12", "3.333", "14"]
     assert [cell.printed for cell in rows["8", "5"]] == ["40", "12", "3.3", ""]
-
-
-def test_that_both_square_designs_load_the_same_and_a_block_too_large_says_why():
     rows = counted("convolution", 1)
     for (tile, mask, block), cells in rows.items():
         side = int(tile) + int(mask) - 1
@@ -90,13 +87,7 @@ def test_that_both_square_designs_load_the_same_and_a_block_too_large_says_why()
             assert f"{side * side:,} threads; the limit is 1,024" in cells[3].reason
             assert "nearest legal block" in cells[3].reason
     assert texts_of(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
-
-
-def test_that_rows_of_1001_floats_begin_at_a_burst_once_in_32_and_always_with_a_pitch():
     assert texts_of(counted("convolution", 3)["1001",]) == ["4004", "4096", "1 of 32", "all"]
-
-
-def test_that_constant_memory_takes_the_loads_of_the_mask():
     rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 2).items()}
     taps = str(1024 * 1024 * 25)
     assert (rows["naive"][1], rows["naive"][3]) == (taps, "0")
@@ -111,13 +102,10 @@ def test_that_cgma_is_1_naive_and_the_tile_when_tiled_and_the_lectures_counts_co
     assert texts_of(rows["matmul-tiled", "16"][:3]) == ["512", "8192", "16"]
 
 
-def test_that_the_cnn_reports_divergences_come_out():
+def test_that_the_cnn_reports_divergences_and_unrolled_matrices_come_out():
     assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
     assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
     assert diverging_warps(32, 32, Block(16, 16)) == 0
-
-
-def test_that_the_unrolled_matrix_is_25_pictures_and_a_bank_of_8_shares_it():
     picture, unrolled, naive, on_the_fly = (int(cell.here) for cell in counted("cnn", 0)["512 x 512", "8"])
     assert unrolled == 25 * picture == 25 * 512 * 512 * 4
     assert naive == 8 * on_the_fly
@@ -295,7 +283,7 @@ def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
     ]
 
 
-def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_the_one_that_is_named():
+def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflops_of_16():
     found = {}
     for square, (*overheads, naive, optimized) in OVERHEAD.items():
         size = int(square.partition("x")[0])
@@ -309,26 +297,17 @@ def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_the_one_that_is_n
     assert list(found.values()) == [[8]] * 5
     assert any("46.207" in note and "66.667" in note for note in counted_tables("report")[3].notes)
     assert f"{0.0268 / 0.000402:.3f}" == "66.667"
-
-
-def test_that_the_reports_gflops_are_of_blocks_of_16():
     for size, (operations, *rates) in GFLOPS.items():
         assert int(operations) == 25 * int(size) ** 2
         for column, rate in zip((1, 2), rates, strict=True):
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
 
 
-def test_that_the_lab_has_the_eight_sizes_of_its_table():
+def test_that_the_printed_sizes_bandwidth_and_rates_are_right_or_a_misprint_is_named():
     printed = TABLE_TEXTS[lab.LAB][1].printed
     assert tuple(map(int, printed)) == lab.SIZES
     assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
-
-
-def test_that_the_lectures_bandwidth_is_clock_times_width_times_two():
     assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
-
-
-def test_that_the_lectures_misprint_of_347_6_gflops_is_named_beside_the_right_345_6():
     table = counted_tables("performance")[3]
     row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
     assert (row[5].printed, row[5].here) == ("347.6", "345.6")

@@ -53,7 +53,7 @@ def use(pool, *sizes):
     pool.follow(owner, *(pool.take((size,), np.uint8) for size in sizes))
 
 
-def test_that_the_same_run_again_allocates_nothing_until_the_memory_is_released(memory):
+def test_that_the_same_run_allocates_nothing_and_an_array_in_use_is_not_taken_again(memory):
     pool = Pool(memory.allocate, 1000)
     for _ in range(3):
         use(pool, 80, 80)
@@ -63,9 +63,6 @@ def test_that_the_same_run_again_allocates_nothing_until_the_memory_is_released(
     assert pool.kept_bytes == 0
     use(pool, 80)
     assert len(memory.made) == 3
-
-
-def test_that_an_array_that_is_in_use_is_not_taken_again(memory):
     pool, owner = Pool(memory.allocate, 1000), Array()
     first = pool.take((4,), np.uint8)
     pool.follow(owner, first)
@@ -73,7 +70,7 @@ def test_that_an_array_that_is_in_use_is_not_taken_again(memory):
     assert pool.take((4,), np.float32) is not first
 
 
-def test_that_no_more_is_kept_than_is_allowed_and_the_oldest_goes_first(memory):
+def test_that_no_more_is_kept_than_is_allowed_and_full_memory_takes_it_before_it_fails(memory):
     pool = Pool(memory.allocate, 100)
     for size in (40, 50, 60, 101):
         use(pool, size)
@@ -82,9 +79,6 @@ def test_that_no_more_is_kept_than_is_allowed_and_the_oldest_goes_first(memory):
     many = Pool(memory.allocate, 10_000)
     use(many, *[1] * 2 * MOST_ARRAYS)
     assert many.kept_bytes == MOST_ARRAYS
-
-
-def test_that_full_memory_takes_what_is_kept_before_it_fails(memory):
     pool = Pool(memory.allocate, 1000)
     use(pool, 10)
     memory.is_full = True

@@ -94,7 +94,11 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     assert made == [1]
 
 
-def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_used():
+def test_that_devices_are_found_by_key_or_refused_in_words_and_the_simulator_needs_its_own_process():
+    assert own_process_needed(device_named("simulator"))
+    assert not own_process_needed(device_named("cpu"))
+    with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
+        backend("simulator")
     assert device_named("cpu").key == "cpu"
     assert device_named("simulator").key == "simulator"
     assert device_named("auto").available
@@ -107,13 +111,6 @@ def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_use
     with pytest.raises(DeviceUnavailable) as caught:
         device_named("cuda")
     assert caught.value.why == unavailable.reason
-
-
-def test_that_the_simulator_needs_a_process_of_its_own():
-    assert own_process_needed(device_named("simulator"))
-    assert not own_process_needed(device_named("cpu"))
-    with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
-        backend("simulator")
 
 
 @pytest.mark.parametrize("chosen", ["", "1"])

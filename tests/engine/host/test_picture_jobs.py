@@ -120,20 +120,16 @@ def save(pixels, values, path, depth, *alpha, **more):
         shared.unlink(*(array.name for array in made))
 
 
-def test_that_16_bit_of_an_8_bit_picture_keep_fractions_of_a_grey_level(tmp_path):
+def test_that_a_result_is_saved_in_its_depth_and_range_and_what_the_file_cannot_hold_is_in_the_reply(
+    tmp_path,
+):
     values = np.array([[[5.25], [100.25]]], np.float32)
     saved = save(np.zeros((1, 2, 1), np.uint8), values, tmp_path / "out.png", "16")
     assert saved == Saved(str(tmp_path / "out.png"))
     assert open_image(saved.path).pixels.tolist() == [[1349, 25764]]
-
-
-def test_that_the_range_mode_holds_for_a_float_picture(tmp_path):
     values = np.array([[[-3.0], [6.0]]], np.float32)
     saved = save(np.zeros_like(values), values, tmp_path / "out.png", "8", range_mode="absolute")
     assert open_image(saved.path).pixels.tolist() == [[3, 6]]
-
-
-def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path):
     grey = np.zeros((2, 3, 1), np.uint8)
     alpha = np.full((2, 3), 255, np.uint8)
     (note,) = save(grey, grey.astype(np.float32), tmp_path / "out.jpg", "keep", alpha).notes
@@ -183,9 +179,14 @@ def test_that_a_picture_is_shown_in_eight_bits_blue_first(channels, dtype):
     assert (bgra[:, :, 3] == 255).all()
 
 
-def test_that_values_out_of_range_are_clipped_and_nan_is_black():
+def test_that_values_out_of_range_are_clipped_nan_is_black_and_colours_are_multiplied_by_alpha():
     values = np.array([[[-5.0], [np.nan], [2.0], [np.inf], [-np.inf], [0.5]]], np.float32)
     assert shown(values, 1.0)[0, :, 0].tolist() == [0, 0, 255, 255, 0, 128]
+    values = np.full((1, 3, 3), 200, np.uint8)
+    alpha = np.array([[0, 128, 255]], np.uint8)
+    bgra = shown(values, 255.0, alpha=alpha)
+    assert bgra[0, :, 0].tolist() == [0, 100, 200]
+    assert bgra[0, :, 3].tolist() == [0, 128, 255]
 
 
 @pytest.mark.parametrize(
@@ -206,14 +207,6 @@ def test_that_signed_results_are_shown_as_asked(mode, wanted):
 def test_that_an_even_or_strange_picture_is_shown_without_a_fault(mode):
     for values in (np.full((2, 2, 1), 3.0, np.float32), np.full((2, 2, 1), np.nan, np.float32)):
         assert (shown(values, 255.0, mode)[:, :, 3] == 255).all()
-
-
-def test_that_colours_are_multiplied_by_alpha():
-    values = np.full((1, 3, 3), 200, np.uint8)
-    alpha = np.array([[0, 128, 255]], np.uint8)
-    bgra = shown(values, 255.0, alpha=alpha)
-    assert bgra[0, :, 0].tolist() == [0, 100, 200]
-    assert bgra[0, :, 3].tolist() == [0, 128, 255]
 
 
 @pytest.mark.parametrize(("height", "width"), [(129, 67), (66, 131)])

@@ -101,7 +101,9 @@ def test_that_a_picture_over_the_limit_is_refused_without_its_memory(refused, ki
     assert "the limit is 4.0 GiB" in why
 
 
-def test_that_the_limit_counts_every_value_and_a_file_over_it_is_not_read(tmp_path, opened, refused):
+def test_that_the_limit_counts_every_value_and_the_work_after_opening_and_a_file_over_it_is_not_read(
+    tmp_path, opened, refused
+):
     data = with_pillow(np.zeros((10, 10), np.uint8), "PNG")
     # Grey and perhaps alpha from a tRNS chunk: 200 bytes.
     assert opened(data, max_bytes=200).height == 10
@@ -109,6 +111,14 @@ def test_that_the_limit_counts_every_value_and_a_file_over_it_is_not_read(tmp_pa
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(2**31)
     assert "the file has 2.0 GiB" in refused(tmp_path / "a.png", max_bytes=2**30).why
+    data = with_pillow(np.dstack([smooth_rgb(), smooth_rgb()[..., :1]]), "WEBP")
+    decoded = opened(data).pixels.size * 4 // 3
+    assert "decoding its 41 x 37 pixels takes" in refused(data, max_bytes=decoded + len(data)).why
+    data = with_pillow(smooth_rgb(), "PNG")
+    opened(data, max_bytes=10_000)
+    work = {"work_bytes": lambda form: 5 * form.decoded_bytes, "work": "filtering and saving"}
+    why = refused(data, max_bytes=10_000, **work).why
+    assert why == "filtering and saving its 41 x 37 pixels takes 29.6 KiB, the limit is 9.8 KiB"
 
 
 @pytest.mark.parametrize(
@@ -342,17 +352,6 @@ def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expecte
         **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more
     )
     assert work_bytes(options, output)(Form(10_000, 10_000, 3, False, np.dtype(np.uint8))) == expected * 10**6
-
-
-def test_that_the_budget_counts_the_alpha_of_a_lossy_webp_and_the_work_after_opening(opened, refused):
-    data = with_pillow(np.dstack([smooth_rgb(), smooth_rgb()[..., :1]]), "WEBP")
-    decoded = opened(data).pixels.size * 4 // 3
-    assert "decoding its 41 x 37 pixels takes" in refused(data, max_bytes=decoded + len(data)).why
-    data = with_pillow(smooth_rgb(), "PNG")
-    opened(data, max_bytes=10_000)
-    work = {"work_bytes": lambda form: 5 * form.decoded_bytes, "work": "filtering and saving"}
-    why = refused(data, max_bytes=10_000, **work).why
-    assert why == "filtering and saving its 41 x 37 pixels takes 29.6 KiB, the limit is 9.8 KiB"
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"

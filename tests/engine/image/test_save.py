@@ -165,12 +165,16 @@ def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_whit
         assert np.array_equal(picture.pixels, bits * np.uint8(255)), columns
 
 
-def test_that_a_grey_jpeg_stays_grey_and_cmyk_becomes_rgb_with_a_note(opened):
+def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_open(opened):
     assert opened(with_pillow(GREY, "JPEG")).channels == 1
     cmyk = Image.fromarray(np.full((8, 8, 3), (200, 100, 50), np.uint8)).convert("CMYK")
     picture = opened(with_pillow(cmyk, "JPEG", quality=100))
     assert np.abs(picture.pixels.astype(int) - (200, 100, 50)).max() <= 3
     assert "CMYK" in picture.notes[0]
+    data = with_pillow(RGB, "JPEG", restart_marker_rows=1)
+    assert data.count(b"\xff\xd0") == 1
+    expected = opened(data).pixels
+    assert np.array_equal(opened(data + b"\xff\xd8trailing" * 9).pixels, expected)
 
 
 @pytest.mark.parametrize("progressive", [False, True])
@@ -182,13 +186,6 @@ def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, re
     assert re.search(
         "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
     )
-
-
-def test_that_a_whole_jpeg_with_restarts_and_trailing_bytes_opens(opened):
-    data = with_pillow(RGB, "JPEG", restart_marker_rows=1)
-    assert data.count(b"\xff\xd0") == 1
-    expected = opened(data).pixels
-    assert np.array_equal(opened(data + b"\xff\xd8trailing" * 9).pixels, expected)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "MPO"])
@@ -205,15 +202,12 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     assert "first" in note
 
 
-def test_that_a_clear_colour_of_a_gif_becomes_alpha_and_a_palette_bmp_rgb(opened):
+def test_that_palettes_and_run_lengths_are_read_and_too_few_pixels_refused(opened, refused):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
     image = Image.fromarray(RGB).quantize(16)
     assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
-
-
-def test_that_a_run_length_bmp_that_names_too_few_pixels_is_refused_or_black(opened, refused):
     header = struct.pack("<IiiHHIIiiII", 40, 4, 4, 1, 8, 1, 6, 0, 0, 2, 0)
     palette = bytes([0, 0, 0, 0, 255, 255, 255, 0])
     data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 40 + 8) + header + palette

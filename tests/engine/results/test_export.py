@@ -156,7 +156,7 @@ def kept(name):
     return json.loads((Path(__file__).parents[2] / "data" / "results" / f"{name}-v1.json").read_text())
 
 
-def test_that_files_of_version_1_are_read():
+def test_that_files_of_version_1_are_read_of_filters_and_of_products():
     serial, parallel, naive, refused = results_from_document(kept("bench"))
     assert serial.problem == Problem(7, 9, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)
     assert serial.kernel_ms == kept("bench")["results"][0]["timing"]["kernel"]["median_ms"]
@@ -167,9 +167,6 @@ def test_that_files_of_version_1_are_read():
     *_, wrong = results_from_document(kept("window"))
     assert math.isnan(wrong.verification.max_error)
     assert (wrong.verification.bound, wrong.kernel_ms) == (math.inf, None)
-
-
-def test_that_files_of_products_of_version_1_are_read():
     document = kept("matmul")
     results = results_from_document(document)
     assert [(r.task, r.variant, r.tile) for r in results] == [

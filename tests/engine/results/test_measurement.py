@@ -116,11 +116,8 @@ def test_that_a_reason_does_not_name_its_variant_again():
     assert wrong.reason == "row 3 is off"
 
 
-def test_that_scripts_can_ask_whether_something_is_a_result():
+def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result_that_scripts_can_name():
     assert isinstance(result_of(1.0), engine.RunResult)
-
-
-def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians():
     spread = Spread((3.0, 1.0, 2.0))
     timing = Timing(spread, spread, 12.0, 0.5, host_to_device=spread)
     data = json.loads(json.dumps(result_of(1.0, timing=timing).as_json(), allow_nan=False))
@@ -158,7 +155,7 @@ def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself()
     assert [entry.key for entry in METRICS if entry.of and entry.of not in heads] == []
 
 
-def test_that_the_numbers_of_a_filter_run_are_those_of_its_timing_and_its_model():
+def test_that_the_numbers_of_a_run_are_those_of_its_timing_its_model_and_the_lecture():
     result = make_result("tiled", 2.0, work=WORK)
     assert number_of(result, "kernel_p20_ms") == result.timing.kernel.p20_ms
     assert number_of(result, "device_to_host_minimum_ms") == 0.21
@@ -168,9 +165,6 @@ def test_that_the_numbers_of_a_filter_run_are_those_of_its_timing_and_its_model(
     assert number_of(result, "model_cgma_flop_per_load") == WORK.cgma == 25.0
     assert metric("model_picture_loads_per_value").text(Compared(result)) == "1.6"
     assert "gflops" not in {entry.key for entry in metrics_of("filtering")}
-
-
-def test_that_the_numbers_of_a_product_are_those_of_the_lecture():
     rows = made_rows(MatrixProduct(1024, 1024, 1024), (16,), cuda=True)
     run = Compared(made_product(rows[1], 2.0))
     for key, text in (
@@ -222,11 +216,15 @@ def speed_ups(results, baseline, chosen=None):
     return [run.speed_up for run in compared(results, baseline, chosen)]
 
 
-def test_that_a_speed_up_is_the_baselines_time_over_the_runs():
+def test_that_a_speed_up_is_the_baselines_time_over_the_runs_of_filters_and_of_products():
     results = [make_result("cpu-serial", 6.0), make_result("tiled", 1.5), make_result("cpu-parallel", 12.0)]
     assert speed_ups(results, "cpu-serial") == [1.0, 4.0, 0.5]
     assert speed_ups(results, "cached") == [None] * 3
     assert Compared(results[0]).speed_up is None
+    small, large = (made_rows(MatrixProduct(side, side, side), (8,), cuda=True) for side in (8, 16))
+    results = [made_product(small[1], 1.0), made_product(small[2], 4.0), made_product(large[1], 1.0)]
+    assert speed_ups(results, "numpy") == [4.0, 1.0, None]
+    assert speed_ups([make_result("naive", 0.0), make_result("tiled", 1.0)], "naive") == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -246,13 +244,10 @@ def test_that_problems_that_differ_are_not_compared(change):
     assert found == [1.0, None, None]
 
 
-def test_that_results_without_a_digest_are_told_apart_by_the_name_of_the_mask():
+def test_that_results_without_a_digest_are_told_apart_by_the_masks_name_and_an_unused_value_by_nothing():
     old = [make_result("naive", 8.0, mask_name=name, weights_digest=None) for name in ("box", "gauss")]
     new = make_result("tiled", 2.0, mask_name="box", weights_digest=None)
     assert speed_ups([*old, new], "naive") == [1.0, 1.0, 4.0]
-
-
-def test_that_the_value_of_a_border_counts_only_where_it_is_used():
     unused = make_result("tiled", 1.0, problem=replace(PROBLEM, cval=7.0))
     assert comparable(unused) == comparable(make_result())
 
@@ -290,13 +285,3 @@ def test_that_layouts_are_compared_like_with_like_and_a_run_of_the_cpu_with_eith
     assert speed_ups(results, "naive") == [4.0 / 12.0, 1.0, 1.0, 2.0]
     assert speed_ups(results, "cpu-serial") == [1.0, 3.0, 2.0, 4.0]
     assert speed_ups(results, "tiled") == [0.25, None, 0.5, 1.0]
-
-
-def test_that_products_are_compared_as_filters_are():
-    small, large = (made_rows(MatrixProduct(side, side, side), (8,), cuda=True) for side in (8, 16))
-    results = [made_product(small[1], 1.0), made_product(small[2], 4.0), made_product(large[1], 1.0)]
-    assert speed_ups(results, "numpy") == [4.0, 1.0, None]
-
-
-def test_that_a_clock_too_coarse_to_tell_gives_no_speed_up():
-    assert speed_ups([make_result("naive", 0.0), make_result("tiled", 1.0)], "naive") == [None, None]

@@ -303,7 +303,7 @@ class FakeDevice(CpuBackend):
         return self.counting
 
 
-def test_that_it_warms_up_before_anything_counts():
+def test_that_warm_ups_do_not_count_copies_are_sampled_apart_and_times_that_mean_nothing_are_not_taken():
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
     timing = measure(FILTER_JOB, device, plan).result.timing
@@ -311,17 +311,11 @@ def test_that_it_warms_up_before_anything_counts():
     assert warm_ups > 0
     assert timing.kernel.samples_ms == tuple(1.0 + warm_ups + i for i in range(1, 5))
     assert (timing.clock, device.counting.closed) == ("a clock of the test's", True)
-
-
-def test_that_copies_are_sampled_apart_from_the_kernel():
     device = FakeDevice(copies=True)
     timing = measure(FILTER_JOB, device, QUICK).result.timing
     spreads = (timing.host_to_device, timing.device_to_host, timing.end_to_end)
     assert [len(spread.samples_ms) for spread in spreads] == [2, 2, 2]
     assert device.uploads == 1 + 2 + 2
-
-
-def test_that_a_device_whose_times_mean_nothing_gives_none():
     device = FakeDevice(times_mean_speed=False)
     result = measure(FILTER_JOB, device, QUICK).result
     assert (result.timing, result.kernel_ms, result.is_proven) == (None, None, True)
@@ -388,9 +382,15 @@ def uncomputed(variant, product):
     return Job(PRODUCT, variant, Block(16, 16), product, operands=None)
 
 
-def test_that_inner_sizes_that_differ_are_refused():
+def test_that_inner_sizes_that_differ_are_refused_and_a_way_without_a_tile_is_one_job():
     with pytest.raises(BadValue, match="these two must be equal"):
         product_job(NUMPY, 16, A, A)
+    products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
+    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], unmade=True))
+    assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
+        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
+        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
+    ]  # fmt: skip
 
 
 def test_that_counting_needs_no_device():
@@ -405,15 +405,6 @@ def test_that_counting_needs_no_device():
     thin = unrun(uncomputed(TILED, MatrixProduct(16, 1, 16)), None)
     assert thin.work.flops == 2 * 16 * 16 * 16
     assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
-
-
-def test_that_a_way_without_a_tile_is_one_job():
-    products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
-    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], unmade=True))
-    assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
-        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
-        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
-    ]  # fmt: skip
 
 
 TINY = np.random.default_rng(3).integers(0, 256, (5, 6, 3), np.uint8)

@@ -88,7 +88,7 @@ def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
     assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
-def test_that_results_are_float32_where_nobody_asks():
+def test_that_results_are_float32_where_nobody_asks_and_were_before_this_choice():
     def dtype_of(picture, **options):
         return engine.correlate(picture, SOBEL, variant="cpu-serial", **options).dtype
 
@@ -97,6 +97,12 @@ def test_that_results_are_float32_where_nobody_asks():
     assert dtype_of(PICTURE.astype(">u2"), result="same") == np.uint16
     answer = engine.convolve(np.array([[3, 1]], np.uint8), [[0, 0, 0.5]], variant="cpu-serial", result="same")
     assert (answer.dtype, answer.tolist()) == (np.uint8, [[0, 2]])
+    data = RunResult("naive", "", "cpu", Problem(1, 1, dtype="uint8"), None, Environment("")).as_json()
+    assert data["problem"].pop("result_dtype") == "float32"
+    assert result_from_json(data).problem.result_dtype == "float32"
+    rounded = Problem(1, 1, dtype="uint8", result_dtype="uint8")
+    data = RunResult("naive", "", "cpu", rounded, None, Environment("")).as_json()
+    assert result_from_json(json.loads(json.dumps(data))).problem == rounded
 
 
 @pytest.mark.parametrize(
@@ -113,15 +119,6 @@ def test_that_a_type_that_results_cannot_have_is_refused_in_words(picture, resul
     device = "cpu" if variant == "auto" else "simulator"
     with pytest.raises(error, match=says):
         engine.correlate(picture, SOBEL, variant=variant, device=device, result=result)
-
-
-def test_that_a_result_of_before_this_choice_was_float32():
-    data = RunResult("naive", "", "cpu", Problem(1, 1, dtype="uint8"), None, Environment("")).as_json()
-    assert data["problem"].pop("result_dtype") == "float32"
-    assert result_from_json(data).problem.result_dtype == "float32"
-    rounded = Problem(1, 1, dtype="uint8", result_dtype="uint8")
-    data = RunResult("naive", "", "cpu", rounded, None, Environment("")).as_json()
-    assert result_from_json(json.loads(json.dumps(data))).problem == rounded
 
 
 def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):

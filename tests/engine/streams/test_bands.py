@@ -87,10 +87,13 @@ TIMELINE = Timeline(
 )
 
 
-def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1():
+def test_that_a_timeline_comes_back_from_json_and_a_queue_is_busy_for_the_sum_of_its_spans():
     document = json.loads(json_text(TIMELINE.as_json()))
     assert timeline_from_json(document) == TIMELINE
     assert document["spans"][0] == {"chunk": 0, "lane": "copy in", "begin_ms": 0.0, "end_ms": 0.75}
+    assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
+    assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
+    assert TIMELINE.queues == QUEUES
 
 
 @pytest.mark.parametrize(
@@ -101,12 +104,6 @@ def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1():
 def test_that_another_document_is_refused(document):
     with pytest.raises(BadValue):
         timeline_from_json(document)
-
-
-def test_that_a_queue_is_busy_for_the_sum_of_its_spans():
-    assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
-    assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
-    assert TIMELINE.queues == QUEUES
 
 
 @pytest.mark.slow

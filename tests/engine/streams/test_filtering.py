@@ -153,7 +153,7 @@ def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
     assert [chunk.picture for chunk in streamed.timeline.chunks] == [0, 1, *[2] * 10, 3]
 
 
-def test_that_results_go_where_the_caller_wants_them():
+def test_that_results_go_where_the_caller_wants_them_and_whole_numbers_of_numpy_are_taken():
     pictures = [GOOD, np.eye(4, dtype=np.float32)]
     arrays = [np.full(picture.shape, np.nan, np.float32) for picture in pictures]
     streamed = engine.filter_stream(pictures, [[1, 1]], device="cpu", out=arrays)
@@ -167,9 +167,6 @@ def test_that_results_go_where_the_caller_wants_them():
     stacked = np.empty((2, 3, 3), np.float32)
     engine.filter_stream([GOOD, GOOD], [[2]], device="cpu", out=list(stacked))
     np.testing.assert_array_equal(stacked, [2 * GOOD] * 2)
-
-
-def test_that_whole_numbers_of_numpy_are_taken():
     how = {"device": "cpu", "chunk_bytes": np.int64(4 * 9 * 3), "ring": np.uint8(2)}
     assert len(engine.filter_stream(np.eye(9), [[1]], **how).timeline.chunks) == 3
 

@@ -18,16 +18,13 @@ from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.verify.regions import Region
 
 
-def test_that_a_problem_counts_its_work_and_tells_types_and_channels():
+def test_that_a_problem_counts_its_work_and_only_a_constant_border_has_a_value_of_its_own():
     problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
     counts = (problem.taps, problem.samples, problem.multiply_adds, problem.itemsize)
     assert counts == (12, 105, 1260, 2)
     assert [Problem(1, 1, dtype=dtype).itemsize for dtype in ("uint8", "uint16", "float32")] == [1, 2, 4]
     texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
     assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
-
-
-def test_that_only_a_constant_border_has_a_value_of_its_own():
     values = {border: Problem(1, 1, border=border, cval=2.5).ghost_value for border in Border}
     assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
 
@@ -129,19 +126,13 @@ def test_that_a_region_is_the_crop_of_the_whole(region, border):
         assert crop.size == region.pixels
 
 
-def test_that_weights_offset_and_ghost_value_are_rounded_as_the_kernels_get_them():
+def test_that_the_oracle_rounds_what_the_kernels_get_and_follows_what_is_not_finite():
     mask = Mask([[0.1]], offset=0.3)
     assert correlate(np.ones((1, 1)), mask)[0, 0] == float(np.float32(0.1)) + float(np.float32(0.3))
     seen = correlate(np.zeros((1, 1)), Mask([[1, 0]]), Border.CONSTANT, 0.7)
     assert seen[0, 0] == float(np.float32(0.7))
-
-
-def test_that_zero_times_nan_and_zero_times_infinity_are_nan():
     image = np.array([[np.nan, 1, np.inf]])
     assert np.isnan(correlate(image, Mask([[0.0]]))).tolist() == [[True, False, True]]
-
-
-def test_that_magnitudes_take_no_sign_and_no_cell_that_is_not_finite():
     image = np.array([[-2.0, np.nan, np.inf, 5.0]])
     sizes = magnitudes(image, Mask([[-1.0, 3.0]], (0, 0), offset=-0.5), Border.CONSTANT, -4.0)
     assert sizes.tolist() == [[2.5, 0.5, 15.5, 17.5]]
@@ -207,7 +198,10 @@ def test_that_one_ulp_is_too_much_in_the_exact_class():
 # --- the bound
 
 
-def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
+def test_that_the_bound_is_that_of_the_books_and_one_ulp_beyond_it_is_refused():
+    u, taps = 2.0**-24, 9
+    gamma = (taps + 2) * u / (1 - (taps + 2) * u)
+    assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
     mask = Mask(RANDOM.standard_normal((3, 3)))
     wanted = oracle.correlate(REALS, mask, Border.MIRROR)
     bound = rounding_bound(oracle.magnitudes(REALS, mask, Border.MIRROR), mask.taps)
@@ -275,12 +269,6 @@ def test_that_no_order_of_summation_leaves_the_bound(columns, kind):
         bound = Fraction(float(rounding_bound(np.array([float(size)]), weights.size)[0]))
         for total in orders(weights, cells, offset, columns):
             assert abs(Fraction(float(total)) - true) <= bound
-
-
-def test_that_the_bound_is_that_of_the_books():
-    u, taps = 2.0**-24, 9
-    gamma = (taps + 2) * u / (1 - (taps + 2) * u)
-    assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
 
 
 # --- what is not a number

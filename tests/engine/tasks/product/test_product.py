@@ -14,21 +14,15 @@ from engine.tasks.product.tile import as_tile
 from engine.verify.regions import Region
 
 
-def test_that_sizes_are_read():
+def test_that_sizes_are_read_and_a_product_knows_its_operations_and_bytes_up_to_the_limit():
     read = {text: MatrixProduct.parse(text) for text in ("512", "17x33x5", " 1 X 2 × 3 ")}
     assert list(read.values()) == [
         MatrixProduct(512, 512, 512), MatrixProduct(17, 33, 5), MatrixProduct(1, 2, 3),
     ]  # fmt: skip
-
-
-def test_that_a_product_knows_its_operations_and_bytes():
     product = MatrixProduct(2, 3, 5)
     assert (product.multiply_adds, product.flops, product.values) == (30, 60, 10)
     assert product.bytes == 4 * (6 + 15 + 10)
     assert product.size_text == "2 x 3 x 5"
-
-
-def test_that_matrices_of_less_than_the_limit_are_taken():
     refuse_too_large(MatrixProduct(16_384, 16_384, 16_384))
 
 
@@ -106,7 +100,7 @@ def matrices(rows, inner, columns):
     )
 
 
-def test_that_the_oracle_is_the_definition():
+def test_that_the_oracle_is_the_definition_with_nan_and_infinity_where_it_takes_them():
     a, b = matrices(6, 50, 7)
     expected = oracle.product(a, b, Region(1, 5, 2, 7))
     sizes = oracle.magnitudes(a, b, Region(1, 5, 2, 7))
@@ -116,9 +110,6 @@ def test_that_the_oracle_is_the_definition():
             # Products of two float32 are exact in float64, and fsum rounds once.
             assert abs(expected[row, column] - math.fsum(terms)) <= 50 * 2.0**-53 * sizes[row, column]
             assert sizes[row, column] == pytest.approx(math.fsum(map(abs, terms)), rel=1e-13)
-
-
-def test_that_nan_and_infinity_go_where_the_definition_takes_them():
     a, b = np.ones((3, 3), np.float32), np.ones((3, 3), np.float32)
     a[0, 0], a[1, 2], b[2, 1] = np.nan, np.inf, 0.0
     expected = oracle.product(a, b, Region(0, 3, 0, 3))
@@ -129,13 +120,10 @@ def test_that_nan_and_infinity_go_where_the_definition_takes_them():
     assert oracle.magnitudes(a, b, Region(0, 3, 0, 3))[1].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_that_the_bound_is_gamma_of_the_roundings_and_one_more():
+def test_that_the_bound_is_gamma_of_the_roundings_and_one_more_and_nothing_beyond_it_is_verified():
     u = 2.0**-24
     (bound,) = oracle.rounding_bound(np.array([3.0]), 9, 40)
     assert bound == 10 * u / (1 - 10 * u) * 3.0 + 41 * 2.0**-149
-
-
-def test_that_a_float32_product_is_verified_and_one_beyond_the_bound_is_not():
     a, b = matrices(20, 300, 30)
     product = MatrixProduct(20, 300, 30)
     result = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
