@@ -118,6 +118,7 @@ def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
     assert "convolution with a mask (1 x 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
+    assert "correlation with Gaussian 3 x 3, sigma 1, border" in filtered(grey(), "--mask gaussian:3:1")[1]
 
 
 @pytest.mark.parametrize(

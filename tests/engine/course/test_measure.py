@@ -227,6 +227,7 @@ def test_that_a_figure_has_its_words_as_text_the_papers_curve_apart_and_says_whe
     svg = svg_of(figure)
     assert {"Speed-up", "size", "times", "L0", "L0 (paper)"} <= set(texts_of(svg))
     assert "#0072b2" in svg.decode()
+    assert "<dc:date>" not in svg.decode()
     assert svg_of(figure) == svg
     empty = Figure("Empty", "x", "y", (Series("a", (1.0,), (None,)),))
     assert "nothing was measured" in texts_of(svg_of(empty))

@@ -88,6 +88,19 @@ def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(tmp_path, dat
     assert set(shared._attached) == in_use
 
 
+def test_that_the_window_is_told_what_a_person_there_can_do_about_a_picture_too_large(tmp_path):
+    large, larger = tmp_path / "large.png", tmp_path / "larger.png"
+    large.write_bytes(png_header(20_000, 40_000))
+    with larger.open("wb") as file:
+        file.truncate(2**32 + 1)
+    for path in (large, larger):
+        with pytest.raises(ImageReadError) as caught, opened(path):
+            pass
+        assert "the limit is 4.0 GiB" in caught.value.why
+        assert caught.value.remedy.startswith("Scale it down, or cut out a part")
+        assert "max" not in str(caught.value)
+
+
 @pytest.mark.parametrize("with_result", [False, True])
 def test_that_a_save_from_the_window_reports_what_it_drops_and_refuses_an_unknown_depth(
     tmp_path, with_result

@@ -193,6 +193,9 @@ def test_that_what_is_the_same_for_all_runs_can_be_said_once():
         ("random 5 x 5", "5 x 5"),
         ("box:5", "box:5, 5 x 5"),
         ("Gaussian 5 x 5", "Gaussian 5 x 5"),
+        ("Gaussian 5 x 5, sigma 1.5", "Gaussian 5 x 5, sigma 1.5"),
+        # The size of another mask, which this was a part of.
+        ("Gaussian 15 x 15, its middle", "Gaussian 15 x 15, its middle, 5 x 5"),
     ],
 )
 def test_that_a_mask_is_named_with_its_size_once(name, text):

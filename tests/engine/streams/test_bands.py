@@ -113,6 +113,7 @@ def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time():
     texts = ["".join(node.itertext()).strip() for node in nodes]
     assert all(any(str(queue) in text for text in texts) for queue in QUEUES)
     assert [texts.count(number) for number in "012"] == [pytest.approx(3, abs=1)] * 3
+    assert b"<dc:date>" not in picture
     assert draw(TIMELINE) == picture
 
 
