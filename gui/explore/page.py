@@ -1,6 +1,6 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt
@@ -153,6 +153,13 @@ class ExplorePage(Page):
         self.speed_up_place.fill(
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        return self.results_panel.table.chosen_columns
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
         mask, kernel, *lower = self.docks

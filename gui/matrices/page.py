@@ -1,5 +1,7 @@
 """Matrices: C = A B; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 
@@ -97,6 +99,13 @@ class MatricesPage(Page):
     def _try_small(self) -> None:
         self.matmul.try_small()
         self.products.run()
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        return self.results_panel.table.chosen_columns
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
         product, lecture, results = self.docks

@@ -7,6 +7,7 @@ from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row, text_button
+from gui.widgets.runs_model import short_reason
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
@@ -20,6 +21,8 @@ _SHOWN = {
     "speed_up": False,
     "error_bound": True,
 }
+# All columns fit a window of 1280 pixels, with the reason that most machines show.
+_TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "No NVIDIA driver"}
 
 
 class MatmulResultsPanel(QWidget):
@@ -31,7 +34,7 @@ class MatmulResultsPanel(QWidget):
         super().__init__(parent)
         self._matmul = matmul
         self.model = MatmulModel(matmul, self)
-        self.table = RunsTable(self.model, "Products of matrices", _SHOWN)
+        self.table = RunsTable(self.model, "Products of matrices", _SHOWN, _TYPICAL)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
@@ -73,7 +76,7 @@ class MatmulResultsPanel(QWidget):
         reasons: dict[str, dict[str, None]] = {}
         for result in rows:
             if result.failure:
-                reasons.setdefault(_short(result.failure), {})[result.variant] = None
+                reasons.setdefault(short_reason(result), {})[result.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
         failures = [result.failure for result in rows if result.tile is not None]
@@ -91,8 +94,3 @@ class MatmulResultsPanel(QWidget):
         line = row((self.reasons, 1), 0, self.try_small, self.copy_button)
         layout = column(line, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
         self.setLayout(layout)
-
-
-def _short(failure: str) -> str:
-    """Return the reason of a failure alone: its subject and its remedy are shown beside it."""
-    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

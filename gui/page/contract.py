@@ -4,7 +4,7 @@ The window knows a page by this contract and its line in `gui.shell.pages`. A pa
 one wants of another is an intent (`gui.page.intents`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
@@ -124,6 +124,14 @@ class Page(QMainWindow):
     def take_layout(self, layout: QByteArray, version: int) -> None:
         """Arrange the docks as they were kept."""
         self._is_arranged = self.restoreState(layout, version) and bool(self.docks)
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        """The columns of its table that the person showed or hid, which the preferences keep."""
+        return {}
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        """Show and hide the columns of its table as they were kept."""
 
     def arrange(self) -> None:
         """Give docks and splitters the sizes that they have at first."""

@@ -64,6 +64,14 @@ def assert_fits(haloscope, page):
     header = page.results_panel.table.horizontalHeader()
     assert header.length() <= header.width()
     assert page.results_panel.table.verticalScrollBar().maximum() == 0
+    assert_no_proof_is_cut(page.results_panel.table)
+
+
+def assert_no_proof_is_cut(table):
+    proof = table.model().sourceModel().position("proof")
+    for row in range(table.model().rowCount()):
+        index = table.model().index(row, proof)
+        assert table.sizeHintForIndex(index).width() <= table.columnWidth(proof), index.data()
 
 
 @pytest.mark.slow

@@ -12,10 +12,16 @@ def test_that_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path):
 
 def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     path = tmp_path / "made" / "preferences.json"
-    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home")
+    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home", {"explore": {"block": False}})
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
+
+
+def test_that_a_file_from_before_columns_were_kept_goes_on_working(tmp_path):
+    path = tmp_path / "preferences.json"
+    path.write_text('{"version": 1, "theme": "dark", "layouts": {"explore": "00"}, "last_folder": "/home"}')
+    assert load_preferences(path) == (Preferences("dark", "", {"explore": "00"}, "/home"), "")
 
 
 @pytest.mark.parametrize(
@@ -24,6 +30,7 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
         "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
         '{"version": 1, "geometry": "xyz"}', '{"version": 1, "geometry": 3}',
         '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
+        '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
     ],
 )  # fmt: skip
