@@ -2,24 +2,19 @@
 
 import itertools
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from numba import njit, types
 
 from engine.device.numba_cuda import cuda, missing
-from engine.geometry.block import Limits
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import why_not
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import PIXELS
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
 from engine.variants.ir.device_function import device_function
-from engine.variants.registry import VARIANTS
 from tests.engine.variants.emitted import BytesOfWords, on_the_processor
 
 RANDOM = np.random.default_rng(31)
@@ -29,71 +24,6 @@ BLOCK = VARIANT.default_block
 def problem_of(mask, channels=1, **others):
     types = {"dtype": "uint8", "result_dtype": "uint8"} | others
     return Problem(500, 700, channels, mask_shape=mask.shape, anchor=mask.anchor, **types)
-
-
-def refused(mask, limits=None, channels=1, **others):
-    """Return the reason of a refusal, which names another variant; empty where there is none."""
-    refusal = why_not(VARIANT, problem_of(mask, channels, **others), mask, BLOCK, limits or Limits())
-    if refusal is None:
-        return ""
-    assert "register-blocked" in refusal.reason
-    assert refusal.nearest_block is None
-    return refusal.reason
-
-
-ONES = Mask(np.ones((3, 3)))
-CONSTANT = Border.CONSTANT
-
-
-@pytest.mark.parametrize(
-    ("sentence", "mask", "others"),
-    [
-        ("not uint8 with float32 results", ONES, {"result_dtype": "float32"}),
-        ("not uint16 with uint16 results", ONES, {"dtype": "uint16", "result_dtype": "uint16"}),
-        ("not float32 with float32 results", ONES, {"dtype": "float32", "result_dtype": "float32"}),
-        *(
-            ("no whole number from 0 to 255", ONES, {"border": CONSTANT, "cval": cval})
-            for cval in (0.5, -1.0, 256.0, float("nan"), float("inf"))
-        ),
-        ("143 cells", Mask(np.ones((11, 13))), {}),
-        ("in shared memory", Mask(np.ones((127, 1))), {"channels": 3}),
-        ("in shared memory", Mask(np.ones((5, 5))), {"limits": Limits(shared_bytes=4096)}),
-        ("so far apart that they take 28 digits", Mask([[1e-30, 1.0, 1e30]]), {}),
-        ("overflow", Mask([[1e37, 1.0, 0.0]]), {}),
-        ("this device has 7.5", ONES, {"limits": Limits(compute_capability=(7, 5))}),
-        *(("", ONES, {"border": Border.REFLECT, "cval": cval}) for cval in (0.5, float("nan"))),
-        ("", ONES, {"border": CONSTANT, "cval": 255.0}),
-        *(
-            ("", Mask(np.ones(shape)), {})
-            for shape in ((11, 11), (8, 16), (16, 8), (2, 63), (63, 2), (1, 127), (127, 1))
-        ),
-        *(("", Mask(np.ones((11, 11))), {"channels": channels}) for channels in (2, 3, 4)),
-        *(("", mask, {}) for mask in (Mask(np.zeros((3, 3))), Mask(RANDOM.standard_normal((5, 5)) * 1e-42))),
-        *(
-            ("", ONES, {"limits": Limits(compute_capability=capability)})
-            for capability in ((8, 0), (8, 6), (9, 0), (10, 0), None)
-        ),
-    ],
-    ids=str,
-)
-def test_that_only_bytes_small_masks_and_new_devices_are_taken(sentence, mask, others):
-    said = refused(mask, **others)
-    assert sentence in said
-    assert bool(sentence) == bool(said)
-
-
-def test_that_tiled_does_not_name_it_for_16_bits():
-    tiled = next(known for known in VARIANTS if known.key == "tiled")
-    for dtype, is_named in (("uint8", True), ("uint16", False)):
-        refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
-        assert ("digit-sums" in refusal.reason) == is_named
-
-
-def test_that_a_picture_higher_than_the_grid_is_refused():
-    highest = replace(problem_of(ONES), height=65_535 * 64)
-    assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
-    refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
-    assert "it takes up to 4,194,240." in refusal.reason
 
 
 @pytest.mark.slow

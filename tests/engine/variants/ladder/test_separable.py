@@ -180,15 +180,10 @@ def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):
     assert len(calls) == 1
 
 
-def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_block_is_refused():
+def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron():
     problem = Problem(100, 200, mask_shape=(15, 9), anchor=(7, 4))
     used = [[step.shared_bytes for step in known.plan(problem, Block(32, 8))] for known in SEPARABLE]
     assert used == [[0, 0], [8 * (32 + 8) * 4, (8 + 14) * 32 * 4], [32 * 8 * 4, 32 * 8 * 4]]
-    known, mask = variant("separable-l1"), Mask(np.ones((63, 63)))
-    refusal = refusal_of(known, mask, Block(1024, 1))
-    assert "258,048 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
-    assert refusal.nearest_block is not None
-    assert refusal_of(known, mask, refusal.nearest_block) is None
 
 
 def test_that_the_loads_are_those_of_the_docstrings():

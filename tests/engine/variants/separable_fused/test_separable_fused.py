@@ -48,14 +48,6 @@ def product(rows, columns, anchor=None):
     return Mask(np.outer(RANDOM.uniform(0.1, 1, rows), RANDOM.uniform(0.1, 1, columns)), anchor)
 
 
-@pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
-def test_that_a_mask_over_63_is_refused_with_what_would_do(shape):
-    mask = Mask(np.ones(shape))
-    reason = refused(VARIANT, problem_of(50, 50, mask), mask)
-    assert f"A mask of {shape[0]} x {shape[1]}" in reason
-    assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
-
-
 def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
     assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)

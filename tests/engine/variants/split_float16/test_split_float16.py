@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -26,7 +25,7 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of, refused
+from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
 RANDOM = np.random.default_rng(44)
 NORMAL = Mask(RANDOM.standard_normal((9, 9)))
@@ -92,44 +91,6 @@ def problem_of(mask, channels=1, dtype="float32", **others):
 
 def shape_for(mask_shape, left):
     return shape_of(Problem(500, 700, 1, "float32", mask_shape, (0, left)))
-
-
-def reason_for(mask, limits=None, **others):
-    """Return the reason of a refusal that names another variant; empty where there is none."""
-    reason = refused(VARIANT, problem_of(mask, **others), mask, limits)
-    assert not reason or "register-blocked" in reason
-    return reason
-
-
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint16", 1), ("float32", 3), ("float32", 2)])
-def test_that_other_pictures_than_float32_of_one_channel_are_refused(dtype, channels):
-    said = reason_for(mask_of(9, 9), dtype=dtype, channels=channels)
-    assert f"not {dtype} with {channels} channel" in said
-
-
-def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_registers_hold():
-    for shape in ((7, 7), (9, 9), (17, 17), (9, 31), (6, 9), (10, 24), (21, 2), (1, 31)):
-        assert not reason_for(mask_of(*shape))
-    for shape in ((3, 3), (5, 5), (1, 19), (2, 9)):
-        assert "is granted" in reason_for(mask_of(*shape))
-    for shape in ((18, 18), (31, 31), (63, 2), (17, 19)):
-        assert "registers" in reason_for(mask_of(*shape))
-
-
-def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused():
-    assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e12))
-    assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e-12))
-    far = RANDOM.standard_normal((9, 9))
-    far[0] *= 1e-10
-    assert "is granted" in reason_for(Mask(far))
-    assert "few digits" in reason_for(Mask(np.ones((9, 9))))
-    assert "few digits" in reason_for(Mask(np.zeros((9, 9))))
-
-
-def test_that_devices_before_8_0_are_refused():
-    assert "this device has 7.5" in reason_for(mask_of(9, 9), Limits(compute_capability=(7, 5)))
-    for capability in ((8, 0), (9, 0), (12, 0), None):
-        assert not reason_for(mask_of(9, 9), Limits(compute_capability=capability))
 
 
 @pytest.mark.slow
