@@ -15,7 +15,7 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
-from tests.gpu.compiled import assert_compiled_as_planned
+from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 TILES = (2, 7, 16, 32)
