@@ -120,6 +120,8 @@ NAMES = [f"{key}: {words}" for key, words, *_ in REFUSED]
 DEVICES = [{"limits": Limits(compute_capability=capability)}
            for capability in ((8, 0), (8, 6), (9, 0), (10, 0), (12, 0), None)]  # fmt: skip
 TAKEN = [
+    *((key, ones(63, 63), {"block": block})
+      for key in ("naive", "tiled", "cached") for block in (Block(1, 1), Block(32, 8))),
     ("tiled-input", ones(3, 3), {"block": Block(8, 6), "size": (4 * MAX_GRID_Y, 3)}),
     *((key, ones(1, 9, (0, 4)), {"block": Block(3, 3)}) for key in ("row-naive", "row-cached")),
     *(("register-blocked", ones(side, side), {"size": (65_535 * rows, 3), **types})

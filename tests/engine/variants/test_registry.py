@@ -62,7 +62,6 @@ def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_
 CUDA = [known for known in VARIANTS if known.has_kernels]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
-every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
 # One thread a result, along columns and rows; the others have plans and tests of their own.
 PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
@@ -114,19 +113,12 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known, block, words):
     assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
 
 
-@every_cuda_variant
+@pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
 def test_that_the_default_block_is_legal(known):
     side = min(15, math.isqrt(known.most_cells))
     mask = mask_for(known, side, side)
     problem = typed(known, problem_of(100, 100, mask))
     assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
-
-
-@every_plain_variant
-def test_that_a_legal_block_is_not_refused(known):
-    mask = Mask(np.ones((63, 63)))
-    for block in (Block(1, 1), Block(32, 8)):
-        assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
 
 
 def brute_force(block, limits, shared_bytes, least):

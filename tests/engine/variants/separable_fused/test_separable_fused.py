@@ -29,11 +29,6 @@ BLOCK = VARIANT.default_block
 every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
 
 
-@pytest.fixture
-def ring_for_every_mask(monkeypatch):
-    monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
-
-
 def product(rows, columns, anchor=None):
     """Return a mask of rank 1 without a zero."""
     return Mask(
@@ -139,6 +134,7 @@ COUNTED = {
     "in place, high": ((2, 3, 1), 33, 2, (11, 1), Border.MIRROR),
     "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
     "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
+    "ring, two steps a strip, the second strip of one row": ((65, 3, 1), 27, 2, None, Border.REFLECT),
 }
 # Several lots per strip, and more than one strip.
 COUNTED_IN_RINGS = {
@@ -151,39 +147,23 @@ COUNTED_IN_RINGS = {
 }
 
 
-def counted(picture, mask, border, dtype="float32", *, has_nan=False):
-    image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
-    if has_nan:
-        image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
-    emitted.check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", [*COUNTED, *COUNTED_IN_RINGS])
 def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
     # Else only large pictures take several steps per block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    picture, rows, columns, anchor, border = COUNTED[name]
-    counted(picture, product(rows, columns, anchor), border)
-
-
-@pytest.mark.slow
-def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(monkeypatch):
-    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
-    # Strips of two steps: the second one has a single row.
-    counted((65, 3, 1), product(27, 2), Border.REFLECT)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COUNTED_IN_RINGS)
-def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
-    name, ring_for_every_mask, monkeypatch
-):
-    monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
-    picture, rows, columns, anchor, border = COUNTED_IN_RINGS[name]
+    if "two steps" in name:
+        monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
+    picture, rows, columns, anchor, border = (COUNTED | COUNTED_IN_RINGS)[name]
     dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
-    counted(picture, product(rows, columns, anchor), border, dtype, has_nan=dtype == "float32")
+    image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
+    if name in COUNTED_IN_RINGS:
+        monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
+        monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
+        if dtype == "float32":
+            image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
+    mask = product(rows, columns, anchor)
+    emitted.check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
 
 
 @pytest.mark.slow
@@ -222,8 +202,9 @@ def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
 @pytest.mark.parametrize("capability", [(7, 5), (8, 6), (9, 0)], ids=str)
 @pytest.mark.parametrize(("side", "dtype", "channels"), [(47, "float32", 1), (63, "uint8", 3)])
 def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
-    side, dtype, channels, capability, ring_for_every_mask
+    side, dtype, channels, capability, monkeypatch
 ):
+    monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
     mask = product(side, side)
     problem = problem_of(4096, 4096, mask, channels, dtype)
     ptx, shape = emitted.ptx_of(VARIANT, problem, mask, capability), ring_shape(problem)

@@ -63,13 +63,10 @@ def test_that_more_roundings_are_needed_for_weights_too_far_apart_more_steps_and
     )
 
 
-def test_that_the_largest_weight_decides_whether_a_mask_is_in_range():
+def test_that_the_largest_weight_decides_about_the_range_and_few_digits_about_exact_sums():
     for largest, fits in ((2.0**31, False), (2.0**30, True), (2.0**-30, True), (2.0**-31, False)):
         assert weight_halves.is_in_range(Mask([[largest, 0.0], [largest / 1024, -largest / 3]])) == fits
     assert weight_halves.is_in_range(ZEROS)
-
-
-def test_that_weights_of_few_digits_may_give_exact_sums_and_others_not():
     assert weight_halves.may_be_exact(Mask(np.ones((9, 9))))
     assert weight_halves.may_be_exact(Mask(np.arange(49.0).reshape(7, 7) / 1024))
     assert not weight_halves.may_be_exact(NORMAL)
