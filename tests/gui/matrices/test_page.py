@@ -5,14 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QDockWidget,
-    QLabel,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QScrollArea, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue

@@ -88,11 +88,11 @@ def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_chang
         ("", ""),
     ],
 )
-def test_that_a_reason_is_shown_up_to_its_first_stop(reason: str, short: str) -> None:
+def test_that_a_reason_is_shown_up_to_its_first_stop(reason, short):
     assert short_reason(reason) == short
 
 
-def test_that_neighbours_share_a_reason_and_others_repeat_it() -> None:
+def test_that_neighbours_share_a_reason_and_others_repeat_it():
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
     assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
