@@ -4,10 +4,13 @@ from bench import cost_grid
 from bench.auto import Cell, line_of
 from bench.auto_grid import is_too_long, mask_of
 from bench.cost_grid import as_text
+from bench.spreads import spread_summary, summarised
 from engine.mask.factors import factor
+from engine.results.measurement import Spread
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box.box_mask import is_box
 from engine.variants.registry import variant
+from tests.made_runs import make_failure, make_result
 
 
 def test_that_a_table_of_times_comes_back_as_it_was_with_a_row_a_line():
@@ -46,3 +49,20 @@ def test_that_the_shorter_of_two_times_is_kept_wherever_there_are_two():
     kept = {"float32 x 1": [[2.0, 5.0], [1.0, 2.0]], "uint8 x 1": [[7.0, None]]}
     assert cost_grid._shorter(found, known) == kept
     assert cost_grid._shorter(found, None) == found
+
+
+def test_that_a_summary_says_how_many_samples_there_were_and_keeps_none():
+    assert spread_summary(Spread((4.0, 1.0, 2.0, 3.0, 10.0, 6.0))) == {
+        "median_ms": 3.5, "p20_ms": 2.0, "p80_ms": 6.0, "minimum_ms": 1.0, "samples": 6,
+    }  # fmt: skip
+
+
+def test_that_only_the_samples_of_a_result_are_left_out_and_a_failure_has_no_times():
+    result = make_result("tiled", 1 / 3)
+    whole, kept = result.as_json(), summarised(result)
+    assert kept["timing"]["kernel"] == spread_summary(result.timing.kernel)
+    assert "samples_ms" not in str(kept)
+    assert kept["timing"]["compile_ms"] == result.timing.compile_ms
+    del whole["timing"], kept["timing"]
+    assert whole == kept
+    assert summarised(make_failure())["timing"] is None

@@ -8,9 +8,8 @@ from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_controllers import Bench
 from tests.gui.made_pictures import shared
-from tests.gui.made_window import OpenedWindow
+from tests.gui.made_window import Bench, OpenedWindow
 
 
 @pytest.fixture

@@ -2,9 +2,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
 
-from engine.errors import ImageReadError
+from engine.errors import CodeNotKept, ImageReadError
+from gui.engine_link.engine_state import EngineState
+from gui.page.contract import PageStatus
 from gui.page.messages import Message, Messages, Severity
 from gui.shell.message_bar import MessageBar
+from gui.shell.status_line import StatusLine
+from tests.gui.fake_engine import READY
 
 
 @pytest.fixture
@@ -104,3 +108,61 @@ def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severi
     assert pane.bar.isHidden() == (severity is Severity.INFO)
     messages.show(Message("c", severity, "Saved"))
     assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+
+
+def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_it(make_bench):
+    bench = make_bench()
+    warning = CodeNotKept("Compiled code cannot be kept in /full", "the disk is full", "Mend that.")
+    bench.fake.notice(warning)
+    bench.settle()
+    message = bench.messages.newest
+    assert (message.severity, message.what, message.why) == (Severity.INFO, warning.what, warning.why)
+    bench.messages.clear(message.source)
+    bench.fake.notice(warning)
+    bench.settle()
+    assert bench.messages.newest is None
+
+
+@pytest.fixture
+def parts(qtbot):
+    state = EngineState()
+    line = StatusLine(state)
+    qtbot.addWidget(line)
+    line.show()
+    return line, state
+
+
+def test_that_it_says_what_the_engine_is_and_the_device_of_the_page(parts):
+    line, state = parts
+    assert line._engine.text() == "Engine: starting"
+    state.set_ready(READY)
+    assert line._engine.text() == "Engine: CPU, 2 cores, ready"
+    line.show_page(PageStatus(device="simulator"))
+    assert line._engine.text() == "Engine: CUDA simulator, ready"
+    state.set_status("lost: it crashed (SIGSEGV)")
+    assert "SIGSEGV" in line._engine.text()
+
+
+@pytest.mark.slow
+def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
+    line, state = parts
+    state.set_task("run", "verifying", 0.25)
+    assert not line._bar.isVisible()
+    qtbot.waitUntil(line._bar.isVisible, timeout=5000)
+    assert line._stage.text() == "verifying"
+    assert line._bar.value() == 250
+    state.end_task("run")
+    assert not line._bar.isVisible()
+    assert line._last.isVisible()
+
+
+def test_that_a_long_reason_is_cut_with_an_ellipsis_and_whole_in_the_tooltip(parts):
+    line, _ = parts
+    line.resize(500, line.sizeHint().height())
+    line.show_page(PageStatus("It failed. " * 40, "500× cpu-serial"))
+    (shown,) = line._last._cut(line.last_run, 1)
+    assert shown.endswith("…")
+    assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
+    assert line._last.toolTip() == line.last_run
+    assert line._figure.text() == "500× cpu-serial"
+    assert line.width() == 500

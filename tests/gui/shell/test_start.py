@@ -1,16 +1,28 @@
+"""What the window reads and installs when it starts: command line, preferences, crash log, help."""
+
+import json
 import re
+import threading
 from dataclasses import replace
 
 import pytest
+from PySide6.QtGui import QAction, QKeySequence
 
+from engine.errors import FileWriteError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.files import with_options
 from gui.explore.session_file import Session
 from gui.explore.workspace import Settings
+from gui.page.messages import Messages
+from gui.shell import crash_log
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.shell.crash_log import log_path
+from gui.shell.help import about_html, shortcuts_html
 from gui.shell.launch import main, process_age_ms
+from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
+from gui.shell.unexpected import UnexpectedErrors
 from tests.fresh_python import fresh_python
 
 SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
@@ -120,3 +132,108 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
     assert len(examples) == 2
     for example in examples:
         assert parse(example.split()).out.endswith(".png")
+
+
+def test_that_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path):
+    assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
+
+
+def test_that_preferences_come_back_as_they_were_saved(tmp_path):
+    path = tmp_path / "made" / "preferences.json"
+    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home")
+    save_preferences(path, kept)
+    assert load_preferences(path) == (kept, "")
+    assert json.loads(path.read_text())["version"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
+        '{"version": 1, "geometry": "xyz"}', '{"version": 1, "geometry": 3}',
+        '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
+        '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
+    ],
+)  # fmt: skip
+def test_that_a_bad_file_is_kept_as_bak_and_told_once(tmp_path, text):
+    path = tmp_path / "preferences.json"
+    path.write_text(text)
+    preferences, notice = load_preferences(path)
+    assert preferences == Preferences()
+    assert str(path.with_suffix(".json.bak")) in notice
+    assert path.with_suffix(".json.bak").read_text() == text
+    assert load_preferences(path) == (Preferences(), "")
+
+
+def test_that_a_place_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileWriteError):
+        save_preferences(tmp_path / "file" / "p.json", Preferences())
+
+
+def test_that_tests_do_not_use_the_preferences_of_the_person(tmp_path_factory):
+    assert default_path().is_relative_to(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def errors(qapp, monkeypatch):
+    monkeypatch.setattr("sys.excepthook", None)
+    monkeypatch.setattr("threading.excepthook", None)
+    errors = UnexpectedErrors(Messages())
+    errors.install()
+    return errors
+
+
+@pytest.fixture
+def log(monkeypatch, tmp_path):
+    path = tmp_path / "crash.log"
+    with path.open("w") as file:
+        monkeypatch.setattr(crash_log, "_file", file)
+        yield path
+
+
+def test_that_an_error_in_a_slot_is_told_without_a_traceback_and_logged_with_one(errors, log, qapp):
+    try:
+        raise ValueError("the slot failed")
+    except ValueError as error:
+        errors.catch(type(error), error, error.__traceback__)
+    qapp.processEvents()
+    message = errors._messages.newest
+    assert message.why == "ValueError: the slot failed"
+    assert "Traceback" not in message.what + message.why + message.remedy
+    assert "Traceback" in log.read_text()
+
+
+def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
+    with qtbot.waitSignal(errors.happened):
+        thread = threading.Thread(target=lambda: [][1])
+        thread.start()
+        thread.join()
+    qtbot.waitUntil(lambda: errors._messages.newest is not None)
+    assert "IndexError" in errors._messages.newest.why
+
+
+def test_that_the_crash_log_is_where_the_system_keeps_logs(tmp_path_factory):
+    assert crash_log.log_path().is_relative_to(tmp_path_factory.getbasetemp())
+
+
+def test_that_without_a_place_for_the_log_errors_go_to_stderr(monkeypatch, capsys):
+    monkeypatch.setattr(crash_log, "_file", None)
+    crash_log.note_error(ValueError("nowhere"))
+    assert "ValueError: nowhere" in capsys.readouterr().err
+
+
+def test_that_about_names_the_version_the_packages_and_the_log():
+    words = about_html()
+    assert "Haloscope 0." in words
+    assert "numpy 2." in words
+    assert str(log_path()) in words
+
+
+def test_that_the_list_of_keys_leaves_out_what_has_none(qapp):
+    run, other = QAction("&Run…"), QAction("Other")
+    run.setShortcut(QKeySequence("Ctrl+R"))
+    words = shortcuts_html([run, other])
+    assert "Ctrl+R" in words
+    assert ">Run<" in words
+    assert "Other" not in words
