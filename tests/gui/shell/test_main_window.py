@@ -1,9 +1,10 @@
 import json
 import re
 from dataclasses import replace
+from itertools import count
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, QRect, QSize, Qt, QUrl
+from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -24,6 +25,7 @@ from engine.host.protocol import Run
 from gui.engine_link.engine_start import StartedEngine
 from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
+from gui.shell.startup import measure_startup
 from gui.style.metrics import number_font, small_font
 from gui.style.theme import apply_theme, current_theme
 from gui.widgets.elided_label import ElidedLabel
@@ -320,7 +322,7 @@ def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
         assert haloscope.workspace.mask.shape == (5, 5)
 
 
-def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch):
+def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch, capsys):
     screen = QRect(0, 0, 1280, 800)
     monkeypatch.setattr(QScreen, "availableSize", lambda _: screen.size())
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: screen)
@@ -328,9 +330,13 @@ def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp,
     engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks))
     haloscope = OpenedWindow(qapp, engine)
     qtbot.addWidget(haloscope.window)
-    with qtbot.waitSignal(haloscope.window.painted):
-        haloscope.window.show()
+    haloscope.window.painted.connect(lambda: haloscope.pictures.open_sample("astronaut"))
+    ages = count()
+    assert measure_startup(QEventLoop(), haloscope, lambda: (next(ages), "process start")) == 0
     assert haloscope.window.size() == QSize(1272, 766)
+    found = json.loads(capsys.readouterr().out)
+    assert 0 < found["first_paint_ms"] < found["first_result_ms"]
+    assert (found["counted_from"], found["uncertainty_ms"]) == ("process start", 10.0)
     haloscope.link.shutdown()
 
 

@@ -2,8 +2,10 @@
 
 import json
 import re
+import signal
 import threading
 from dataclasses import replace
+from queue import SimpleQueue
 
 import pytest
 from PySide6.QtGui import QAction, QKeySequence
@@ -19,6 +21,7 @@ from gui.shell import crash_log
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.crash_log import log_path
 from gui.shell.help import about_html, shortcuts_html
+from gui.shell.interrupt import Interrupts
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
@@ -88,15 +91,12 @@ def test_that_bad_use_is_one_line_and_status_2(capsys, line):
     assert captured.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["no-such.png"], ["--session", "no-such.json"]])
-def test_that_a_file_that_is_not_there_is_one_line_and_status_2(capsys, arguments):
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith(arguments[-1])
-    assert captured.err.count("\n") == 1
-
-
-def test_that_without_a_screen_the_reason_is_one_line(capsys, monkeypatch):
+def test_that_without_its_files_or_a_screen_the_window_says_so_in_one_line_with_status_2(capsys, monkeypatch):
+    for arguments in (["no-such.png"], ["--session", "no-such.json"]):
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(arguments[-1])
+        assert said.count("\n") == 1
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
@@ -134,11 +134,8 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
         assert parse(example.split()).out.endswith(".png")
 
 
-def test_that_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path):
+def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_defaults_hold(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
-
-
-def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     path = tmp_path / "made" / "preferences.json"
     kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home")
     save_preferences(path, kept)
@@ -165,13 +162,10 @@ def test_that_a_bad_file_is_kept_as_bak_and_told_once(tmp_path, text):
     assert load_preferences(path) == (Preferences(), "")
 
 
-def test_that_a_place_that_cannot_be_written_is_an_error(tmp_path):
+def test_that_preferences_have_a_place_of_their_own_or_an_error(tmp_path, tmp_path_factory):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileWriteError):
         save_preferences(tmp_path / "file" / "p.json", Preferences())
-
-
-def test_that_tests_do_not_use_the_preferences_of_the_person(tmp_path_factory):
     assert default_path().is_relative_to(tmp_path_factory.getbasetemp())
 
 
@@ -213,27 +207,49 @@ def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
     assert "IndexError" in errors._messages.newest.why
 
 
-def test_that_the_crash_log_is_where_the_system_keeps_logs(tmp_path_factory):
+def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_factory, monkeypatch, capsys):
     assert crash_log.log_path().is_relative_to(tmp_path_factory.getbasetemp())
-
-
-def test_that_without_a_place_for_the_log_errors_go_to_stderr(monkeypatch, capsys):
     monkeypatch.setattr(crash_log, "_file", None)
     crash_log.note_error(ValueError("nowhere"))
     assert "ValueError: nowhere" in capsys.readouterr().err
 
 
-def test_that_about_names_the_version_the_packages_and_the_log():
+def test_that_help_names_version_packages_log_and_the_keys_of_what_has_some(qapp):
     words = about_html()
     assert "Haloscope 0." in words
     assert "numpy 2." in words
     assert str(log_path()) in words
-
-
-def test_that_the_list_of_keys_leaves_out_what_has_none(qapp):
     run, other = QAction("&Run…"), QAction("Other")
     run.setShortcut(QKeySequence("Ctrl+R"))
-    words = shortcuts_html([run, other])
-    assert "Ctrl+R" in words
-    assert ">Run<" in words
-    assert "Other" not in words
+    keys = shortcuts_html([run, other])
+    assert "Ctrl+R" in keys
+    assert ">Run<" in keys
+    assert "Other" not in keys
+
+
+@pytest.fixture
+def interrupts():
+    """Signals are heard as in the window's process; afterwards as before."""
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [(ending, signal.getsignal(ending)) for ending in endings]
+    interrupts = Interrupts()
+    yield interrupts
+    signal.set_wakeup_fd(-1)
+    for ending, handler in before:
+        signal.signal(ending, handler)
+    (listening,) = (thread for thread in threading.enumerate() if thread.name == "interrupts")
+    interrupts._sender.close()
+    listening.join(5)
+    interrupts._receiver.close()
+
+
+def test_that_a_signal_calls_what_was_asked_for_or_ends_the_process_with_its_status(interrupts, monkeypatch):
+    done = SimpleQueue()
+    with interrupts.calling(lambda: done.put("called")):
+        signal.raise_signal(signal.SIGTERM)
+        assert done.get(timeout=5) == "called"
+    assert interrupts.exit_status(0) == 128 + signal.SIGTERM
+    monkeypatch.setattr("os._exit", done.put)
+    interrupts.before_leaving(lambda: done.put("left"))
+    signal.raise_signal(signal.SIGTERM)
+    assert [done.get(timeout=5), done.get(timeout=5)] == ["left", 128 + signal.SIGTERM]
