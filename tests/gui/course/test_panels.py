@@ -54,7 +54,7 @@ def test_that_a_configuration_is_described_in_a_line():
     assert configuration_text(PRODUCT) == "tile 16 x 16"
 
 
-def test_that_a_row_says_what_is_which_what_differs_and_why_it_cannot_be_loaded(course):
+def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded_yet(course):
     kernels = KernelsModel(course, make_engine_state())
     kernels.tester = QAbstractItemModelTester(kernels, QAbstractItemModelTester.FailureReportingMode.Fatal)
     assert kernels.rowCount() == len(PAPER.kernels)
@@ -71,9 +71,7 @@ def test_that_a_row_says_what_is_which_what_differs_and_why_it_cannot_be_loaded(
     assert "no such mask" in kernels.index(3, Column.PAPER).data(Qt.ItemDataRole.ToolTipRole)
     course.choose("lab")
     assert [kernels.kernel(row).name for row in range(kernels.rowCount())] == ["MatrixMul"]
-
-
-def test_that_rows_can_be_loaded_as_soon_as_the_engine_names_its_variants(course):
+    course.choose(PAPER.key)
     state = EngineState()
     kernels = KernelsModel(course, state)
     assert "starting" in kernels.reason(0)
@@ -93,7 +91,7 @@ def table(qtbot, course):
     return table
 
 
-def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel(table, qtbot):
+def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel_that_is_here(table, qtbot):
     loaded = []
     table.load_wanted.connect(loaded.append)
     table.button(1).click()
@@ -104,9 +102,6 @@ def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel(table, 
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
-
-
-def test_that_a_kernel_that_is_not_here_is_greyed_with_its_reason(table, qtbot):
     assert [table.button(row).isEnabled() for row in range(4)] == [True, True, False, False]
     assert "no variant lost" in table.button(2).toolTip()
     table.selectRow(2)
@@ -168,10 +163,11 @@ def test_that_figures_of_this_machine_stand_beside_the_printed_ones(model):
     assert (model.rowCount(), model.columnCount()) == (0, 0)
 
 
-def test_that_what_only_one_side_has_is_no_pair():
+def test_that_a_table_is_written_with_tabs_and_what_only_one_side_has_is_no_pair():
     row = (Cell("512"), Cell("", "50"), Cell("4"))
     table = CourseTable("t", ("Size", "GFLOPs", "Paper only"), (row,))
     assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
+    assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
 
 
 def test_that_a_cell_says_what_it_is_and_why_it_is_empty_and_each_reason_is_counted(model):
@@ -208,10 +204,6 @@ def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model, ce
     assert cell.here in tabs_of(table)
 
 
-def test_that_a_table_is_text_with_tabs_for_a_spreadsheet():
-    assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
-
-
 @pytest.fixture
 def state(qtbot):
     return make_engine_state()
@@ -240,9 +232,7 @@ def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it
     assert not panel.save_button.isEnabled()
 
 
-def test_that_counted_tables_appear_with_reasons_and_measured_figures_come_into_the_one_that_is_shown(
-    panel, course
-):
+def test_that_a_table_appears_with_reasons_figure_and_copy_and_is_filled_by_a_measurement(panel, course):
     course.set_measured(OTHER_PAPER.key, MEASURED)
     assert panel.shown is None
     course.set_counted(PAPER.key, COUNTED)
@@ -261,10 +251,8 @@ def test_that_counted_tables_appear_with_reasons_and_measured_figures_come_into_
     assert panel.shown == MEASURED[0]
     course.set_problem(PAPER.key, "The disk is full")
     assert course.known(PAPER.key).tables == MEASURED
-
-
-def test_that_a_figure_stands_beside_its_table_only_and_a_table_is_copied_as_markdown_or_tabs(panel, course):
-    course.set_counted(PAPER.key, COUNTED)
+    course.choose(PAPER.key)
+    panel.choice.setCurrentIndex(0)
     QApplication.processEvents()
     assert panel.findChild(FigurePlot).isVisible()
     panel.choice.setCurrentIndex(1)
@@ -295,8 +283,8 @@ ROWS = (ADVICE, Cell("", HERE)), (Cell("Use many threads"), Cell("", reason="The
 GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where it is seen here"), ROWS)
 
 
-def test_that_sentences_are_wrapped_from_the_left_and_not_cut(panel, course, qtbot):
-    course.set_counted(PAPER.key, (GUIDELINES,))
+def test_that_sentences_are_not_cut_and_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
+    course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
     table = panel.table
     assert table.width_of_columns <= table.viewport().width()
     assert table.rowHeight(0) > table.rowHeight(1)
@@ -306,10 +294,6 @@ def test_that_sentences_are_wrapped_from_the_left_and_not_cut(panel, course, qtb
         assert Qt.AlignmentFlag(item.data(Qt.ItemDataRole.TextAlignmentRole)) & Qt.AlignmentFlag.AlignLeft
     panel.resize(2400, 400)
     qtbot.waitUntil(lambda: table.rowHeight(0) == table.rowHeight(1))
-
-
-def test_that_measuring_is_offered_only_for_cells_that_it_can_fill(panel, course):
-    course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
     assert "The network comes later." in panel.notes.text
     assert "Press Measure" not in panel.notes.text
     panel.choice.setCurrentIndex(1)

@@ -27,17 +27,11 @@ from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
 from gui.shell.startup import measure_startup
 from gui.style.metrics import number_font, small_font
-from gui.style.theme import apply_theme, current_theme
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow
 from tests.made_runs import make_failure, make_result
-
-
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
 
 
 def shown(window: QWidget, kind: type) -> list[QWidget]:
