@@ -73,16 +73,14 @@ def make_run() -> dict[str, Any]:
     }
 
 
-def test_that_a_ratio_is_the_peers_time_over_ours():
+def test_that_ratios_are_of_cells_that_have_both_and_auto_is_compared_with_the_best_of_ours():
     run = make_run()
     assert ratios(run["cells"][CELLS[0].key]) == {"opencv filter2D": 2.5}
     assert ratios(run["cells"][CELLS[1].key]) == {"opencv filter2D": 2.0, "npp filter": 0.5}
     assert ratios(entry(CELLS[0], opencv_filter2D=1.0, haloscope_auto="not verified: x")) == {}
-
-
-def test_that_auto_is_compared_with_the_best_of_ours():
     assert behind_best(entry(CELLS[0], haloscope_auto=1.2, haloscope_tiled=1.0, npp_filter=0.1)) == 1.2
     assert behind_best(entry(CELLS[0], haloscope_tiled=1.0)) is None
+    assert ratios_of({"c": entry(FIRST, haloscope_auto=1.0)}) == {}
 
 
 SAMPLES = 64 * 64
@@ -118,7 +116,7 @@ def test_that_copies_count_that_no_cache_had_a_part_in():
     assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
-def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead_and_a_wide_spread():
+def test_that_a_table_and_a_document_say_who_leads_who_was_not_measured_and_where_we_are_behind():
     run = make_run()
     assert table_lines(run, run["tables"][0]) == [
         "**Mask size**",
@@ -132,9 +130,6 @@ def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead_and_a_wide_sprea
     ]
     run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
     assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
-
-
-def test_that_a_document_says_who_was_not_measured_and_where_we_are_behind():
     text = "\n".join(document_lines(make_run(), "picture.svg"))
     assert "- torch: not measured: not installed (torch)" in text
     assert "ahead of every peer in 1 of 2 cells; behind: 64x64x1 float32 random 5x5" in text
@@ -142,16 +137,13 @@ def test_that_a_document_says_who_was_not_measured_and_where_we_are_behind():
     assert "![Time against mask size](picture.svg)" in text
 
 
-def test_that_a_kept_file_has_a_line_a_cell_and_reasons_name_their_cells():
+def test_that_a_kept_file_has_a_line_a_cell_three_digits_and_reasons_that_name_their_cells():
     run = make_run()
     text = as_text(run)
     assert json.loads(text) == run
     assert sum("haloscope auto" in line for line in text.splitlines()) == len(run["cells"])
     entries = [run["cells"][cell.key] for cell in CELLS]
     assert reasons(entries) == {"npp filter": {"not verified: row 0": [0]}}
-
-
-def test_that_three_digits_are_written():
     written = {0.5: "0.50", 9.994: "9.99", 12.34: "12.3", 123.4: "123", 45678.0: "45678"}
     assert {value: number(value) for value in written} == written
 
@@ -221,7 +213,7 @@ def test_that_a_line_of_the_history_has_ratios_and_no_times():
     assert "_ms" not in str(line)
 
 
-def test_that_the_last_line_of_the_same_device_counts(tmp_path):
+def test_that_a_fall_is_more_than_a_tenth_of_the_last_line_of_the_same_device(tmp_path):
     history = tmp_path / "history.jsonl"
     assert last_of("A", 2, history) is None
     for device, threads, commit in (("A", 2, "1"), ("A", 2, "2"), ("B", 2, "3"), ("A", 4, "4")):
@@ -229,9 +221,6 @@ def test_that_the_last_line_of_the_same_device_counts(tmp_path):
     found = last_of("A", 2, history)
     assert found["commit"] == "2"
     assert last_of("B", 4, history) is None
-
-
-def test_that_a_fall_is_more_than_a_tenth():
     recorded = {"c": {"p": 10.0, "q": 10.0, "r": 10.0, "gone": 10.0}}
     measured = {"c": {"p": 9.01, "q": 8.99, "r": 12.0, "new": 1.0}}
     assert falls(recorded, measured) == [Fall("c", "q", 10.0, 8.99)]
@@ -268,7 +257,3 @@ def test_that_a_result_that_is_no_longer_verified_is_no_silence():
     outcome = checked(RECORDED, CELLS, Measured({FIRST: broken, SECOND: at(4.0)}))
     assert outcome.broken == [f"{FIRST.key}: not verified: row 1"]
     assert outcome.compared == 1
-
-
-def test_that_ratios_come_from_cells_that_have_both():
-    assert ratios_of({"c": entry(FIRST, haloscope_auto=1.0)}) == {}

@@ -55,42 +55,40 @@ def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
     assert bench.workspace.settings.border is Border.WRAP
 
 
-@pytest.mark.parametrize("suffix", [".json", ".csv", ".txt"])
-def test_that_a_saved_mask_is_loaded_again_as_one_step(bench, tmp_path, suffix):
-    path, mask = tmp_path / f"mine{suffix}", bench.workspace.mask
-    bench.files.save_mask(path)
-    assert str(path) in bench.messages.newest.what
-    bench.workspace.set_mask(Mask(np.eye(5)))
-    bench.files.open_dropped([str(path)])
-    np.testing.assert_array_equal(bench.workspace.mask.weights, mask.weights)
-    bench.workspace.undo_stack.undo()
-    assert bench.workspace.mask.shape == (5, 5)
+def test_that_a_saved_mask_is_loaded_again_as_one_step(bench, tmp_path):
+    mask = bench.workspace.mask
+    for suffix in (".json", ".csv", ".txt"):
+        path = tmp_path / f"mine{suffix}"
+        bench.workspace.set_mask(mask)
+        bench.files.save_mask(path)
+        assert str(path) in bench.messages.newest.what
+        bench.workspace.set_mask(Mask(np.eye(5)))
+        bench.files.open_dropped([str(path)])
+        np.testing.assert_array_equal(bench.workspace.mask.weights, mask.weights)
+        bench.workspace.undo_stack.undo()
+        assert bench.workspace.mask.shape == (5, 5)
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "folder", "empty.txt", "words.txt"])
-def test_that_what_is_no_mask_is_reported_and_the_mask_stays(bench, tmp_path, name):
+def test_that_what_is_no_mask_or_cannot_be_saved_is_reported(bench, tmp_path):
     before = bench.workspace.mask
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "words.txt").write_text("hello there")
-    bench.files.load_mask(tmp_path / name)
-    error = bench.messages.newest
-    assert error.severity is Severity.ERROR
-    assert name in error.what
-    assert error.why
-    assert error.remedy
-    assert bench.workspace.mask is before
-
-
-@pytest.mark.parametrize(
-    ("save", "name"),
-    [("save_mask", "gone/mask.json"), ("save_mask", "mask.xls"), ("save_session", "gone/folder/work.json")],
-)
-def test_that_what_cannot_be_saved_is_reported(bench, tmp_path, save, name):
-    getattr(bench.files, save)(tmp_path / name)
-    assert bench.messages.newest.severity is Severity.ERROR
-    assert bench.messages.newest.remedy
-    assert not (tmp_path / name).exists()
+    for name in ("missing.txt", "folder", "empty.txt", "words.txt"):
+        bench.files.load_mask(tmp_path / name)
+        error = bench.messages.newest
+        assert error.severity is Severity.ERROR
+        assert name in error.what
+        assert error.why
+        assert error.remedy
+        assert bench.workspace.mask is before
+    save_mask, save_session = bench.files.save_mask, bench.files.save_session
+    for save, name in ((save_mask, "gone/m.json"), (save_mask, "m.xls"), (save_session, "gone/on/w.json")):
+        save(tmp_path / name)
+        assert name in bench.messages.newest.what
+        assert bench.messages.newest.severity is Severity.ERROR
+        assert bench.messages.newest.remedy
+        assert not (tmp_path / name).exists()
 
 
 def test_that_a_mask_says_so_in_its_file_and_a_dropped_pipe_is_not_waited_for(bench, tmp_path):

@@ -90,12 +90,15 @@ def ladder_of_fourteen():
     return state
 
 
-def test_that_a_kernel_is_chosen_by_a_click_and_the_list_follows_the_state(show):
+def test_that_a_kernel_or_a_baseline_is_chosen_and_the_list_follows_the_state(show):
     shown = show()
     shown.click("tiled")
     assert shown.workspace.settings.variant == "tiled"
     shown.workspace.change(variant="cached")
     assert shown.kernels.currentIndex() == shown.index("cached")
+    assert shown.panel.baseline.currentText() == "cpu-serial"
+    shown.panel.baseline.textActivated.emit("naive")
+    assert shown.workspace.settings.baseline == "naive"
 
 
 def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_tooltip(qtbot, show):
@@ -114,13 +117,6 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     # One that only refuses its block can be chosen, and says so beside the block.
     shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
     assert shown.under("tiled") == ""
-
-
-def test_that_the_baseline_is_chosen_among_the_variants(show):
-    shown = show()
-    assert shown.panel.baseline.currentText() == "cpu-serial"
-    shown.panel.baseline.textActivated.emit("naive")
-    assert shown.workspace.settings.baseline == "naive"
 
 
 @pytest.mark.parametrize("width", [288, 400])
@@ -346,21 +342,15 @@ def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_chang
     assert model.rows()[0].subtitle == ""
 
 
-@pytest.mark.parametrize(
-    ("reason", "short"),
-    [
+def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
+    for reason, short in (
         ("No NVIDIA driver. Install one.", "No NVIDIA driver"),
         ("It needs equal weights; that in row 1 is 0.3. Use tiled.", "It needs equal weights"),
         ("Not separable: its rank is 2, and 25 % are left over. Use tiled.", "Not separable: its rank is 2"),
         ("Its rank is 2.5 at most.", "Its rank is 2.5 at most"),
         ("", ""),
-    ],
-)
-def test_that_a_reason_is_shown_up_to_its_first_stop(reason, short):
-    assert short_reason(reason) == short
-
-
-def test_that_neighbours_share_a_reason_and_others_repeat_it():
+    ):
+        assert short_reason(reason) == short
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
     assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
