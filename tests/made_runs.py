@@ -96,7 +96,7 @@ def make_simulated(variant: str = "naive") -> RunResult:
     return make_result(variant, 900.0, device="simulator")
 
 
-NO_CUDA = "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
+_NO_CUDA = "variant '{}' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
 BANDWIDTH_GB_S = 4000.0
 
 
@@ -115,7 +115,7 @@ def made_rows(
                 problem=product,
                 block=Block(tile, tile),
                 environment=Environment("NVIDIA H200", bandwidth_gb_s=BANDWIDTH_GB_S if cuda else None),
-                failure="" if cuda or device == "simulator" else NO_CUDA,
+                failure="" if cuda or device == "simulator" else _NO_CUDA.format(variant),
                 work=Work(product.flops, loads, product.values, 4 * loads, 4 * product.values, product.bytes),
             )
             rows.append(row)

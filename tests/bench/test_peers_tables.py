@@ -174,6 +174,8 @@ def test_that_a_plot_has_a_line_a_contender_and_the_limit():
     svg = svg_of(run, run["tables"][0])
     for name in (b"haloscope auto", b"opencv filter2D", b"npp filter", b"limit"):
         assert name in svg
+    assert b"<text" in svg
+    assert b"<dc:date>" not in svg
     assert svg == svg_of(run, run["tables"][0])
 
 

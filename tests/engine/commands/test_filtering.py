@@ -58,7 +58,7 @@ def test_that_a_whole_photograph_is_filtered_and_what_is_not_saved_is_noted(comm
     assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
 
 
-def _small_mask(known) -> str:
+def _small_mask(known):
     """Return the text of a small mask that a variant takes: one row, equal weights, or of rank 1."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return EQUAL_WEIGHTS
@@ -118,6 +118,7 @@ def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0 --flip")
     assert "convolution with a mask (1 x 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
+    assert "correlation with Gaussian 3 x 3, sigma 1, border" in filtered(grey(), "--mask gaussian:3:1")[1]
 
 
 @pytest.mark.parametrize(

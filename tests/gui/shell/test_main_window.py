@@ -205,6 +205,35 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     assert second.window.findChild(QDockWidget, "speed-up").isVisible()
 
 
+@pytest.mark.slow
+def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):
+    def table_of(key):
+        return haloscope.window.page_of(key).results_panel.table
+
+    def is_shown(key, column):
+        return not table_of(key).isColumnHidden(table_of(key).model().sourceModel().position(column))
+
+    path = tmp_path / "preferences.json"
+    haloscope = open_window(preferences_path=path)
+    table_of("explore").show_column("block", shown=False)
+    table_of("matrices").show_column("speed_up", shown=True)
+    haloscope.window.close()
+    open_window(theme="", preferences_path=path).window.close()
+    # Of a later version of the program.
+    preferences = json.loads(path.read_text())
+    preferences["columns"]["explore"]["gone"] = True
+    path.write_text(json.dumps(preferences))
+    haloscope = open_window(theme="", preferences_path=path)
+    assert not is_shown("explore", "block")
+    assert is_shown("explore", "proof")
+    assert is_shown("matrices", "speed_up")
+    table_of("explore")._show_first_columns()
+    haloscope.window.close()
+    haloscope = open_window(theme="", preferences_path=path)
+    assert is_shown("explore", "block")
+    assert list(json.loads(path.read_text())["columns"]) == ["matrices"]
+
+
 OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", "gone": "00"}}
 
 

@@ -137,10 +137,13 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
 def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_defaults_hold(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
-    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home")
+    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home", {"explore": {"block": False}})
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
+    # A file from before columns were kept.
+    path.write_text('{"version": 1, "theme": "dark", "layouts": {"explore": "00"}, "last_folder": "/home"}')
+    assert load_preferences(path) == (Preferences("dark", "", {"explore": "00"}, "/home"), "")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,7 @@ def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_de
         "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
         '{"version": 1, "geometry": "xyz"}', '{"version": 1, "geometry": 3}',
         '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
+        '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
     ],
 )  # fmt: skip
