@@ -13,11 +13,11 @@ CELL = Cell(20, 17, 5, batch=2)
 GREY = Cell(20, 17, 5, dtype="uint8", kind="integer")
 
 
-def judge_of(cell: Cell) -> Oracle:
+def judge_of(cell):
     return Oracle(cell, pictures_of(cell))
 
 
-def right(cell: Cell, border: Border = Border.ZERO) -> np.ndarray:
+def right(cell, border=Border.ZERO):
     mask = Mask(mask_of(cell).weights)
     return np.stack([oracle.correlate(picture, mask, border) for picture in pictures_of(cell)])
 
@@ -43,11 +43,11 @@ def test_that_one_wrong_sample_is_found(at, wrong):
     assert verdict.text.startswith("not verified: row 19, column 16 is ")
 
 
-def one_step(results: np.ndarray, *, off: int) -> None:
+def one_step(results, *, off):
     results[0, 7, 7] = int(results[0, 7, 7, 0]) + off
 
 
-def next_float(results: np.ndarray) -> None:
+def next_float(results):
     results[0, 4, 4] = np.nextafter(results[0, 4, 4], np.float32(np.inf))
 
 
@@ -111,7 +111,7 @@ def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_roun
         assert judge.verdict(off, "zero", steps=0).passed is is_explained
 
 
-def every_cell(device: str, *, quick: bool) -> set[Cell]:
+def every_cell(device, *, quick):
     return {cell for table in tables_of(device, quick=quick) for cell in table.cells}
 
 

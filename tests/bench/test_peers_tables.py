@@ -1,7 +1,6 @@
 """Runs of the benchmark beside peers with made-up figures: ratios, tables, and the check of a fall."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ CELLS = (Cell(64, 64, 3), Cell(64, 64, 5))
 TABLE = Table("main", "Mask size", "mask_side", CELLS)
 
 
-def timed(median_ms: float, *, spread: float = 0.01) -> dict[str, Any]:
+def timed(median_ms, *, spread=0.01):
     """Return a contender that was verified and timed."""
     return {
         "verified": "within the rounding bound, every pixel", "note": "", "reason": "",
@@ -29,7 +28,7 @@ def timed(median_ms: float, *, spread: float = 0.01) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def entry(cell: Cell, **medians_ms: float | str) -> dict[str, Any]:
+def entry(cell, **medians_ms):
     """Return a cell's entry; `haloscope_auto=1.0` is "haloscope auto", a text says why there is no time."""
     auto = medians_ms.get("haloscope_auto")
     contenders = {}
@@ -42,7 +41,7 @@ def entry(cell: Cell, **medians_ms: float | str) -> dict[str, Any]:
     return {"cell": cell.as_json(), "contenders": contenders}
 
 
-def make_run() -> dict[str, Any]:
+def make_run():
     """Return a run of two cells: one peer is slower, one is wrong with 3 x 3 and faster with 5 x 5."""
     first = entry(
         CELLS[0], limit_copy=0.5, haloscope_auto=1.0, opencv_filter2D=2.5, npp_filter="not verified: row 0"
@@ -190,17 +189,17 @@ RECORDED = {
 class Measured:
     """Gives made-up times of `auto` against peers that take 1 ms, one answer after another."""
 
-    def __init__(self, *answers: dict[Cell, dict[str, float | str]]) -> None:
+    def __init__(self, *answers):
         self._answers = list(answers)
         self.asked: list[tuple[list[Cell], set[str]]] = []
 
-    def cells(self, cells: list[Cell], methods: set[str]) -> dict[str, dict[str, Any]]:
+    def cells(self, cells, methods):
         self.asked.append((cells, methods))
         answer = self._answers.pop(0)
         return {cell.key: entry(cell, **answer[cell]) for cell in cells}
 
 
-def at(ratio: float, **more: float | str) -> dict[str, float | str]:
+def at(ratio, **more):
     return {"haloscope_auto": 1.0, "opencv_filter2D": ratio} | more
 
 

@@ -14,7 +14,14 @@ from tests.gui.made_window import Bench, OpenedWindow
 
 
 @pytest.fixture
-def open_window(qtbot, qapp):
+def light_again(qapp):
+    """Bring the light theme back when no widget is left that would have to follow it."""
+    yield
+    apply_theme(qapp, "light")
+
+
+@pytest.fixture
+def open_window(light_again, qtbot, qapp):
     """Return a function that makes the whole window around a fake engine, with a sample picture."""
     made = []
 
@@ -35,7 +42,6 @@ def open_window(qtbot, qapp):
     for haloscope in made:
         haloscope.window.close()
         haloscope.link.shutdown()
-    apply_theme(qapp, "light")
 
 
 @pytest.fixture

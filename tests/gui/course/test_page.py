@@ -21,9 +21,7 @@ def open_course(open_window):
     return make
 
 
-def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_and_no_panels_in_the_menu(
-    open_window, qtbot
-):
+def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_menu(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
@@ -45,9 +43,7 @@ def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_and_
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_no_word_of_the_page_is_cut_and_every_control_has_a_tooltip_and_a_name(
-    open_course, qtbot, size, theme
-):
+def test_that_no_word_of_the_page_is_cut_and_every_control_is_explained(open_course, qtbot, size, theme):
     haloscope, page = open_course(size=size, theme=theme)
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert (haloscope.window.width(), haloscope.window.height()) == size

@@ -2,12 +2,10 @@ import sys
 
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
-from pytestqt.qtbot import QtBot
 
 from engine.host.protocol import Availability
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import SLOW_MS, EngineState
-from gui.explore.workspace import Workspace
 from tests.gui.fake_engine import READY
 from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
 
@@ -61,7 +59,7 @@ def test_that_progress_is_only_shown_after_half_a_second(qtbot):
 _TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
 
-def make_box(qtbot: QtBot, engine_state: EngineState) -> tuple[DeviceBox, Workspace]:
+def make_box(qtbot, engine_state):
     workspace = make_workspace()
     box = DeviceBox(workspace, engine_state)
     workspace.setParent(box)

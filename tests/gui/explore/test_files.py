@@ -115,7 +115,7 @@ SETTINGS = Settings(
 )
 
 
-def document() -> dict:
+def document():
     return {
         "format": "haloscope-session",
         "version": 1,
@@ -143,7 +143,7 @@ def test_that_what_is_missing_has_its_default_and_a_relative_picture_lies_beside
     assert load_session(tmp_path / "work.json").picture_path == str(tmp_path / "photo.png")
 
 
-def changed(part: str, **fields) -> dict:
+def changed(part, **fields):
     values = document()
     values[part] = values[part] | fields
     return values

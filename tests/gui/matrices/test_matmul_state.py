@@ -57,7 +57,7 @@ def test_that_what_ran_takes_the_place_of_the_count_until_the_product_or_device_
         assert state.rows[0].verification is None
 
 
-def cell(model: MatmulModel, row: int, key: str, role=Qt.ItemDataRole.DisplayRole):
+def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
     return model.index(row, model.position(key)).data(role)
 
 

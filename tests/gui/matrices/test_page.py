@@ -121,9 +121,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])
-def test_that_products_are_saved_in_the_form_of_the_command_line_without_what_was_only_counted(
-    open_page, tmp_path, suffix
-):
+def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path, suffix):
     haloscope, page = open_page()
     button = shown_button(page, suffix.upper())
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QPushButton
 from engine.errors import FileWriteError
 from engine.host.protocol import CountCourse, SaveResult
 from gui.shell.app import Haloscope
-from gui.shell.closing import SavingDialog
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
 
@@ -23,7 +22,7 @@ def saving(open_window, tmp_path):
     return haloscope
 
 
-def press(qtbot, dialog: SavingDialog, text: str) -> None:
+def press(qtbot, dialog, text):
     (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 

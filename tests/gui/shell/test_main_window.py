@@ -34,11 +34,11 @@ from tests.gui.made_window import OpenedWindow
 from tests.made_runs import make_failure, make_result
 
 
-def shown(window: QWidget, kind: type) -> list[QWidget]:
+def shown(window, kind):
     return [widget for widget in window.findChildren(kind) if widget.isVisible() and widget.width() > 0]
 
 
-def width_of_words(widget: QWidget) -> int:
+def width_of_words(widget):
     """Pixels that the words need, and the icon beside them."""
     if isinstance(widget, ElidedLabel):
         # Cut with … on purpose, and whole in the tooltip.
@@ -54,7 +54,7 @@ def width_of_words(widget: QWidget) -> int:
     return width + (widget.iconSize().width() if has_icon else 0)
 
 
-def assert_no_word_is_cut(page: QWidget) -> None:
+def assert_no_word_is_cut(page):
     for kind in (QAbstractButton, QComboBox, QLabel):
         for widget in shown(page, kind):
             text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
@@ -243,9 +243,7 @@ OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", 
     [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
     ids=["damaged", "layout of another version"],
 )
-def test_that_preferences_that_cannot_be_used_leave_the_default_layout(
-    open_window, tmp_path, preferences, is_bad
-):
+def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
     path = tmp_path / "preferences.json"
     path.write_text(json.dumps(preferences))
     window = open_window(theme="", preferences_path=path).window

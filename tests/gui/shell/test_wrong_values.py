@@ -46,12 +46,12 @@ class Field:
     keeps_text: bool = False
 
 
-def words_of(refusal: QWidget) -> Callable[[], str]:
+def words_of(refusal):
     """Return what reads a label that is visible while it refuses something."""
     return lambda: refusal.text() if refusal.isVisible() else ""
 
 
-def explore_fields(haloscope) -> dict[str, Field]:
+def explore_fields(haloscope):
     """Return the fields of the page Explore, each ready for input."""
     window, workspace = haloscope.window, haloscope.workspace
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
@@ -78,7 +78,7 @@ def explore_fields(haloscope) -> dict[str, Field]:
     }
 
 
-def matrices_fields(haloscope) -> dict[str, Field]:
+def matrices_fields(haloscope):
     """Return the fields of the page Matrices."""
     haloscope.window.show_page("matrices")
     panel = haloscope.window.findChild(ProductPanel)
@@ -99,7 +99,7 @@ def matrices_fields(haloscope) -> dict[str, Field]:
     }
 
 
-def write(qtbot, widget: QWidget, text: str) -> None:
+def write(qtbot, widget, text):
     """Put a text into a field as a person does: by keys, or a long one by the clipboard."""
     line = widget.lineEdit() if isinstance(widget, QSpinBox) else widget
     widget.setFocus()

@@ -40,9 +40,7 @@ def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbo
 
 
 @pytest.mark.parametrize("variant", ["tiled", "auto"])
-def test_that_a_refused_block_says_why_and_the_offer_sets_the_nearest_legal_one(
-    qtbot, editor, workspace, state, variant
-):
+def test_that_a_refused_block_says_why_and_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
     # For auto it is the refusal of the first kernel that refuses the block.
     workspace.change(variant=variant, block=Block(64, 64))
     refused = [Availability(known.key, TOO_MANY, Block(32, 32)) for known in VARIANTS if known.uses_block]
@@ -56,9 +54,7 @@ def test_that_a_refused_block_says_why_and_the_offer_sets_the_nearest_legal_one(
     assert not editor.offer.isVisible()
 
 
-def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_answers(
-    editor, workspace, state
-):
+def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_does(editor, workspace, state):
     state.set_ready(Ready(VARIANTS, (replace(CUDA_DEVICE, limits=Limits(max_block_x=16)),)))
     workspace.change(block=Block(32, 8))
     assert "too wide; the limit is 16" in editor.refusal.text()
@@ -80,9 +76,7 @@ def test_that_threads_and_warps_are_counted(editor, workspace):
         assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
 
 
-def test_that_a_kernel_without_blocks_of_its_own_choice_disables_the_sides_and_says_why(
-    editor, workspace, state
-):
+def test_that_a_kernel_without_blocks_of_ones_choice_disables_the_sides_with_reason(editor, workspace, state):
     workspace.change(variant="cpu-serial")
     assert not editor.width_box.isEnabled()
     assert "no blocks" in editor.width_box.toolTip()
@@ -138,9 +132,7 @@ def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, w
     assert workspace.settings.block == Block(128, 8)
 
 
-def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_typed_or_set(
-    qtbot, editor, workspace, state
-):
+def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbot, editor, workspace, state):
     workspace.change(block=Block(64, 64))
     type_number(qtbot, editor.width_box, "1e3")
     assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
@@ -203,9 +195,7 @@ def test_that_a_result_type_names_the_depth_of_the_picture_and_a_float_one_leave
     assert (box.isEnabled(), box.currentText()) == (True, "8 bit")
 
 
-def test_that_a_click_changes_the_layout_of_the_job_and_the_switch_follows_the_state(
-    qtbot, make_switch, workspace
-):
+def test_that_a_click_changes_the_layout_and_the_switch_follows_the_state(qtbot, make_switch, workspace):
     switch = make_switch()
     assert switch.isChecked()
     with qtbot.waitSignal(workspace.job_changed):
@@ -216,9 +206,7 @@ def test_that_a_click_changes_the_layout_of_the_job_and_the_switch_follows_the_s
 
 
 @pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
-def test_that_on_the_cpu_the_layout_is_greyed_with_the_reason_and_the_choice_is_kept(
-    make_switch, workspace, device, cuda
-):
+def test_that_on_the_cpu_the_layout_is_greyed_and_the_choice_is_kept(make_switch, workspace, device, cuda):
     switch = make_switch(cuda=cuda)
     workspace.change(device=device)
     assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")

@@ -300,9 +300,7 @@ def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes
     assert tester
 
 
-def test_that_the_time_is_that_of_the_newest_run_on_the_present_problem_and_layout(
-    qtbot, model, workspace, results
-):
+def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbot, model, workspace, results):
     results.add(make_result("naive", 0.5, layout="packed"))
     with qtbot.waitSignal(model.dataChanged):
         results.add(make_result("tiled", 0.5))

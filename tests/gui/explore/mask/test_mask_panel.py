@@ -135,9 +135,7 @@ def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_b
     assert "convolution" in flip.toolTip()
 
 
-def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell_of_a_long_mask(
-    enter, panel, workspace
-):
+def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell(enter, panel, workspace):
     workspace.set_mask(Mask(np.ones((127, 1))))
     field = panel.apply_controls.offset_field
     for row in (63, 126):

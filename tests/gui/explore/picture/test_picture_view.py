@@ -146,9 +146,7 @@ def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
         assert moved(press) == pytest.approx(way, abs=1e-9), key
 
 
-def test_that_a_new_result_keeps_the_place_and_one_that_failed_or_does_not_fit_the_last_one(
-    shown, workspace, engine_state, share
-):
+def test_that_a_new_result_keeps_the_place_and_a_failed_one_the_last(shown, workspace, engine_state, share):
     before = shown.canvas.view.transform
     engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
     assert shown.canvas.view.transform == before

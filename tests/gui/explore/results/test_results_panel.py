@@ -64,9 +64,7 @@ def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot
     assert not panel.table.selectionModel().selectedRows(), "the newest result is the one to speak of"
 
 
-def test_that_the_baseline_of_the_workspace_is_that_of_the_table_and_its_header_is_not_cut(
-    panel, results, workspace
-):
+def test_that_the_table_has_the_baseline_of_the_workspace_in_its_header(panel, results, workspace):
     workspace.change(baseline="separable-register-blocked")
     assert results.baseline == "separable-register-blocked"
     at, header = results.position(SPEED_UP), panel.table.horizontalHeader()
