@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QEvent
 
 from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
@@ -17,6 +18,8 @@ from tests.gui.made_window import Bench, OpenedWindow
 def light_again(qapp):
     """Bring the light theme back when no widget is left that would have to follow it."""
     yield
+    # Each widget that is left would be painted anew.
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     apply_theme(qapp, "light")
 
 
