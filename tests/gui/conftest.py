@@ -7,10 +7,10 @@ from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
+from gui.style.theme import apply_theme
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_controllers import Bench
 from tests.gui.made_pictures import shared
-from tests.gui.made_window import OpenedWindow
+from tests.gui.made_window import Bench, OpenedWindow
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def open_window(qtbot, qapp):
     for haloscope in made:
         haloscope.window.close()
         haloscope.link.shutdown()
+    apply_theme(qapp, "light")
 
 
 @pytest.fixture

@@ -5,14 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QDockWidget,
-    QLabel,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QScrollArea, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
@@ -25,18 +18,11 @@ from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
-from gui.style.theme import apply_theme
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
 from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 READY = "No product yet: press Run (Ctrl+R) to measure and verify."
-
-
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.geometry.block import Block, Limits
+from engine.geometry.layout import Layout
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.explore.kernel.block_editor import BlockEditor
-from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state
+from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
 
 TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
 
@@ -27,10 +29,14 @@ def type_number(qtbot, box, text):
     qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
-@pytest.mark.parametrize("text", ["64", "0", "-5", "2048", "7"])
-def test_that_any_whole_number_can_be_typed(qtbot, editor, workspace, text):
-    type_number(qtbot, editor.width_box, text)
-    assert workspace.settings.block == Block(int(text), 8)
+def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbot, editor, workspace):
+    for text in ("64", "0", "-5", "2048", "7"):
+        type_number(qtbot, editor.width_box, text)
+        assert workspace.settings.block == Block(int(text), 8)
+    workspace.change(block=None)
+    qtbot.keyClick(editor.width_box, Qt.Key.Key_Up)
+    qtbot.keyClick(editor.height_box, Qt.Key.Key_Down)
+    assert workspace.settings.block == Block(64, 4)
 
 
 @pytest.mark.parametrize("variant", ["tiled", "auto"])
@@ -59,23 +65,19 @@ def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_a
     assert editor.offer.text() == "Use 16 x 8"
 
 
-@pytest.mark.parametrize(
-    ("block", "text"),
-    [
-        (None, "256 threads, 8 warps (default)"),
+def test_that_threads_and_warps_are_counted(editor, workspace):
+    for block, text in (
         (Block(16, 16), "256 threads, 8 warps"),
         (Block(10, 10), "100 threads, 4 warps, 28 lanes idle"),
         (Block(1, 1), "1 thread, 1 warp, 31 lanes idle"),
         (Block(0, 8), "no threads"),
         (Block(-4, -8), "no threads"),
-    ],
-    ids=str,
-)
-def test_that_threads_and_warps_are_counted(editor, workspace, block, text):
-    workspace.change(block=block)
-    assert editor.count.text() == text
-    shown = block or Block(32, 8)
-    assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
+        (None, "256 threads, 8 warps (default)"),
+    ):
+        workspace.change(block=block)
+        assert editor.count.text() == text
+        shown = block or Block(32, 8)
+        assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
 
 
 def test_that_a_kernel_without_blocks_of_its_own_choice_disables_the_sides_and_says_why(
@@ -107,12 +109,6 @@ def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, worksp
     assert ("not used" in editor.count.text()) != is_used
 
 
-def test_that_the_arrows_double_and_halve(qtbot, editor, workspace):
-    qtbot.keyClick(editor.width_box, Qt.Key.Key_Up)
-    qtbot.keyClick(editor.height_box, Qt.Key.Key_Down)
-    assert workspace.settings.block == Block(64, 4)
-
-
 def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(editor, workspace):
     menu = editor.menu_button.menu()
     menu.aboutToShow.emit()
@@ -123,14 +119,14 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(e
     assert workspace.settings.block is None
 
 
-@pytest.mark.parametrize("block", [Block(0, 8), Block(64, 32), Block(33, 33)])
-def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state, block):
+def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
     state.set_availability((Availability("tiled", "No NVIDIA driver."),))
-    workspace.change(variant="auto", block=block)
-    assert "threads" in editor.refusal.text()
-    assert not editor.refusal.isHidden()
-    editor.offer.click()
-    assert editor.refusal.isHidden()
+    for block in (Block(0, 8), Block(64, 32), Block(33, 33)):
+        workspace.change(variant="auto", block=block)
+        assert "threads" in editor.refusal.text()
+        assert not editor.refusal.isHidden()
+        editor.offer.click()
+        assert editor.refusal.isHidden()
 
 
 def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, workspace, state):
@@ -158,3 +154,85 @@ def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_typed_or
     state.set_availability((Availability("tiled", "no driver"),))
     workspace.change(block=None)
     assert not editor.refusal.isVisible()
+
+
+def of_type(dtype):
+    picture = make_picture()
+    return replace(picture, pixels=replace(picture.pixels, dtype=dtype))
+
+
+@pytest.fixture
+def box(qtbot, workspace):
+    box = ResultTypeBox(workspace)
+    qtbot.addWidget(box)
+    return box
+
+
+@pytest.fixture
+def make_switch(qtbot, workspace):
+    def make(**state):
+        switch = LayoutSwitch(workspace, make_engine_state(**state))
+        qtbot.addWidget(switch)
+        return switch
+
+    return make
+
+
+def test_that_a_result_type_changes_what_the_job_asks_for_and_how_results_are_shown(qtbot, box, workspace):
+    workspace.change(range_mode="absolute")
+    assert box.currentText() == "float32"
+    with qtbot.waitSignal(workspace.job_changed):
+        box.activated.emit(box.findData("same"))
+    assert (workspace.job().result_type, workspace.result_dtype) == ("same", "uint8")
+    # The kernel has clipped them.
+    assert (workspace.job().range_mode, workspace.range_mode) == ("clip", "clip")
+    workspace.change(result_type="float32")
+    assert workspace.range_mode == "absolute"
+
+
+def test_that_a_result_type_names_the_depth_of_the_picture_and_a_float_one_leaves_no_choice(box, workspace):
+    for dtype, text in (("uint8", "8 bit"), ("uint16", "16 bit")):
+        workspace.set_picture(of_type(dtype))
+        assert box.itemText(box.findData("same")) == text
+        assert "halves to even" in box.toolTip()
+    workspace.change(result_type="same")
+    workspace.set_picture(of_type("float32"))
+    assert (box.isEnabled(), box.currentText(), workspace.result_dtype) == (False, "float32", "float32")
+    assert "float32 samples" in box.toolTip()
+    workspace.set_picture(of_type("uint8"))
+    assert (box.isEnabled(), box.currentText()) == (True, "8 bit")
+
+
+def test_that_a_click_changes_the_layout_of_the_job_and_the_switch_follows_the_state(
+    qtbot, make_switch, workspace
+):
+    switch = make_switch()
+    assert switch.isChecked()
+    with qtbot.waitSignal(workspace.job_changed):
+        switch.click()
+    assert workspace.job().layout is Layout.PACKED
+    workspace.change(layout=Layout.PITCHED)
+    assert switch.isChecked()
+
+
+@pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
+def test_that_on_the_cpu_the_layout_is_greyed_with_the_reason_and_the_choice_is_kept(
+    make_switch, workspace, device, cuda
+):
+    switch = make_switch(cuda=cuda)
+    workspace.change(device=device)
+    assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
+    assert "always packed" in switch.toolTip()
+    assert "choose a CUDA device or the simulator" in switch.toolTip()
+    workspace.change(layout=Layout.PACKED)
+    assert switch.isChecked()
+    workspace.change(device="simulator")
+    assert (switch.isEnabled(), switch.isChecked()) == (True, False)
+
+
+def test_that_the_tooltip_says_what_the_layout_means_for_the_picture(make_switch, workspace):
+    switch = make_switch()
+    assert "1001" in switch.toolTip()
+    assert "1,536 bytes per row, which is a boundary already" in switch.toolTip()
+    workspace.set_picture(make_picture(width=1001, channels=1))
+    assert "1,001 bytes per row packed, 1,024 pitched" in switch.toolTip()
