@@ -63,8 +63,6 @@ def made_tables(*, measured: bool) -> tuple[CourseTable, ...]:
             ),
         ),
         CourseTable(
-            "Loads",
-            ("Tile", "Loads"),
-            ((Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20"))),
+            "Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20")))
         ),
     )

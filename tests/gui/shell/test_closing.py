@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QPushButton
 from engine.errors import FileWriteError
 from engine.host.protocol import CountCourse, SaveResult
 from gui.shell.app import Haloscope
-from gui.shell.closing import SavingDialog
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
 
@@ -23,29 +22,47 @@ def saving(open_window, tmp_path):
     return haloscope
 
 
-def press(qtbot, dialog: SavingDialog, text: str) -> None:
+def press(qtbot, dialog, text):
     (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["window", "quit"])
-def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
-    qtbot, saving, tmp_path, how
-):
+def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(qtbot, saving, tmp_path):
+    window = saving.window
     # Its layout is kept once, and only when it closes.
-    with qtbot.assertNotEmitted(saving.window.closing):
-        saving.window.close() if how == "window" else saving.actions["quit"].trigger()
-    assert saving.window.isVisible()
-    dialog = saving.closing.dialog
-    assert dialog.isVisible()
-    assert dialog._what.text() == "Saving x.png…"
-    press(qtbot, dialog, "Wait")
-    assert saving.window.isVisible()
-    with qtbot.waitSignal(saving.window.closing):
+    with qtbot.assertNotEmitted(window.closing):
+        for close in (window.close, saving.actions["quit"].trigger):
+            # The first Enter waits, the second cancels.
+            for keys in ((), (Qt.Key.Key_Escape,), (Qt.Key.Key_Return, Qt.Key.Key_Return)):
+                close()
+                assert window.isVisible()
+                dialog = saving.closing.dialog
+                assert dialog.isVisible()
+                assert dialog._what.text() == "Saving x.png…"
+                for key in keys:
+                    qtbot.keyClick(dialog, key)
+                if not keys:
+                    press(qtbot, dialog, "Cancel")
+                assert window.isVisible()
+                assert saving.closing.dialog is None
+                assert saving.link.files_being_saved == ("x.png",)
+        assert not saving.link._client.cancelled
+        window.close()
+        press(qtbot, saving.closing.dialog, "Wait")
+        assert window.isVisible()
+    with qtbot.waitSignal(window.closing):
         saving.link._client.answer()
-    qtbot.waitUntil(lambda: not saving.window.isVisible())
+    qtbot.waitUntil(lambda: not window.isVisible())
     assert (tmp_path / "x.png").exists()
+
+
+def test_that_after_cancel_the_save_goes_on_and_the_window_stays_open(qtbot, saving, tmp_path):
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Cancel")
+    saving.link._client.answer()
+    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
+    assert (tmp_path / "x.png").exists()
+    assert saving.window.isVisible()
 
 
 @pytest.mark.slow
@@ -86,33 +103,6 @@ def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
     press(qtbot, saving.closing.dialog, "Discard")
     assert not saving.window.isVisible()
     assert not (tmp_path / "x.png").exists()
-
-
-def test_that_enter_never_discards(qtbot, saving, tmp_path):
-    saving.window.close()
-    for _ in range(2):
-        qtbot.keyClick(saving.closing.dialog, Qt.Key.Key_Return)
-        if saving.closing.dialog is None:
-            break
-    assert saving.window.isVisible()
-    assert saving.link.files_being_saved == ("x.png",)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["Cancel", "Esc"])
-def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how):
-    saving.window.close()
-    dialog = saving.closing.dialog
-    if how == "Cancel":
-        press(qtbot, dialog, "Cancel")
-    else:
-        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert saving.closing.dialog is None
-    assert not saving.link._client.cancelled
-    saving.link._client.answer()
-    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
-    assert (tmp_path / "x.png").exists()
-    assert saving.window.isVisible()
 
 
 def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at_once(qtbot, saving, capsys):
