@@ -272,6 +272,7 @@ def test_that_help_opens_beside_the_window(haloscope):
         dialog.reject()
 
 
+@pytest.mark.slow
 def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.workspace.change(variant="naive", device="simulator", block=Block(16, 16))
@@ -302,6 +303,7 @@ def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(halosc
     )
 
 
+@pytest.mark.slow
 def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_window):
     haloscope = open_window((1024, 640))
     toolbar = haloscope.window.first_page.picture_view.toolbar
@@ -363,6 +365,7 @@ def test_that_a_message_does_not_move_the_picture(haloscope):
     assert (canvas.size(), canvas.view.transform) == before
 
 
+@pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.previews.simulator_wanted.emit()
