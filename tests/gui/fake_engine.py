@@ -20,8 +20,14 @@ from engine.host.request import Request
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from tests.gui.made_course import made_tables
-from tests.gui.made_results import CPU_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, SIMULATOR_DEVICE, VARIANTS
+from tests.gui.made_results import (
+    CPU_DEVICE,
+    MISSING_CUDA_DEVICE,
+    NO_CUDA,
+    SIMULATOR_DEVICE,
+    VARIANTS,
+    made_tables,
+)
 from tests.made_runs import made_product, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))

@@ -5,7 +5,7 @@ from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel
-from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 

@@ -29,7 +29,7 @@ def statuses(bench):
     return [(result.variant, bool(result.failure)) for result in bench.results.results()]
 
 
-def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
+def test_that_a_run_becomes_a_row_its_picture_is_shown_and_no_memory_is_left_behind(bench):
     before = bench.state.last_result
     bench.runs.run()
     bench.settle()
@@ -37,6 +37,11 @@ def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
     assert bench.state.last_result is not before
     assert bench.state.last_result.result is bench.results.results()[0]
     assert not bench.state.running
+    for run in (bench.runs.run, bench.runs.run_every_variant) * 3:
+        run()
+        bench.settle()
+    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
+    assert bench.fake.leaked == shown
 
 
 def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench, slow_bench):
@@ -145,14 +150,6 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
     bench.settle()
     assert "the mask is too large" in bench.messages.newest.why
     assert not bench.state.running
-
-
-def test_that_no_memory_is_left_behind_by_runs(bench):
-    for run in (bench.runs.run, bench.runs.run_every_variant) * 3:
-        run()
-        bench.settle()
-    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
-    assert bench.fake.leaked == shown
 
 
 @pytest.mark.parametrize(

@@ -68,20 +68,12 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
 @pytest.mark.parametrize(
     "line",
     [
-        "photo.png other.png",
-        "--theme pink",
-        "--nonsense",
-        "screenshot",
-        "screenshot out.jpg",
-        "screenshot --run",
-        "screenshot out.png in.png other.png",
-        "screenshot out.png in.png --run other.png",
-        "screenshot out.png --size 10x10",
-        "screenshot out.png --size big",
-        "screenshot out.png --theme system",
-        "fliter in.png out.png",
+        "photo.png other.png", "--theme pink", "--nonsense", "fliter in.png out.png", "screenshot",
+        "screenshot out.jpg", "screenshot --run", "screenshot out.png in.png other.png",
+        "screenshot out.png in.png --run other.png", "screenshot out.png --size 10x10",
+        "screenshot out.png --size big", "screenshot out.png --theme system",
     ],
-)
+)  # fmt: skip
 def test_that_bad_use_is_one_line_and_status_2(capsys, line):
     with pytest.raises(SystemExit) as ended:
         parse(line.split())
