@@ -27,6 +27,7 @@ def measurement():
     made.close()
 
 
+@pytest.mark.slow
 def test_that_only_a_right_result_has_a_time(measurement):
     found = measurement.cells([CELL])[CELL.key]["contenders"]
     for name in ("haloscope auto", "peer correlate"):
@@ -42,6 +43,7 @@ def test_that_only_a_right_result_has_a_time(measurement):
     }
 
 
+@pytest.mark.slow
 def test_that_what_is_not_there_is_told_and_only_wanted_contenders_are_measured(measurement):
     assert measurement.absent == {
         "stranger": "not built for this machine",

@@ -47,29 +47,21 @@ def make_run():
         CELLS[0], limit_copy=0.5, haloscope_auto=1.0, opencv_filter2D=2.5, npp_filter="not verified: row 0"
     )
     second = entry(CELLS[1], limit_copy=0.5, haloscope_auto=2.0, opencv_filter2D=4.0, npp_filter=1.0)
+    versions = {"limit": {"numpy": "2"}, "haloscope": {"numba": "1"}}
     return {
-        "date": "2026-01-02",
-        "commit": "abc123",
-        "device_kind": "cpu",
-        "grid": "quick",
+        "date": "2026-01-02", "commit": "abc123", "device_kind": "cpu", "grid": "quick", "took_s": 3,
         "machine": {"device": "a CPU, 2 cores", "threads": 2, "facts": ["a fact"]},
         "libraries": {
-            "limit": {"title": "limit", "versions": {"numpy": "2"}, "threads": 2, "notes": {}},
-            "haloscope": {"title": "Haloscope", "versions": {"numba": "1"}, "threads": 2, "notes": {}},
+            key: {"title": key.capitalize(), "versions": found, "threads": 2, "notes": {}}
+            for key, found in versions.items()
         },
         "absent": {"torch": "not installed (torch)"},
-        "took_s": 3,
         "tables": [
-            {
-                "name": "main",
-                "title": "Mask size",
-                "axis_title": "mask",
-                "cells": [cell.key for cell in CELLS],
-                "labels": ["3 x 3", "5 x 5"],
-            }
+            {"name": "main", "title": "Mask size", "axis_title": "mask", "labels": ["3 x 3", "5 x 5"],
+             "cells": [cell.key for cell in CELLS]},
         ],
         "cells": {CELLS[0].key: first, CELLS[1].key: second},
-    }
+    }  # fmt: skip
 
 
 def test_that_ratios_are_of_cells_that_have_both_and_auto_is_compared_with_the_best_of_ours():

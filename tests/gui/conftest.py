@@ -10,7 +10,7 @@ from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_pictures import shared
+from tests.gui.made_results import shared
 from tests.gui.made_window import Bench, OpenedWindow
 
 

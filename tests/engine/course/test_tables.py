@@ -95,15 +95,12 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
 
 
-def test_that_cgma_is_1_naive_and_the_tile_when_tiled_and_the_lectures_counts_come_out():
+def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
     rows = counted("performance", 3)
     assert (rows["matmul-naive", "16"][2].here, rows["matmul-naive", "16"][3].here) == ("1", "21.6")
     tiles = ("2", "4", "8", "16", "32")
     assert [rows["matmul-tiled", tile][2].here for tile in tiles] == list(tiles)
     assert texts_of(rows["matmul-tiled", "16"][:3]) == ["512", "8192", "16"]
-
-
-def test_that_the_cnn_reports_divergences_and_unrolled_matrices_come_out():
     assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
     assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
     assert diverging_warps(32, 32, Block(16, 16)) == 0
@@ -211,7 +208,7 @@ def lecture_values(run):
     return {"kernel_ms": 0.25, "host_ms": 0.5}
 
 
-def test_that_bandwidths_timers_and_tiles_come_out():
+def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     timers, theoretical, effective, cgma, tiles, _ = tables_from("performance", lecture_values, (1024,))
     assert here(timers) == [["0.5", "0.25", "0.25"]]
     assert here(theoretical) == [["1", "400", "100"]]
@@ -223,9 +220,6 @@ def test_that_bandwidths_timers_and_tiles_come_out():
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
-
-
-def test_that_layouts_and_banks_are_compared():
     *_, layouts = tables_from(
         "convolution", lambda run: {"kernel_ms": 3.0 if run.layout is Layout.PACKED else 2.0}, (1001,)
     )

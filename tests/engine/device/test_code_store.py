@@ -185,7 +185,7 @@ def result_of(dispatcher):
     return float(dispatcher(np.arange(6, dtype=np.float32).reshape(1, 6), 6))
 
 
-def test_that_the_next_start_loads_what_this_one_compiled(unpickled, tmp_path):
+def test_that_the_next_start_loads_what_this_one_compiled_and_a_closure_is_refused(unpickled, tmp_path):
     assert result_of(kept_on_disk(njit(total))) == 45.0
     assert unpickled == []
     assert result_of(kept_on_disk(njit(total))) == 45.0
@@ -194,6 +194,9 @@ def test_that_the_next_start_loads_what_this_one_compiled(unpickled, tmp_path):
     assert [callback.ctypes(21) for callback in callbacks] == [42, 42]
     assert len(unpickled) == 2
     assert len(list((tmp_path / "kept").iterdir())) == 2
+    factor = 3
+    with pytest.raises(TypeError, match="closure"):
+        kept_on_disk(njit(lambda value: value * factor))
 
 
 def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_unpickled(unpickled, tmp_path):
@@ -225,12 +228,6 @@ def test_that_a_whole_file_that_means_nothing_is_compiled_anew(unpickled, tmp_pa
         CodeStore(tmp_path / "kept").save("cpu", key, content)
         assert result_of(kept_on_disk(njit(total))) == 45.0
     assert unpickled == [b"", b"no pickle", pickle.dumps(3), pickle.dumps((1,) * 20)]
-
-
-def test_that_a_closure_is_refused():
-    factor = 3
-    with pytest.raises(TypeError, match="closure"):
-        kept_on_disk(njit(lambda value: value * factor))
 
 
 @pytest.mark.slow

@@ -172,13 +172,10 @@ def test_that_y_is_x_transposed(family):
     assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
 
 
-def test_that_anchor_and_divisor_are_read_and_names_forgive_capitals_blanks_and_underscores():
+def test_that_names_of_presets_forgive_capitals_and_blanks_and_an_unknown_one_is_answered_with_the_closest():
     assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
     assert [find_preset(key).divisor for key in ("gaussian-5", "sobel-x")] == [256.0, 1.0]
     assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
-
-
-def test_that_an_unknown_name_is_answered_with_the_closest():
     with pytest.raises(UnknownName, match="the closest is gaussian-3") as refusal:
         preset("gausian-3")
     assert "masks" in refusal.value.remedy

@@ -71,9 +71,11 @@ def test_that_every_result_is_right_however_late_the_device_is(seed, ring, dtype
         run(FakeQueues(seed), ring, pinned_in, pinned_out, dtype)
 
 
-def test_that_forgotten_waits_would_be_seen():
+def test_that_forgotten_waits_would_be_seen_and_pinned_memory_waits_until_the_host_has_copied_it(monkeypatch):
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         run(FakeQueues(0, heeds_marks=False), 2, pinned_in=True, pinned_out=True)
+    monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
+    run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
 
 
 class LateThreads:
@@ -85,11 +87,6 @@ class LateThreads:
         return SimpleNamespace(result=cache(partial(action, *arguments)))
 
     def shutdown(self, **named): ...
-
-
-def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(monkeypatch):
-    monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
-    run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
 
 
 def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order():

@@ -82,6 +82,7 @@ def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_sto
     qtbot.waitUntil(lambda: not haloscope.state.running)
 
 
+@pytest.mark.slow
 def test_that_a_copy_is_told_files_have_a_folder_and_a_click_loads(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
     saved = []

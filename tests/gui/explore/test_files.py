@@ -188,21 +188,16 @@ def test_that_a_bad_value_is_refused_by_name(tmp_path, values, word):
     assert word in refused.value.why
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[1]",
-        "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
-        '{"format": "haloscope-session", "version": NaN}',
-        '{"format": "haloscope-session", "version": 1e999}',
-        '{"format": "haloscope-session", "format": "haloscope-session", "version": 1}',
-        "[" * 100_000,
-        "1" * 5000,
-    ],
-    ids=["empty", "cut", "list", "bytes", "NaN", "infinite", "twice", "deep", "digits"],
-)
+DAMAGED = {
+    "empty": "", "cut": "{", "list": "[1]", "deep": "[" * 100_000, "digits": "1" * 5000,
+    "bytes": "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
+    "NaN": '{"format": "haloscope-session", "version": NaN}',
+    "infinite": '{"format": "haloscope-session", "version": 1e999}',
+    "twice": '{"format": "haloscope-session", "format": "haloscope-session", "version": 1}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
 def test_that_a_damaged_file_is_refused_in_words(tmp_path, text):
     (tmp_path / "bad.json").write_text(text)
     with pytest.raises(SessionError) as refused:

@@ -21,15 +21,14 @@ def runs(bench):
 
 def run_every_variant(bench):
     bench.runs.run_every_variant()
-    bench.fake.answer_all(CheckVariants)
-    bench.settle()
+    bench.answer_all(CheckVariants)
 
 
 def statuses(bench):
     return [(result.variant, bool(result.failure)) for result in bench.results.results()]
 
 
-def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
+def test_that_a_run_becomes_a_row_its_picture_is_shown_and_no_memory_is_left_behind(bench):
     before = bench.state.last_result
     bench.runs.run()
     bench.settle()
@@ -37,6 +36,11 @@ def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
     assert bench.state.last_result is not before
     assert bench.state.last_result.result is bench.results.results()[0]
     assert not bench.state.running
+    for run in (bench.runs.run, bench.runs.run_every_variant) * 3:
+        run()
+        bench.settle()
+    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
+    assert bench.fake.leaked == shown
 
 
 def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench, slow_bench):
@@ -73,7 +77,7 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
 def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait_or_would_begin(slow_bench):
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
-    slow_bench.tell(Run, "verifying", 0.5)
+    slow_bench.tell("verifying", 0.5, Run)
     state = slow_bench.state
     assert (state.stage, state.fraction) == ("CPU, all cores (2 of 3): verifying", 0.5)
     slow_bench.jobs.cancel()
@@ -93,7 +97,7 @@ def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait
 def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_with_the_next_edit(slow_bench):
     run_every_variant(slow_bench)
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
-    slow_bench.fail(Run, error)
+    slow_bench.fail(error, Run)
     slow_bench.answer(Run)
     slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", True), ("cpu-parallel", False), ("naive", False)]
@@ -106,7 +110,7 @@ def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_w
 def test_that_a_lost_simulator_or_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
     slow_bench.workspace.change(device="simulator")
     slow_bench.runs.run()
-    slow_bench.lose(simulator=True)
+    slow_bench.lose_simulator()
     assert statuses(slow_bench) == [("auto", True)]
     assert "SIGKILL" in slow_bench.messages.of("run").why
     assert slow_bench.state.is_ready
@@ -145,14 +149,6 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
     bench.settle()
     assert "the mask is too large" in bench.messages.newest.why
     assert not bench.state.running
-
-
-def test_that_no_memory_is_left_behind_by_runs(bench):
-    for run in (bench.runs.run, bench.runs.run_every_variant) * 3:
-        run()
-        bench.settle()
-    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
-    assert bench.fake.leaked == shown
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert page.product_panel.device_note.text() == note
 
 
-def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(open_page, qtbot):
+def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
@@ -217,6 +217,18 @@ def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(o
     haloscope.matmul.set_counted(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
     assert not haloscope.actions["run"].isEnabled()
     assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
+    haloscope.link._client.automatic = True
+    product = haloscope.matmul.settings.product
+    haloscope.matmul.change(device="simulator")
+    haloscope.state.set_status("restarting")
+    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
+    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
+    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
+    assert status(haloscope).startswith(told)
+    assert status(haloscope).endswith("simulated: its times mean nothing")
+    haloscope.matmul.add(made_rows(product, (8,))[0])
+    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
+    assert "No NVIDIA driver" in status(haloscope)
 
 
 @pytest.mark.slow
@@ -277,27 +289,10 @@ def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(o
     client.automatic = False
     haloscope.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(client.waiting(Preview)))
-    client.fail(
-        BadValue("naive cannot run", "there is no GPU", "Choose another."), client.waiting(Preview)[0]
-    )
+    client.fail(BadValue("naive cannot run", "there is no GPU", "Choose another."), Preview)
     qtbot.waitUntil(lambda: haloscope.state.result_is_earlier)
     assert "Naive" not in bar.text
     haloscope.window.show_page("explore")
     assert bar.text.startswith("Naive cannot run.")
     haloscope.window.show_page("course")
     assert bar.isHidden()
-
-
-def test_that_the_status_line_waits_for_the_engine_and_tells_products_without_a_time(open_page):
-    haloscope, _ = open_page()
-    product = haloscope.matmul.settings.product
-    haloscope.matmul.change(device="simulator")
-    haloscope.state.set_status("restarting")
-    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
-    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
-    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
-    assert status(haloscope).startswith(told)
-    assert status(haloscope).endswith("simulated: its times mean nothing")
-    haloscope.matmul.add(made_rows(product, (8,))[0])
-    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
-    assert "No NVIDIA driver" in status(haloscope)

@@ -56,13 +56,21 @@ def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written
     assert (tmp_path / "x.png").exists()
 
 
-def test_that_after_cancel_the_save_goes_on_and_the_window_stays_open(qtbot, saving, tmp_path):
+def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, saving, tmp_path):
     saving.window.close()
     press(qtbot, saving.closing.dialog, "Cancel")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert (tmp_path / "x.png").exists()
     assert saving.window.isVisible()
+    saving.pictures.save_result(tmp_path / "x.png")
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Wait")
+    saving.link._client.fail(FULL)
+    qtbot.waitUntil(lambda: saving.closing.dialog is None)
+    assert saving.window.isVisible()
+    assert "The disk is full" in saving.window.message_bar.text
+    assert saving.window.close()
 
 
 @pytest.mark.slow
@@ -77,6 +85,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
     saving.link._client.answer_all(CountCourse)
@@ -86,16 +95,6 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     qtbot.waitUntil(lambda: saving.closing.dialog._what.text() == "Saving lab-tables…")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
-
-
-def test_that_a_save_that_fails_keeps_the_window_open_with_its_error(qtbot, saving):
-    saving.window.close()
-    press(qtbot, saving.closing.dialog, "Wait")
-    saving.link._client.fail(FULL)
-    qtbot.waitUntil(lambda: saving.closing.dialog is None)
-    assert saving.window.isVisible()
-    assert "The disk is full" in saving.window.message_bar.text
-    assert saving.window.close()
 
 
 def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
@@ -117,6 +116,7 @@ def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at
     assert len(saving.link._client.waiting(SaveResult)) == 1
 
 
+@pytest.mark.slow
 def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbot, saving):
     # Stands in for QSessionManager, which only the platform can make.
     session, later = MagicMock(), MagicMock()

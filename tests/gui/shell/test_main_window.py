@@ -4,20 +4,9 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QComboBox,
-    QDialog,
-    QDockWidget,
-    QLabel,
-    QMenu,
-    QScrollArea,
-    QToolButton,
-    QWidget,
-)
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -43,21 +32,21 @@ def width_of_words(widget):
     if isinstance(widget, ElidedLabel):
         # Cut with … on purpose, and whole in the tooltip.
         return 0
-    if isinstance(widget, QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
+    if isinstance(widget, QtWidgets.QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
         return 0
-    style = widget.toolButtonStyle() if isinstance(widget, QToolButton) else None
+    style = widget.toolButtonStyle() if isinstance(widget, QtWidgets.QToolButton) else None
     if style == Qt.ToolButtonStyle.ToolButtonIconOnly:
         return widget.iconSize().width()
-    text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+    text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
     width = max(widget.fontMetrics().horizontalAdvance(line.replace("&", "")) for line in text.split("\n"))
     has_icon = style == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and not widget.icon().isNull()
     return width + (widget.iconSize().width() if has_icon else 0)
 
 
 def assert_no_word_is_cut(page):
-    for kind in (QAbstractButton, QComboBox, QLabel):
+    for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox, QtWidgets.QLabel):
         for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+            text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
             assert widget.width() >= width_of_words(widget), text
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
@@ -82,9 +71,9 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
     page = haloscope.window.first_page
     assert page.kernel_panel.breakdown.isVisible()
     assert page.mask_panel.apply_controls.offset_field.isVisible()
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     for panel in (page.mask_panel, page.kernel_panel):
-        areas = panel.findChildren(QScrollArea)
+        areas = panel.findChildren(QtWidgets.QScrollArea)
         assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
@@ -92,19 +81,19 @@ def test_that_a_window_has_its_docks_and_plots_in_view_once_with_names_letters_a
     # What comes after the first paint must come once.
     haloscope.finish()
     window = haloscope.window
-    docks = shown(window, QDockWidget)
+    docks = shown(window, QtWidgets.QDockWidget)
     assert {dock.objectName() for dock in docks} == {"mask", "kernel", "time", "speed-up", "results"}
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
-    kinds = [type(widget).__name__ for widget in window.findChildren(QWidget)]
+    kinds = [type(widget).__name__ for widget in window.findChildren(QtWidgets.QWidget)]
     assert kinds.count("MetricPlot") == 2
     for bar in (window.top_bar, window.page_bar, window.status_line):
-        for button in shown(bar, QAbstractButton):
+        for button in shown(bar, QtWidgets.QAbstractButton):
             assert button.toolTip(), button.text()
             assert button.accessibleName(), button.text()
     menus = window.menuBar()
-    for menu in (menus, *menus.findChildren(QMenu)):
+    for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
         letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
         assert len(set(letters)) == len(letters), letters
@@ -195,14 +184,14 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
     first.preferences.themes.actions()[1].trigger()
-    first.window.findChild(QDockWidget, "speed-up").close()
+    first.window.findChild(QtWidgets.QDockWidget, "speed-up").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
     second = open_window(theme="", preferences_path=path)
     assert current_theme().name == "dark"
-    assert not second.window.findChild(QDockWidget, "speed-up").isVisible()
+    assert not second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
     second.actions["reset_layout"].trigger()
-    assert second.window.findChild(QDockWidget, "speed-up").isVisible()
+    assert second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
 
 
 @pytest.mark.slow
@@ -249,7 +238,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QDockWidget)) == 5
+    assert len(shown(window, QtWidgets.QDockWidget)) == 5
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -276,11 +265,14 @@ def test_that_file_dialogs_do_not_stop_the_window_and_none_is_for_an_earlier_res
 def test_that_help_opens_beside_the_window(haloscope):
     for name in ("about", "shortcuts", "documentation"):
         haloscope.actions[name].trigger()
-        (dialog,) = (dialog for dialog in haloscope.window.findChildren(QDialog) if dialog.isVisible())
+        (dialog,) = (
+            dialog for dialog in haloscope.window.findChildren(QtWidgets.QDialog) if dialog.isVisible()
+        )
         assert dialog.windowTitle() == haloscope.actions[name].iconText()
         dialog.reject()
 
 
+@pytest.mark.slow
 def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.workspace.change(variant="naive", device="simulator", block=Block(16, 16))
@@ -311,15 +303,18 @@ def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(halosc
     )
 
 
+@pytest.mark.slow
 def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_window):
     haloscope = open_window((1024, 640))
     toolbar = haloscope.window.first_page.picture_view.toolbar
-    names = {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    names = {button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)}
     assert names >= {"Split", "Fit", "100 %"}
     assert "Zoom in" not in names
     haloscope.window.resize(1280, 800)
-    QApplication.processEvents()
-    assert {"Zoom in", "Zoom out"} <= {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    QtWidgets.QApplication.processEvents()
+    assert {"Zoom in", "Zoom out"} <= {
+        button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)
+    }
     assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")
 
 
@@ -365,11 +360,12 @@ def test_that_a_message_does_not_move_the_picture(haloscope):
     canvas = haloscope.window.first_page.surface
     before = canvas.size(), canvas.view.transform
     haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     assert haloscope.window.message_bar.isVisible()
     assert (canvas.size(), canvas.view.transform) == before
 
 
+@pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.previews.simulator_wanted.emit()

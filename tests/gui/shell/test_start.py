@@ -68,20 +68,12 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
 @pytest.mark.parametrize(
     "line",
     [
-        "photo.png other.png",
-        "--theme pink",
-        "--nonsense",
-        "screenshot",
-        "screenshot out.jpg",
-        "screenshot --run",
-        "screenshot out.png in.png other.png",
-        "screenshot out.png in.png --run other.png",
-        "screenshot out.png --size 10x10",
-        "screenshot out.png --size big",
-        "screenshot out.png --theme system",
-        "fliter in.png out.png",
+        "photo.png other.png", "--theme pink", "--nonsense", "fliter in.png out.png", "screenshot",
+        "screenshot out.jpg", "screenshot --run", "screenshot out.png in.png other.png",
+        "screenshot out.png in.png --run other.png", "screenshot out.png --size 10x10",
+        "screenshot out.png --size big", "screenshot out.png --theme system",
     ],
-)
+)  # fmt: skip
 def test_that_bad_use_is_one_line_and_status_2(capsys, line):
     with pytest.raises(SystemExit) as ended:
         parse(line.split())
@@ -119,7 +111,8 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
         "except SystemExit: pass\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
     )
-    printed = fresh_python("-c", code)
+    printed = fresh_python("-W", "default", "-c", code)
+    assert "ResourceWarning" not in printed
     commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
     assert [command for command in commands if f"\n  {command} " not in printed] == []
 

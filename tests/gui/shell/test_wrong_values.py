@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QDialogButtonBox,
-    QLineEdit,
-    QPlainTextEdit,
-    QSpinBox,
-    QTextEdit,
-    QWidget,
-)
 
 from engine.geometry.border import Border
 from gui.explore.kernel.block_editor import BlockEditor
@@ -38,7 +28,7 @@ class Field:
     is no value.
     """
 
-    widget: QWidget
+    widget: QtWidgets.QWidget
     state: Callable[[], Any]
     reason: Callable[[], str]
     wrong: tuple[str, ...]
@@ -101,7 +91,7 @@ def matrices_fields(haloscope):
 
 def write(qtbot, widget, text):
     """Put a text into a field as a person does: by keys, or a long one by the clipboard."""
-    line = widget.lineEdit() if isinstance(widget, QSpinBox) else widget
+    line = widget.lineEdit() if isinstance(widget, QtWidgets.QSpinBox) else widget
     widget.setFocus()
     line.selectAll()
     qtbot.keyClick(widget, Qt.Key.Key_Delete)
@@ -133,7 +123,7 @@ def test_that_a_field_refuses_what_is_no_value_and_keeps_the_last_right_one(halo
             assert field.widget.text() == (text if field.keeps_text else shown), given
         write(qtbot, field.widget, field.right)
         qtbot.keyClick(field.widget, Qt.Key.Key_Return)
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     assert haloscope.window.size() == size
 
 
@@ -145,7 +135,7 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
         panel.grid.setFocus()
         panel.grid.setCurrentIndex(panel.model.index(0, 0))
         qtbot.keyClick(panel.grid, Qt.Key.Key_Return)
-        editor = panel.grid.viewport().findChild(QLineEdit)
+        editor = panel.grid.viewport().findChild(QtWidgets.QLineEdit)
         write(qtbot, editor, text)
         qtbot.keyClick(editor, Qt.Key.Key_Return)
         # What an editor holds is taken in the next turn of the event loop.
@@ -176,7 +166,7 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
             assert len(panel.facts.text()) < 400, name
         dialog = panel.edit_as_text()
         dialog.editor.setPlainText(text)
-        assert not dialog.buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled(), name
+        assert not dialog.buttons.button(QtWidgets.QDialogButtonBox.StandardButton.Ok).isEnabled(), name
         assert 0 < len(dialog.verdict.text()) < 400, name
         dialog.accept()
         dialog.reject()
@@ -189,11 +179,16 @@ def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):
     window = haloscope.window
     fields = [
         widget
-        for kind in (QLineEdit, QAbstractSpinBox, QTextEdit, QPlainTextEdit)
+        for kind in (
+            QtWidgets.QLineEdit,
+            QtWidgets.QAbstractSpinBox,
+            QtWidgets.QTextEdit,
+            QtWidgets.QPlainTextEdit,
+        )
         for widget in window.findChildren(kind)
         # The line within a spin box is the box's.
-        if not isinstance(widget.parentWidget(), QAbstractSpinBox)
+        if not isinstance(widget.parentWidget(), QtWidgets.QAbstractSpinBox)
     ]
     assert {id(widget) for widget in fields} == {id(field.widget) for field in named}
-    assert not [box for box in window.findChildren(QComboBox) if box.isEditable()]
+    assert not [box for box in window.findChildren(QtWidgets.QComboBox) if box.isEditable()]
     assert np.isfinite(haloscope.workspace.mask.weights).all()

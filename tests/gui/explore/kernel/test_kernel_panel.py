@@ -240,7 +240,7 @@ def test_that_the_chosen_kernel_stays_in_view_when_a_run_makes_the_list_shorter(
     assert shown.sees(shown.rect(key))
 
 
-def test_that_the_model_of_work_of_the_last_run_is_shown_also_of_the_simulator(show):
+def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_one(show):
     shown = show()
     work = shown.panel.work
     shown.results.add(make_failure())
@@ -254,10 +254,6 @@ def test_that_the_model_of_work_of_the_last_run_is_shown_also_of_the_simulator(s
     assert "<b>naive</b>" in work.toolTip()
     shown.results.clear()
     assert work.isHidden()
-
-
-def test_that_the_breakdown_names_the_selected_run_with_its_times_or_why_it_has_none(show):
-    shown = show()
     breakdown, results = shown.panel.breakdown, shown.results
     assert not breakdown.isVisible()
     for result in (make_result("cpu-serial", 18.0), make_simulated(), make_result("tiled", 0.04, work=WORK)):

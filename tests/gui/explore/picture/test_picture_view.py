@@ -11,7 +11,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
-from tests.gui.made_pictures import filtered_of, handle_of
+from tests.gui.made_results import filtered_of, handle_of
 
 COPY = Qt.DropAction.CopyAction
 
