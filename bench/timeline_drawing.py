@@ -4,20 +4,12 @@ import io
 from dataclasses import fields
 from typing import Any, Literal
 
+from engine.course.figures import SETTINGS, as_svg
 from engine.errors import BadValue
 from engine.streams.timeline import FORMAT, Chunk, Queue, Span, Timeline
 
 # Okabe and Ito's colours, darker for white numbers; one for each slot of the ring.
 _COLOURS = ("#0072b2", "#b87d00", "#008a64", "#b85c92", "#2b8fc9", "#d55e00", "#968c00", "#4d5560")
-# Text stays text, which can be read aloud and searched; the same timeline always has the same bytes.
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "haloscope",
-    "font.family": "sans-serif",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-}
 # More numbers would run into one another.
 _MOST_NUMBERS = 40
 
@@ -46,7 +38,7 @@ def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:
     from matplotlib.figure import Figure
 
     queues = timeline.queues
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS | {"axes.spines.left": False}):
         figure = Figure(figsize=(11.0, 1.4 + 0.55 * len(queues)), layout="constrained", dpi=110)
         axes = figure.add_subplot()
         for line, queue in enumerate(queues):
@@ -61,10 +53,11 @@ def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:
         axes.grid(visible=True, axis="x", color="#d9dde3", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_title(_title(timeline), loc="left", fontsize=10)
+        if form == "svg":
+            return as_svg(figure, "Timeline of a stream")
         file = io.BytesIO()
-        metadata = {"Date": None, "Title": "Timeline of a stream"} if form == "svg" else None
-        figure.savefig(file, format=form, metadata=metadata)
-    return file.getvalue()
+        figure.savefig(file, format=form)
+        return file.getvalue()
 
 
 def _draw_queue(axes: Any, timeline: Timeline, queue: Queue, line: int) -> None:

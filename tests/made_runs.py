@@ -16,20 +16,11 @@ from engine.verify.verification import Verification
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
-ENVIRONMENT = Environment(
-    "NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234"
-)
+VERSIONS = {"numba": "0.68.1", "numpy": "2.4.6"}
+ENVIRONMENT = Environment("NVIDIA H200", "580.65", "1980 MHz", VERSIONS, "abc1234")
 PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
-REFUTED = Verification(
-    False,
-    0.5,
-    3e-6,
-    262_144,
-    262_144,
-    exact=False,
-    reason="12 pixels differ by more than rounding, first at row 3",
-)
-
+WRONG = "12 pixels differ by more than rounding, first at row 3"
+REFUTED = replace(PROVED, passed=False, max_error=0.5, reason=WRONG)
 
 # Of a tiled kernel: 25 shared loads and 1.6 loads of the picture for each result.
 WORK = Work(
@@ -96,7 +87,7 @@ def make_simulated(variant: str = "naive") -> RunResult:
     return make_result(variant, 900.0, device="simulator")
 
 
-NO_CUDA = "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
+_NO_CUDA = "variant '{}' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
 BANDWIDTH_GB_S = 4000.0
 
 
@@ -115,7 +106,7 @@ def made_rows(
                 problem=product,
                 block=Block(tile, tile),
                 environment=Environment("NVIDIA H200", bandwidth_gb_s=BANDWIDTH_GB_S if cuda else None),
-                failure="" if cuda or device == "simulator" else NO_CUDA,
+                failure="" if cuda or device == "simulator" else _NO_CUDA.format(variant),
                 work=Work(product.flops, loads, product.values, 4 * loads, 4 * product.values, product.bytes),
             )
             rows.append(row)

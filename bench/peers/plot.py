@@ -1,23 +1,15 @@
 """Time against mask size as SVG, both logarithmic, a line per contender, the limit drawn below."""
 
-import io
 from typing import Any
 
 from bench.peers.cells import Cell
 from bench.peers.roster import OURS
 from bench.peers.summary import contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
+from engine.course.figures import MARKERS, SETTINGS, as_svg
 
-# Okabe and Ito's colours, darker where white paper needs it; a marker shape each.
+# Okabe and Ito's colours, darker where white paper needs it.
 _COLOURS = ("#0072b2", "#d55e00", "#008a64", "#b87d00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "haloscope",
-    "font.family": "sans-serif",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 
 
 def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
@@ -29,7 +21,7 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
     entries = [run["cells"][key] for key in table["cells"]]
     sides = [Cell.from_json(entry["cell"]).mask_side for entry in entries]
     limits = limits_of(run)
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(8.5, 5), layout="constrained")
         axes = figure.add_subplot()
         for place, name in enumerate(contenders_of(entries)):
@@ -43,7 +35,7 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
                     x,
                     y,
                     color=_COLOURS[place % len(_COLOURS)],
-                    marker=_MARKERS[place % len(_MARKERS)],
+                    marker=MARKERS[place % len(MARKERS)],
                     markersize=5,
                     linewidth=2.2 if is_ours else 1.3,
                     label=name,
@@ -63,6 +55,4 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
         axes.grid(visible=True, color="#d9dde3", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Title": table["title"]})
-    return file.getvalue()
+        return as_svg(figure, table["title"])

@@ -31,6 +31,7 @@ from engine.geometry.layout import Layout
 from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.save import save_image
 from engine.mask.mask import Mask
+from engine.results.columns import names_size
 from engine.results.measurement import RunResult
 from engine.run.sampling import SamplingPlan
 
@@ -59,7 +60,9 @@ def run(arguments: list[str]) -> int:
 def _filter_file(options: argparse.Namespace) -> None:
     check_place(options.output)
     if not options.overwrite:
-        check_other_file(options.output, options.input)
+        check_other_file(
+            options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
+        )
     mask = mask_of(options)
     opened = open_for(options, options.input, options.output)
     picture = opened.picture
@@ -111,15 +114,16 @@ def _filter(request: Request, verify: bool) -> tuple[np.ndarray, RunResult | Non
 def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
     variant, problem, device = request.choice.variant, request.problem, request.device
     name = printable(mask.name) or "a mask"
-    rotated = ", rotated by 180 degrees" if options.flip else ""
+    size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} x {mask.columns}"
+    about = ", ".join(part for part in (size, "rotated by 180 degrees" if options.flip else "") if part)
     block = f", block {request.choice.block}" if variant.uses_block else ""
     is_packed = request.asked.layout is Layout.PACKED and device.kind == "cuda"
     rows = f", {request.asked.layout} rows" if is_packed else ""
     rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
     chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
     return (
-        f"{printable(options.output)}: {operation_of(options)} with {name} "
-        f"({mask.rows} x {mask.columns}{rotated}), border {problem.border}, "
+        f"{printable(options.output)}: {operation_of(options)} with {name}"
+        f"{f' ({about})' if about else ''}, border {problem.border}, "
         f"by {variant.key} on {device.title}{block}{rows}{rounded}{chosen}"
     )
 

@@ -1,4 +1,7 @@
-"""A paper's figures as SVG, drawn by matplotlib, which the first one loads."""
+"""A paper's figures as SVG, drawn by matplotlib, which the first one loads.
+
+The figures of `bench` have the same settings and marks.
+"""
 
 import io
 from typing import Any
@@ -15,10 +18,10 @@ _OF_VARIANT = {
     "matmul-tiled": "#008a64",
 }
 _BY_PLACE = ("#0072b2", "#b87d00", "#008a64", "#d55e00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 # Text stays text, which can be read aloud and searched; the same figure always has the same bytes.
-_SETTINGS: Any = {
+SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "haloscope",
     "font.family": "sans-serif",
@@ -32,7 +35,7 @@ def svg_of(figure: Figure) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure as Drawing
 
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         drawing = Drawing(figsize=(7.5, 4.5), layout="constrained")
         axes = drawing.add_subplot()
         for dashed, curves in ((True, figure.printed), (False, figure.series)):
@@ -52,8 +55,13 @@ def svg_of(figure: Figure) -> bytes:
             axes.text(
                 0.5, 0.5, "nothing was measured", transform=axes.transAxes, ha="center", color="#4d5560"
             )
-        file = io.BytesIO()
-        drawing.savefig(file, format="svg", metadata={"Date": None, "Title": figure.title})
+        return as_svg(drawing, figure.title)
+
+
+def as_svg(drawing: Any, title: str) -> bytes:
+    """Return a drawing of matplotlib as SVG, which has this title and no date; call it within `SETTINGS`."""
+    file = io.BytesIO()
+    drawing.savefig(file, format="svg", metadata={"Date": None, "Title": title})
     return file.getvalue()
 
 
@@ -66,7 +74,7 @@ def _draw(axes: Any, series: Series, place: int, *, dashed: bool) -> None:
         x,
         y,
         color=_OF_VARIANT.get(series.variant, _BY_PLACE[place % len(_BY_PLACE)]),
-        marker=_MARKERS[place % len(_MARKERS)],
+        marker=MARKERS[place % len(MARKERS)],
         markersize=5,
         linewidth=1.2 if dashed else 1.8,
         linestyle="--" if dashed else "-",

@@ -1,5 +1,6 @@
 """Columns of the tables of runs, for the window and the command line: facts in words, and every metric."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,12 +84,17 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
 
 
 def mask_text(result: Measurement[Problem]) -> str:
-    """Return name and size of a mask; of one without a name of its own the size alone."""
+    """Return name and size of a mask, the size once; of one without a name of its own the size alone."""
     rows, columns = result.problem.mask_shape
     size, name = f"{rows} x {columns}", result.mask_name
     if name in ("", f"random {size}"):
         return size
-    return name if name.endswith(size) else f"{name}, {size}"
+    return name if names_size(name, rows, columns) else f"{name}, {size}"
+
+
+def names_size(name: str, rows: int, columns: int) -> bool:
+    """Return whether the name of a mask has its size, as "Gaussian 9 x 9, sigma 1.5" has."""
+    return re.search(rf"(?<!\d){rows} x {columns}(?!\d)", name) is not None
 
 
 def layout_suffix(result: Measurement[Problem]) -> str:

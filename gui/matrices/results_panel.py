@@ -6,7 +6,9 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.export_buttons import export_buttons
 from gui.widgets.panel_parts import centred_text, column, row, text_button
+from gui.widgets.runs_model import short_reason
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
@@ -20,27 +22,35 @@ _SHOWN = {
     "speed_up": False,
     "error_bound": True,
 }
+# All columns fit a window of 1280 pixels, with the reason that most machines show.
+_TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "No NVIDIA driver"}
 
 
 class MatmulResultsPanel(QWidget):
     """Every variant with every tile; `copied` has the number of rows copied to the clipboard."""
 
     copied = Signal(int)
+    # The person wants the results as a file.
+    save_csv_requested = Signal()
+    save_json_requested = Signal()
 
     def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._matmul = matmul
         self.model = MatmulModel(matmul, self)
-        self.table = RunsTable(self.model, "Products of matrices", _SHOWN)
+        self.table = RunsTable(self.model, "Products of matrices", _SHOWN, _TYPICAL)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
         self.copy_button = text_button(
             "copy", "Copy", "Copy the products", "Copy the table, to paste it into a spreadsheet."
         )
+        self._export_buttons = csv, json = export_buttons()
         self._stack = QStackedWidget()
         self._build()
         self.copy_button.clicked.connect(self.table.copy)
+        csv.clicked.connect(self.save_csv_requested)
+        json.clicked.connect(self.save_json_requested)
         self.table.copied.connect(self.copied)
         self.table.baseline_asked.connect(self.model.use_as_baseline)
         matmul.rows_changed.connect(self._refresh)
@@ -69,11 +79,13 @@ class MatmulResultsPanel(QWidget):
     def _refresh(self) -> None:
         rows = self._matmul.rows
         self.copy_button.setEnabled(bool(rows))
+        for button in self._export_buttons:
+            button.setEnabled(bool(self.model.tried()))
         self._stack.setCurrentIndex(1 if rows else 0)
         reasons: dict[str, dict[str, None]] = {}
         for result in rows:
             if result.failure:
-                reasons.setdefault(_short(result.failure), {})[result.variant] = None
+                reasons.setdefault(short_reason(result), {})[result.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
         failures = [result.failure for result in rows if result.tile is not None]
@@ -88,11 +100,6 @@ class MatmulResultsPanel(QWidget):
             "It takes sides up to 64, and no times are shown."
         )
         # Empty, the reasons are hidden; the buttons stay on the right.
-        line = row((self.reasons, 1), 0, self.try_small, self.copy_button)
+        line = row((self.reasons, 1), 0, self.try_small, self.copy_button, *self._export_buttons)
         layout = column(line, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
         self.setLayout(layout)
-
-
-def _short(failure: str) -> str:
-    """Return the reason of a failure alone: its subject and its remedy are shown beside it."""
-    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

@@ -4,7 +4,7 @@ The window knows a page by this contract and its line in `gui.shell.pages`. A pa
 one wants of another is an intent (`gui.page.intents`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
@@ -47,6 +47,7 @@ class PageStatus:
     run_does: str = ""  # for the tooltips of Run and Run all; empty where there is nothing of that kind
     run_all_does: str = ""
     why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
+    has_results: bool = False  # whether there are runs to save as a file
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
@@ -102,6 +103,9 @@ class Page(QMainWindow):
         """Run everything that can be run here."""
         self.run()
 
+    def export(self, suffix: str) -> None:
+        """Ask where, and save its runs as csv or json; called only while `status.has_results`."""
+
     def cancel(self) -> None:
         """Stop the page's work outside the job queue."""
 
@@ -124,6 +128,14 @@ class Page(QMainWindow):
     def take_layout(self, layout: QByteArray, version: int) -> None:
         """Arrange the docks as they were kept."""
         self._is_arranged = self.restoreState(layout, version) and bool(self.docks)
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        """The columns of its table that the person showed or hid, which the preferences keep."""
+        return {}
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        """Show and hide the columns of its table as they were kept."""
 
     def arrange(self) -> None:
         """Give docks and splitters the sizes that they have at first."""

@@ -50,6 +50,7 @@ class MainWindow(QMainWindow):
         self._services = replace(services, offer=self.offer)
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
+        self._kept_columns: dict[str, dict[str, bool]] = {}
         actions = services.actions
         self.pages = QStackedWidget()
         self.page_bar = PageBar(PAGES)
@@ -109,10 +110,11 @@ class MainWindow(QMainWindow):
             page.finish()
 
     def take_layout(self, preferences: Preferences) -> None:
-        """Restore window and docks from the preferences; what no longer fits is ignored."""
+        """Restore window, docks and columns from the preferences; what no longer fits is ignored."""
         if preferences.geometry:
             self.restoreGeometry(_bytes(preferences.geometry))
         self._kept_layouts = dict(preferences.layouts)
+        self._kept_columns = dict(preferences.columns)
         for page in self._entered.values():
             self._arrange(page)
 
@@ -122,7 +124,9 @@ class MainWindow(QMainWindow):
         layouts = self._kept_layouts | {
             key: _text(page.saveState(LAYOUT_VERSION)) for key, page in self._entered.items()
         }
-        return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts)
+        columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
+        columns = {key: chosen for key, chosen in columns.items() if chosen}
+        return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts, columns=columns)
 
     def restore_default_layout(self) -> None:
         """Restore the default positions of the visible page's docks."""
@@ -169,6 +173,7 @@ class MainWindow(QMainWindow):
         kept = self._kept_layouts.get(page.objectName())
         if kept:
             page.take_layout(_bytes(kept), LAYOUT_VERSION)
+        page.choose_columns(self._kept_columns.get(page.objectName(), {}))
 
     def _build(self) -> None:
         middle = QWidget()

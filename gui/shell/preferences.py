@@ -1,4 +1,4 @@
-"""The preferences: theme, window and layout of each page, kept as JSON of our own (no QSettings).
+"""The preferences: theme, window, layout and columns of each page, kept as JSON of our own (no QSettings).
 
 A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the
 program.
@@ -38,6 +38,8 @@ class Preferences:
     geometry: str = ""  # Qt's description of the window's place, as hexadecimal text; empty for the default
     layouts: dict[str, str] = field(default_factory=dict)  # those of the docks, by page key
     last_folder: str = ""  # where the file dialogs begin
+    # Whether the person shows a column of a page's table: by page key, then by the column's key.
+    columns: dict[str, dict[str, bool]] = field(default_factory=dict)
 
 
 def default_path() -> Path:
@@ -86,7 +88,12 @@ def _checked(document: dict[str, Any]) -> Preferences:
     folder = document.get("last_folder", "")
     if not isinstance(folder, str):
         raise _bad("its folder is not a text")
-    return Preferences(theme, document.get("geometry", ""), layouts, folder)
+    columns = document.get("columns", {})
+    tables = columns.values() if isinstance(columns, dict) else [None]
+    for chosen in tables:
+        if not isinstance(chosen, dict) or not all(isinstance(shown, bool) for shown in chosen.values()):
+            raise _bad("its columns are not a table of true and false")
+    return Preferences(theme, document.get("geometry", ""), layouts, folder, columns)
 
 
 def _check_hexadecimal(text: object) -> None:

@@ -56,6 +56,10 @@ class RunsModel(QAbstractTableModel):
         """All results with the runs that they are compared with, oldest first."""
         return tuple(self._runs)
 
+    def tried(self) -> tuple[Compared, ...]:
+        """Return the rows that a file of results has: all but what was only counted."""
+        return tuple(run for run in self._runs if run.result.no_speed != "not run yet")
+
     def position(self, key: str) -> int:
         return [column.key for column in self.columns].index(key)
 
@@ -83,6 +87,8 @@ class RunsModel(QAbstractTableModel):
             return None
         run, column = self._runs[index.row()], self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
+            if column.key == "proof" and run.result.is_refuted:
+                return short_reason(run.result)
             no_speed = run.result.no_speed if column.key == KERNEL else ""
             # Of a product that has not run yet the table has what can be counted.
             return column.text(run) if no_speed in ("", "not run yet") else no_speed
@@ -131,6 +137,11 @@ class RunsModel(QAbstractTableModel):
             f"Run {self.baseline} on the same problem (size, channels, types, weights, anchor, border) to "
             "compare, on a GPU with rows in the same layout."
         )
+
+
+def short_reason(result: Run) -> str:
+    """Return the first sentence of why a run failed: what helps is in the tooltip and in copied text."""
+    return result.reason.split(". ")[0].rstrip(".")
 
 
 def baseline_name(run: Compared) -> str:

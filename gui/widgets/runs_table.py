@@ -44,7 +44,11 @@ _NUMBER = "0.01234"
 
 
 class RunsTable(QTableView):
-    """A table of runs; `shown` overrides which columns are shown at first."""
+    """A table of runs.
+
+    By the key of a column, `shown` overrides whether it is shown at first, `typical` the longest text that it
+    should show whole.
+    """
 
     copied = Signal(int)  # the number of rows copied to the clipboard
     # The person wants this Measurement as baseline; None: the fastest run of the baseline again.
@@ -56,6 +60,7 @@ class RunsTable(QTableView):
         model: RunsModel,
         name: str,
         shown: Mapping[str, bool] | None = None,
+        typical: Mapping[str, str] | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -67,10 +72,10 @@ class RunsTable(QTableView):
         self.order.setSourceModel(model)
         self.setModel(self.order)
         self.setItemDelegate(_RunCells(model))
-        typical = [
-            _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len) for column in model.columns
-        ]
-        dress_table(self, name, typical)
+        texts = _TYPICAL | dict(typical or {})
+        dress_table(
+            self, name, [texts.get(one.key) or max(one.header, _NUMBER, key=len) for one in model.columns]
+        )
         self._set_up_header()
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
@@ -93,6 +98,16 @@ class RunsTable(QTableView):
         runs = self.runs(chosen)
         QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))
         self.copied.emit(len(runs))
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        """Whether the person wants a column, by its key; only of those that they chose."""
+        return dict(self._wanted)
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        """Show and hide columns as they were chosen before; a key that is no column is kept for later."""
+        self._wanted = dict(chosen)
+        self._show_columns()
 
     def show_column(self, key: str, shown: bool) -> None:
         """Show or hide a column from now on."""

@@ -7,20 +7,20 @@ import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS
 from engine.variants.auto.planner import why_not
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.contract import Growth, MaskClass
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case
+from tests.engine.variants.cases import Case, problem_of
 from tests.engine.variants.suited import mask_for, typed
 
 KNOWN = [known for known in VARIANTS if known.library != "cupy"]
 every_variant = pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.key)
 
 
-def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
+def refusal_of(known, mask, **changes):
     """Return why a variant does not take a mask on a picture that suits it; empty if it does."""
-    problem = typed(known, Problem(200, 200, mask_shape=mask.shape, anchor=mask.anchor))
+    problem = typed(known, problem_of(200, 200, mask))
     block = Block(32, 32) if known.block_covers_input else known.default_block
     # So large that a tile of any mask has room: what is left are the limits that a variant sets itself.
     limits = replace(Limits(), shared_bytes=1 << 30)
@@ -28,7 +28,7 @@ def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
     return "" if refusal is None else refusal.reason
 
 
-def fitting(known: Variant, rows: int, columns: int) -> Mask:
+def fitting(known, rows, columns):
     """Return a mask of exactly that shape, of the class that a variant takes, with weights of many digits."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return Mask(np.full((rows, columns), 0.3))
@@ -37,7 +37,7 @@ def fitting(known: Variant, rows: int, columns: int) -> Mask:
 
 
 @every_variant
-def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known):
+def test_that_a_variant_takes_the_masks_of_its_class_and_none_of_rounded_weights_where_sums_are_exact(known):
     side = max(9, known.least_side)
     assert not refusal_of(known, mask_for(known, side, side))
     random = Mask(np.random.default_rng(3).standard_normal((side, side)))
@@ -45,6 +45,13 @@ def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known):
     if known.rank:
         assert refusal_of(known, fitting(replace(known, rank=known.rank + 1), side + 6, side + 6))
     assert (known.rank > 0) == (known.masks is MaskClass.PRODUCTS)
+    if known.rounds_weights:
+        few_digits = np.random.default_rng(4).integers(1, 9, (side, side))
+        if known.rank:
+            parts = np.random.default_rng(4).integers(1, 4, (known.rank, 2, side))
+            few_digits = sum(np.outer(column, row) for column, row in parts)
+        dtype = "uint8" if "uint8" in known.picture_types else known.picture_types[0]
+        assert "so few digits" in refusal_of(known, Mask(few_digits.astype(float)), dtype=dtype)
 
 
 @every_variant
@@ -80,22 +87,10 @@ def test_that_pictures_are_those_declared(known):
 
 
 @every_variant
-def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known):
-    side = max(9, known.least_side)
-    few_digits = np.random.default_rng(4).integers(1, 9, (side, side)).astype(float)
-    if known.rounds_weights and known.rank:
-        parts = np.random.default_rng(4).integers(1, 4, (known.rank, 2, side))
-        few_digits = sum(np.outer(column, row) for column, row in parts).astype(float)
-    if known.rounds_weights:
-        dtype = "uint8" if "uint8" in known.picture_types else known.picture_types[0]
-        assert "so few digits" in refusal_of(known, Mask(few_digits), dtype=dtype)
-
-
-@every_variant
 def test_that_work_grows_as_declared(known):
     def flops(side):
         mask = mask_for(known, side, side)
-        problem = typed(known, Problem(512, 512, mask_shape=mask.shape, anchor=mask.anchor))
+        problem = typed(known, problem_of(512, 512, mask))
         return known.work(problem, known.default_block).flops / problem.samples
 
     if known.masks is MaskClass.ONE_ROW or known.block_covers_input:

@@ -34,7 +34,7 @@ class ResultsModel(RunsModel):
         self.beginResetModel()
         self._results.clear()
         self._runs.clear()
-        self._chosen = None
+        self.chosen = None
         self.endResetModel()
 
 

@@ -87,7 +87,9 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
 
 
 @pytest.mark.slow
-def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeypatch):
+def test_that_a_host_that_stops_answering_in_a_run_or_idle_is_replaced_and_a_preview_done(
+    start_up, monkeypatch
+):
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
     watched, first = start_up()
@@ -95,20 +97,15 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeyp
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
         run.result(PATIENCE_S)
-    assert watched.wait_until_up() != first
-
-
-@pytest.mark.slow
-def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_request_is_done(
-    start_up, monkeypatch
-):
-    watched, first = start_up()
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
-    os.kill(first, signal.SIGSTOP)
+    watched.wait_until_lost()
+    second = watched.wait_until_up()
+    assert second != first
+    # Idle, it never takes the request up.
+    os.kill(second, signal.SIGSTOP)
     asked = watched.client.submit(Show())
     watched.wait_until_lost()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
-    assert watched.wait_until_up() != first
+    assert watched.wait_until_up() != second
     assert asked.result(PATIENCE_S)
 
 
@@ -246,7 +243,7 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, mo
     assert watched.client.use_cuda
 
 
-def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_others(start):
+def test_that_requests_can_be_cancelled_one_by_one_and_shutting_down_answers_all_and_leaves_nothing(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
     watched.client.cancel(waiting)
@@ -257,10 +254,6 @@ def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_o
         begun.result(PATIENCE_S)
     assert last.result(PATIENCE_S)
     assert len(watched.hosts) == 1
-
-
-def test_that_shutting_down_answers_everything_and_leaves_nothing(start_up):
-    watched, _ = start_up()
     asked = [watched.begin(Work()), watched.client.submit(Make())]
     watched.end()
     for future in (*asked, watched.client.submit(Show())):
@@ -291,8 +284,9 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
     assert len(watched.lost) == 4
 
 
+@pytest.mark.slow
 def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
-    def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
+    def cannot_clean(segments, maker):
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")
 
@@ -308,8 +302,10 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(s
 
 
 @pytest.mark.slow
-def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monkeypatch):
-    def fail(*_: object) -> None:
+def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successor_can_be_started(
+    start_up, monkeypatch
+):
+    def fail(*_):
         raise ValueError("no number in the name of a segment")
 
     watched, _ = start_up()
@@ -319,17 +315,13 @@ def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monke
             watched.ask(Make())
     assert watched.ask(Make())
 
-
-@pytest.mark.slow
-def test_that_requests_are_answered_when_no_successor_can_be_started(start_up, monkeypatch):
-    def no_thread(link: HostLink) -> None:
+    def no_thread(link):
         raise RuntimeError("can't start new thread")
 
-    watched, first = start_up()
     with monkeypatch.context() as exhausted:
         exhausted.setattr(HostLink, "start", no_thread)
         asked = [watched.begin(Work()), watched.client.submit(Show())]
-        os.kill(first, signal.SIGKILL)
+        os.kill(watched.client.host_pid, signal.SIGKILL)
         for future in asked:
             with pytest.raises(HostLost, match="The next request starts a new one"):
                 future.result(PATIENCE_S)

@@ -5,7 +5,7 @@ from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel
-from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
@@ -28,8 +28,7 @@ class Course:
         return self.is_taken
 
     def answer(self, kind):
-        self.fake.answer_all(kind)
-        self.bench.settle()
+        self.bench.answer_all(kind)
 
     @property
     def tables(self):
@@ -45,21 +44,20 @@ def course(slow_bench):
     return Course(slow_bench)
 
 
-@pytest.mark.parametrize("kernel", [PAPER.kernels[1], OTHER_PAPER.kernels[0]], ids=lambda kernel: kernel.name)
-def test_that_loading_offers_the_kernel_and_says_if_no_page_takes_it(course, kernel):
-    course.controller.load(kernel)
-    assert course.offered == [LoadKernel(kernel.name, kernel.here)]
+def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded_and_if_no_page_takes_it_that_is_reported(course):
+    loadable = (PAPER.kernels[1], OTHER_PAPER.kernels[0])
+    for kernel in loadable:
+        course.controller.load(kernel)
+    assert course.offered == [LoadKernel(kernel.name, kernel.here) for kernel in loadable]
     assert course.message is None
+    for kernel in PAPER.kernels[2:]:
+        course.controller.load(kernel)
+        assert kernel.name in course.message.what
+    assert len(course.offered) == 2
     course.is_taken = False
-    course.controller.load(kernel)
-    assert f"no page for {kernel.here.variant}" in course.message.why
-
-
-@pytest.mark.parametrize("kernel", PAPER.kernels[2:], ids=lambda kernel: kernel.name)
-def test_that_what_cannot_be_loaded_is_reported_and_not_offered(course, kernel):
-    course.controller.load(kernel)
-    assert course.offered == []
-    assert kernel.name in course.message.what
+    for kernel in loadable:
+        course.controller.load(kernel)
+        assert f"no page for {kernel.here.variant}" in course.message.why
 
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
@@ -74,14 +72,11 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
 
 
 def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_gets_the_request(course):
-    course.fake.fail(EngineError("paper 'x'", "no paper is called that"))
-    course.bench.settle()
+    course.bench.fail(EngineError("paper 'x'", "no paper is called that"))
     assert "no paper is called that" in course.model.known(PAPER.key).problem
     course.controller.count()
-    course.fake.lose()
-    course.bench.settle()
-    course.fake.become_ready()
-    course.bench.settle()
+    course.bench.lose()
+    course.bench.become_ready()
     course.answer(CountCourse)
     assert course.tables == COUNTED
 
@@ -89,8 +84,7 @@ def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_ge
 def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
-    course.fake.tell("512 x 512, naive", 0.25, course.fake.waiting(MeasureCourse)[0])
-    course.bench.settle()
+    course.bench.tell("512 x 512, naive", 0.25, MeasureCourse)
     assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
     course.answer(MeasureCourse)
     # The count, which was slower, does not take their place.
@@ -106,26 +100,23 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
     if is_cancelled:
         course.bench.jobs.cancel()
         assert course.state.cancelling
+        course.bench.settle()
     else:
-        course.fake.fail(EngineError("Not enough memory", "there is no more"))
-    course.bench.settle()
+        course.bench.fail(EngineError("Not enough memory", "there is no more"))
     assert course.tables == COUNTED
     assert not course.state.running
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
 
 
-def test_that_no_measurement_begins_while_a_run_is_in_progress(course):
+def test_that_the_simulator_is_never_measured_and_nothing_while_a_run_is_in_progress(course):
+    for chosen, device in (("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")):
+        course.state.chosen_device = chosen
+        course.controller.measure(PAPER.key)
+        assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
+        course.answer(MeasureCourse)
     course.bench.runs.run()
     course.controller.measure(PAPER.key)
     assert course.fake.waiting(MeasureCourse) == []
-
-
-@pytest.mark.parametrize("chosen", ["auto", "simulator", "cpu", "cuda:1"])
-def test_that_the_simulator_is_never_measured(course, chosen):
-    course.state.chosen_device = chosen
-    course.controller.measure(PAPER.key)
-    device = chosen if chosen == "cuda:1" else "auto"
-    assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
 
 
 def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(course, tmp_path):
@@ -136,7 +127,6 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     course.answer(SaveCourse)
     assert "report-tables" in course.message.what
     course.controller.save(PAPER.key, tmp_path)
-    course.fake.fail(EngineError("That folder cannot be used", "it is a file"))
-    course.bench.settle()
+    course.bench.fail(EngineError("That folder cannot be used", "it is a file"))
     assert course.message.why == "it is a file"
     assert not course.state.busy

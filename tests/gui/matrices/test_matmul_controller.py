@@ -32,15 +32,10 @@ def small(slow):
     bench = slow
     bench.matmul.count_wanted.emit()
     bench.matmul.try_small()
-    answer_counts(bench)
+    bench.answer_all(CountMatmul)
     bench.products.run()
-    answer_counts(bench)
+    bench.answer_all(CountMatmul)
     return bench
-
-
-def answer_counts(bench):
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
 
 
 def asked(bench, kind):
@@ -59,15 +54,17 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     assert [row.tile for row in bench.matmul.rows] == [8, 16, 8, 16, None]
 
 
-def test_that_only_the_newest_question_is_answered(slow):
+def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew(slow):
     slow.matmul.count_wanted.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting(CountMatmul)
-    slow.fake.answer(second)
-    slow.settle()
-    slow.fake.answer(first)
-    slow.settle()
+    slow.answer(second)
+    slow.answer(first)
     assert {row.problem.rows for row in slow.matmul.rows} == {64}
+    slow.lose()
+    assert slow.fake.waiting(CountMatmul) == []
+    slow.become_ready()
+    assert len(slow.fake.waiting(CountMatmul)) == 1
 
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
@@ -89,11 +86,9 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
 
 def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot):
     assert small.matmul.running
-    small.fake.tell("verifying against the float64 oracle", 0.3)
-    small.settle()
+    small.tell("verifying against the float64 oracle", 0.3)
     assert small.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
-    small.fake.answer()
-    small.settle()
+    small.answer()
     with qtbot.waitSignal(small.jobs.finished):
         small.jobs.cancel()
     assert [request.tile for request in small.fake.cancelled] == [4]
@@ -104,8 +99,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
 
 
 def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(small):
-    small.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
-    small.settle()
+    small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     first = small.matmul.rows[0]
     assert first.failure == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
@@ -113,24 +107,14 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(s
     assert small.messages.newest.why == "the memory is full"
 
 
-def test_that_a_lost_host_is_counted_anew_by_its_successor(slow):
-    slow.matmul.count_wanted.emit()
-    slow.fake.lose()
-    slow.settle()
-    assert slow.fake.waiting(CountMatmul) == []
-    slow.fake.become_ready()
-    slow.settle()
-    assert len(slow.fake.waiting(CountMatmul)) == 1
-
-
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.count_wanted.emit()
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.products.run()
     assert slow.state.running
     assert slow.fake.waiting(RunMatmul) == []
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     assert [asked.request.product.rows for asked in slow.fake.waiting(RunMatmul)] == [300]
 
 
@@ -147,7 +131,7 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
             slow.fake.fail(error, slow.fake.waiting(CountMatmul)[-1])
         else:
             slow.fake.lose()
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     assert not slow.state.running
     assert not slow.matmul.running
     assert asked(slow, RunMatmul) == []
@@ -165,7 +149,7 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     assert asked(bench, RunMatmul) == []
 
 
-def test_that_a_kernel_of_a_paper_brings_its_tile_and_is_marked_until_something_else_is_chosen(bench):
+def test_that_a_kernel_of_a_paper_brings_its_tile_and_its_mark_unless_a_run_goes_on(bench):
     for variant in ("matmul-tiled", "matmul-naive"):
         bench.products.load(Configuration(variant, block=Block(12, 12)))
         assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))
@@ -173,10 +157,7 @@ def test_that_a_kernel_of_a_paper_brings_its_tile_and_is_marked_until_something_
     assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))
     assert bench.matmul.settings.tiles == (4, 12)
-
-
-def test_that_nothing_is_loaded_into_a_product_that_is_being_run_and_that_is_told(bench):
     bench.matmul.set_running(True)
     bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
-    assert bench.matmul.settings.tiles == (4, 8, 16, 32)
+    assert bench.matmul.settings.tiles == (4, 12)
     assert "matmul-tiled was not loaded" in bench.messages.newest.what

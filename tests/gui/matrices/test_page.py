@@ -5,34 +5,24 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QDockWidget,
-    QLabel,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QScrollArea, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.host.protocol import Preview
+from engine.results.compare import compared
+from engine.results.export import machine_document, results_csv, results_document
+from engine.results.read import results_from_document
+from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
-from gui.style.theme import apply_theme
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
 from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 READY = "No product yet: press Run (Ctrl+R) to measure and verify."
-
-
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
 
 
 @pytest.fixture
@@ -64,6 +54,14 @@ def assert_fits(haloscope, page):
     header = page.results_panel.table.horizontalHeader()
     assert header.length() <= header.width()
     assert page.results_panel.table.verticalScrollBar().maximum() == 0
+    assert_no_proof_is_cut(page.results_panel.table)
+
+
+def assert_no_proof_is_cut(table):
+    proof = table.model().sourceModel().position("proof")
+    for row in range(table.model().rowCount()):
+        index = table.model().index(row, proof)
+        assert table.sizeHintForIndex(index).width() <= table.columnWidth(proof), index.data()
 
 
 @pytest.mark.slow
@@ -122,6 +120,40 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path, suffix):
+    haloscope, page = open_page()
+    button = shown_button(page, suffix.upper())
+    rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
+    haloscope.matmul.set_counted(rows)
+    assert not button.isEnabled()
+    assert not haloscope.actions[f"export_{suffix}"].isEnabled()
+    for row in (rows[1], rows[-1]):
+        haloscope.matmul.add(made_product(row))
+    button.click()
+    dialog = haloscope.files.dialog
+    assert dialog.selectedFiles()[0].endswith(f"product-1024x1024x1024-results.{suffix}")
+    dialog.reject()
+    path = tmp_path / f"products.{suffix}"
+    haloscope.files.folder = str(tmp_path)
+    haloscope.actions[f"export_{suffix}"].trigger()
+    haloscope.files.dialog.fileSelected.emit(str(path))
+    haloscope.files.dialog.reject()
+    runs = [run for run in compared(haloscope.matmul.rows, "numpy") if not run.result.no_speed]
+    assert haloscope.window.message_bar.text == f"2 results saved as {path}."
+    if suffix == "csv":
+        assert path.read_bytes().decode() == results_csv(runs, "numpy")
+        return
+    written = json.loads(path.read_text())
+    machine = machine_document(haloscope.state.devices, {}, "")
+    assert written == json.loads(json_text(results_document(runs, "numpy", machine)))
+    assert [result.variant for result in results_from_document(written)] == ["matmul-naive", "numpy"]
+
+
+def shown_button(page, text):
+    return next(button for button in shown(page, QAbstractButton) if button.text() == text)
+
+
 @pytest.mark.slow
 def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
     haloscope, page = open_page()
@@ -171,7 +203,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert page.product_panel.device_note.text() == note
 
 
-def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(open_page, qtbot):
+def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
@@ -185,6 +217,18 @@ def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(o
     haloscope.matmul.set_counted(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
     assert not haloscope.actions["run"].isEnabled()
     assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
+    haloscope.link._client.automatic = True
+    product = haloscope.matmul.settings.product
+    haloscope.matmul.change(device="simulator")
+    haloscope.state.set_status("restarting")
+    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
+    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
+    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
+    assert status(haloscope).startswith(told)
+    assert status(haloscope).endswith("simulated: its times mean nothing")
+    haloscope.matmul.add(made_rows(product, (8,))[0])
+    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
+    assert "No NVIDIA driver" in status(haloscope)
 
 
 @pytest.mark.slow
@@ -245,27 +289,10 @@ def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(o
     client.automatic = False
     haloscope.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(client.waiting(Preview)))
-    client.fail(
-        BadValue("naive cannot run", "there is no GPU", "Choose another."), client.waiting(Preview)[0]
-    )
+    client.fail(BadValue("naive cannot run", "there is no GPU", "Choose another."), Preview)
     qtbot.waitUntil(lambda: haloscope.state.result_is_earlier)
     assert "Naive" not in bar.text
     haloscope.window.show_page("explore")
     assert bar.text.startswith("Naive cannot run.")
     haloscope.window.show_page("course")
     assert bar.isHidden()
-
-
-def test_that_the_status_line_waits_for_the_engine_and_tells_products_without_a_time(open_page):
-    haloscope, _ = open_page()
-    product = haloscope.matmul.settings.product
-    haloscope.matmul.change(device="simulator")
-    haloscope.state.set_status("restarting")
-    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
-    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
-    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
-    assert status(haloscope).startswith(told)
-    assert status(haloscope).endswith("simulated: its times mean nothing")
-    haloscope.matmul.add(made_rows(product, (8,))[0])
-    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
-    assert "No NVIDIA driver" in status(haloscope)

@@ -1,0 +1,157 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
+
+from engine.errors import CodeNotKept, ImageReadError
+from gui.engine_link.engine_state import EngineState
+from gui.page.contract import PageStatus
+from gui.page.messages import Message, Messages, Severity
+from gui.shell.message_bar import MessageBar
+from gui.shell.status_line import StatusLine
+from tests.gui.fake_engine import READY
+
+
+@pytest.fixture
+def messages(qapp):
+    return Messages()
+
+
+@pytest.fixture
+def bar(messages, qtbot):
+    bar = MessageBar(messages)
+    qtbot.addWidget(bar)
+    return bar
+
+
+def test_that_it_says_what_why_and_what_to_do_and_dismissing_shows_the_one_before(bar, messages, qtbot):
+    assert bar.isHidden()
+    error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
+    messages.show_error("open", error)
+    assert not bar.isHidden()
+    assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
+    messages.show(Message("a", Severity.WARNING, "First"))
+    messages.show(Message("b", Severity.ERROR, "Second"))
+    assert bar.text == "Second."
+    qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert bar.text == "First."
+    for _ in range(2):
+        qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert bar.isHidden()
+
+
+def test_that_a_newer_message_takes_the_place_has_no_markup_and_its_button_acts(bar, messages, qtbot):
+    for text in ("Old", "<b>x</b>.png cannot be opened"):
+        messages.show(Message("a", Severity.INFO, text))
+    assert messages.count == 1
+    assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
+    done = []
+    messages.show(Message("a", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again")))
+    qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    assert done == ["again"]
+    assert bar.isHidden()
+
+
+def test_that_a_message_is_shown_on_its_page_alone_and_one_of_the_engine_everywhere(bar, messages):
+    explore, course, matrices = "a page", "another page", "a third page"
+    messages.show_page(course)
+    messages.show(Message("open", Severity.ERROR, "Said on this page"))
+    messages.on(explore).show(Message("preview", Severity.ERROR, "Of the page Explore"))
+    assert bar.text == "Said on this page."
+    messages.show_page(explore)
+    assert bar.text == "Of the page Explore."
+    assert not bar._more.isVisibleTo(bar)
+    messages.show_page(matrices)
+    assert bar.isHidden()
+    messages.everywhere.show(Message("engine", Severity.ERROR, "The engine ended"))
+    for page in (explore, course, matrices):
+        messages.show_page(page)
+        assert bar.text == "The engine ended."
+
+
+@pytest.fixture
+def pane(messages, qtbot):
+    """A pane of the window with a message bar over it."""
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    pane.resize(900, 500)
+    pane.bar = MessageBar(messages, pane)
+    pane.show()
+    return pane
+
+
+def test_that_a_message_lies_over_the_pane_moves_nothing_and_is_never_cut(pane, messages):
+    messages.show(Message("a", Severity.ERROR, "It failed", "for a reason that takes many words. " * 12))
+    bar = pane.bar
+    assert pane.rect().contains(bar.geometry())
+    assert bar._text.heightForWidth(bar._text.width()) <= bar._text.height()
+    pane.resize(640, 480)
+    QApplication.processEvents()
+    assert pane.rect().contains(bar.geometry())
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severity):
+    messages.show(Message("a", severity, "Saved"))
+    # Also one that comes back from under another message.
+    messages.show(Message("b", Severity.ERROR, "It failed"))
+    assert not pane.bar._expiry.isActive()
+    messages.clear("b")
+    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+    pane.bar._expiry.timeout.emit()
+    assert pane.bar.isHidden() == (severity is Severity.INFO)
+    messages.show(Message("c", severity, "Saved"))
+    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+
+
+def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_it(make_bench):
+    bench = make_bench()
+    warning = CodeNotKept("Compiled code cannot be kept in /full", "the disk is full", "Mend that.")
+    bench.fake.notice(warning)
+    bench.settle()
+    message = bench.messages.newest
+    assert (message.severity, message.what, message.why) == (Severity.INFO, warning.what, warning.why)
+    bench.messages.clear(message.source)
+    bench.fake.notice(warning)
+    bench.settle()
+    assert bench.messages.newest is None
+
+
+@pytest.fixture
+def parts(qtbot):
+    state = EngineState()
+    line = StatusLine(state)
+    qtbot.addWidget(line)
+    line.show()
+    return line, state
+
+
+def test_that_it_says_what_the_engine_is_and_cuts_a_long_reason_that_is_whole_in_the_tooltip(parts):
+    line, state = parts
+    assert line._engine.text() == "Engine: starting"
+    state.set_ready(READY)
+    assert line._engine.text() == "Engine: CPU, 2 cores, ready"
+    line.show_page(PageStatus(device="simulator"))
+    assert line._engine.text() == "Engine: CUDA simulator, ready"
+    state.set_status("lost: it crashed (SIGSEGV)")
+    assert "SIGSEGV" in line._engine.text()
+    line.resize(500, line.sizeHint().height())
+    line.show_page(PageStatus("It failed. " * 40, "500× cpu-serial"))
+    (shown,) = line._last._cut(line.last_run, 1)
+    assert shown.endswith("…")
+    assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
+    assert line._last.toolTip() == line.last_run
+    assert line._figure.text() == "500× cpu-serial"
+    assert line.width() == 500
+
+
+@pytest.mark.slow
+def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
+    line, state = parts
+    state.set_task("run", "verifying", 0.25)
+    assert not line._bar.isVisible()
+    qtbot.waitUntil(line._bar.isVisible, timeout=5000)
+    assert line._stage.text() == "verifying"
+    assert line._bar.value() == 250
+    state.end_task("run")
+    assert not line._bar.isVisible()
+    assert line._last.isVisible()
