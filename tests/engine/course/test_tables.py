@@ -1,4 +1,4 @@
-"""Papers, what their tables count without a device, and what they make of measured values."""
+"""Papers, what their tables count without a device, and what they make of runs as one might answer them."""
 
 import pytest
 
@@ -7,7 +7,8 @@ from engine.course import lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
-from engine.course.runs import NOT_YET, BusRun, FilterRun, ProductRun
+from engine.course.runs import NOT_YET, BusRun, FilterRun, Measured, ProductRun, Results
+from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
 from engine.errors import UnknownName
@@ -18,13 +19,32 @@ from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
-from tests.engine.course.made import here, rows_of, tables_from
 from tests.fresh_python import fresh_python
 
-KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
-
-
+FAULT = Measured(reason="no such luck")
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
+
+
+def tables_from(paper_key, values_of, sizes=None):
+    """Return a paper's tables with the values that `values_of` gives for each run; None is a failure."""
+    module = tables_module(paper_key)
+    found = {run: values_of(run) for run in module.runs(sizes)}
+    done = {run: FAULT if values is None else Measured(values) for run, values in found.items()}
+    return module.tables(Results(done), sizes)
+
+
+def rows_of(table):
+    """Return the rows by the texts that name them, without the cells that name them."""
+    names = sum(column.part is Part.NAME for column in columns_of(table))
+    return {tuple(cell.printed for cell in row[:names]): row[names:] for row in table.rows}
+
+
+def here(table):
+    """Return the texts of this machine's cells, one list per row."""
+    return [[cell.here or cell.reason for cell in cells] for cells in rows_of(table).values()]
+
+
+KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
 
 @pytest.mark.parametrize(("key", "hint"), NEAREST.items())
