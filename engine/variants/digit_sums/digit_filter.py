@@ -178,7 +178,7 @@ def digit_filter(shape: DigitShape) -> Any:
         code: CudaCode, tile: Any, at: Any, lane: Any, stage: Any, fragments: Any, digits: Any, unit: Any,
         offset: Any, out: Any, row: Any, sample: Any, samples: Any,
     ) -> None:  # fmt: skip
-        at, lane, stage, digits, *place = (
+        at, lane, stage, digits, row, sample, samples = (
             code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
         )
         along, row_of_four = lane >> 2, lane & 3
@@ -188,12 +188,16 @@ def digit_filter(shape: DigitShape) -> Any:
         sums = DigitSums(code, shape, first, code.pointer(fragments) + lane * 4, digits)
         planes = [sums.packed(channel, unit, offset) for channel in range(shape.channels)]
         words = interleaved_words(code, planes)
-        if shape.is_staged:
-            store_staged(code, out, place, shared + stage, lane, words, shape)
-        else:
-            row, sample, samples = place
+
+        def directly() -> None:
             stored = stored_words(code, words)
             store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
+
+        if shape.is_staged:
+            place = [row, sample, samples]
+            store_staged(code, out, place, shared + stage, lane, words, shape, directly)
+        else:
+            directly()
 
     return device_function(types.void, filter_, digit_sums_in_turn(shape))
 

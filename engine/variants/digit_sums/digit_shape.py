@@ -13,6 +13,8 @@ row t.
 import math
 from dataclasses import dataclass
 
+from engine.variants.register_blocked.byte_tile_shape import aligned_loads
+
 PIXELS = 4
 """Neighbouring pixels of one channel in a word, and rows of results that four lanes share."""
 
@@ -203,15 +205,8 @@ class DigitShape:
     @property
     def loads(self) -> tuple[tuple[int, int], ...]:
         """The loads of those words, (first word, words): as wide as every lane's alignment allows."""
-        widest = math.gcd(self.across // 4, 4)
-        loads, word, end = [], self.words[0], self.words[-1] + 1
-        while word < end:
-            size = widest
-            while word % size or word + size > end:
-                size //= 2
-            loads.append((word, size))
-            word += size
-        return tuple(loads)
+        words = self.words
+        return tuple(aligned_loads(words[0], words[-1] + 1, math.gcd(self.across // 4, 4)))
 
     def loads_of(self, channel: int) -> tuple[tuple[int, int], ...]:
         """Return those of the loads in which a channel has samples that are needed."""

@@ -5,13 +5,12 @@ would write 32 to 64 bytes apart. So each row is laid out in shared memory first
 pieces.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32
-from engine.variants.register_blocked.result_storer import store_block
 
 Places = list[tuple[int, int] | None]
 
@@ -54,52 +53,39 @@ def _permuted(code: CudaCode, low: Any, high: Any, chosen: list[int]) -> Any:
 
 
 def store_staged(
-    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape
-) -> None:
+    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape,
+    directly: Callable[[], None],
+) -> None:  # fmt: skip
     """Store the results of a warp, all of whose lanes take part.
 
-    Where some results lie outside the picture, or its rows do not begin at whole pieces, lanes store their
-    own. `place` has row and sample of the warp's first result and the samples in a row of the picture;
+    Where some results lie outside the picture, or its rows do not begin at whole pieces, they are stored
+    `directly`. `place` has row and sample of the warp's first result and the samples in a row of the picture;
     `stage` points to the warp's own `shape.stage_bytes` bytes of shared memory; `words` are the lane's
     results, bytes of one row.
     """
     row, sample, samples = place
     height, row_pixels, channels = (code.narrow(side) for side in code.shape(out))
     pitch = row_pixels * channels
-    along, row_of_four = lane >> 2, lane & 3
-    across = along * shape.across
     is_whole = code.all_of(
         (pitch & (PIECE - 1)) == 0, row + PIXELS <= height, sample + shape.out_samples <= samples
     )
 
     def staged() -> None:
-        below = row_of_four * shape.stage_pitch
-        own = (stage + (below + across)).pointing_to(I32)
+        along, row_of_four = lane >> 2, lane & 3
+        own = (stage + (row_of_four * shape.stage_pitch + along * shape.across)).pointing_to(I32)
         for first in range(0, len(words), 4):
             (own + first).store(words[first : first + 4])
         code.statement("bar.warp.sync 0xffffffff;", "~{memory}", [])
-        _store_pieces(code, code.pointer(out), row, sample, pitch, stage, lane, shape)
-
-    def directly() -> None:
-        stored = stored_words(code, words)
-        store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
+        # One piece per lane and round, all loaded before the first is stored.
+        picture, pieces, copied = code.pointer(out), shape.out_samples // PIECE, []
+        for begin in range(0, PIXELS * pieces, 32):
+            line, piece = divmod(lane + begin, pieces)
+            across = piece * PIECE
+            loaded = (stage + (line * shape.stage_pitch + across)).pointing_to(I32).load(4)
+            below, right = row + line, sample + across
+            above = code.unsigned(below) * code.unsigned(pitch)
+            copied.append((picture + (above + code.unsigned(right)), loaded))
+        for target, loaded in copied:
+            target.pointing_to(I32).store(loaded)
 
     code.when(is_whole, staged, directly)
-
-
-def _store_pieces(
-    code: CudaCode, out: Any, row: Any, sample: Any, pitch: Any, stage: Any, lane: Any, shape: DigitShape
-) -> None:
-    """Copy the stage to the picture, one piece per lane and round."""
-    pieces = shape.out_samples // PIECE
-    numbers = [lane + first for first in range(0, PIXELS * pieces, 32)]
-    copied = []
-    for number in numbers:
-        line, piece = divmod(number, pieces)
-        across = piece * PIECE
-        loaded = (stage + (line * shape.stage_pitch + across)).pointing_to(I32).load(4)
-        below, right = row + line, sample + across
-        above = code.unsigned(below) * code.unsigned(pitch)
-        copied.append((out + (above + code.unsigned(right)), loaded))
-    for target, loaded in copied:
-        target.pointing_to(I32).store(loaded)

@@ -28,6 +28,18 @@ SHAPES = {
 }
 
 
+def aligned_loads(first: int, end: int, widest: int) -> list[tuple[int, int]]:
+    """Return loads of words `first` to `end` - 1, (first word, words), each aligned to all of its words."""
+    loads = []
+    while first < end:
+        size = widest
+        while first % size or first + size > end:
+            size //= 2
+        loads.append((first, size))
+        first += size
+    return loads
+
+
 @dataclass(frozen=True, slots=True)
 class ByteTileShape(TileShape):
     """The shape of a block's work on bytes: `before` is whole pieces, `vectors` are words."""
@@ -47,15 +59,9 @@ class ByteTileShape(TileShape):
     @property
     def loads(self) -> tuple[tuple[int, int], ...]:
         """The loads of a window, (first word, words): as wide as they are aligned for every thread."""
-        widest, words = self.vectors & -self.vectors, self.window // WORD
-        loads, word = [], 0
-        while word < words:
-            size = min(4, widest)
-            while (self.first_word + word) % size or word + size > words:
-                size //= 2
-            loads.append((word, size))
-            word += size
-        return tuple(loads)
+        first, widest = self.first_word, min(4, self.vectors & -self.vectors)
+        loads = aligned_loads(first, first + self.window // WORD, widest)
+        return tuple((word - first, size) for word, size in loads)
 
     @property
     def tile_samples(self) -> int:

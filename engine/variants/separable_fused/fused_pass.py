@@ -25,21 +25,10 @@ def fused_pass(
     pitch: int,
     offset: float,
 ) -> Pass:
-    """Return the pass for a mask that is a sum of columns times rows.
+    """Return the pass of a kernel for a mask that is a sum of columns times rows.
 
-    Parameters
-    ----------
-    name : str
-    function : kernel
-    problem : Problem
-    launch : Launch
-        Whose constant memory has room for all factors.
-    block_rows : int
-        Rows of results of a block.
-    factors : Factors32
-    pitch : int
-        Elements from one row to the next in constant memory; the columns come after all rows.
-    offset : float
+    A block has `block_rows` rows of results; the launch's constant memory has room for all factors, `pitch`
+    elements from one row to the next, the columns after all rows.
     """
     down, along = factors
     constant = np.zeros(launch.constant_bytes // 4, np.float32)
