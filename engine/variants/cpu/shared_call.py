@@ -17,7 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from engine.variants.ir.cpu_vectors import INT, data_of, number
+from engine.variants.ir.cpu_vectors import Vectors, cpu_function
+from engine.variants.ir.value import I64, Value
 
 # In cache lines of their own: all workers write the first two.
 TAKEN, STARTED, POST = 0, 8, 16
@@ -25,38 +26,32 @@ FINISH, MAILBOXES, PAST_MAILBOXES, WANTED, HERE, LEFT = range(POST + 1, POST + 7
 BOARD_ELEMENTS = 24
 
 
-@intrinsic
-def share(typingctx, board):
+@cpu_function(types.int64)
+def share(code, board):
     """Return which worker this call is; if it is the first, have other threads make the same call.
 
     Only in the body of a compiled function itself, whose arguments it takes.
     """
+    builder, data = code.builder, code.pointer(board)
+    worker = code.exchanged(data + STARTED, "add", code.index(1))
+    post = (data + POST).load()
 
-    def codegen(context, builder, signature, arguments):
-        data = data_of(context, builder, signature.args[0], arguments[0])
-        first = ir.Constant(INT, 0)
-        worker = builder.atomic_rmw("add", builder.gep(data, [number(STARTED)]), number(1), "seq_cst")
-        post = builder.load(builder.gep(data, [number(POST)]))
-        has_helpers = builder.and_(
-            builder.icmp_signed("==", worker, first), builder.icmp_signed("!=", post, first)
-        )
-        with builder.if_then(has_helpers, likely=False):
-            # After the two pointers to what a function returns.
-            values = builder.function.args[2:]
-            kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
-            for index, value in enumerate(values):
-                builder.store(value, cgutils.gep_inbounds(builder, kept, 0, index))
-            again = _again(builder.function, kept.type)
-            addresses = [builder.ptrtoint(pointer, INT) for pointer in (again, kept, data)]
-            builder.call(_pointer(builder, post, 3), addresses)
-        return worker
+    def begin_others():
+        # After the two pointers to what a function returns.
+        values = builder.function.args[2:]
+        kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
+        for index, value in enumerate(values):
+            builder.store(value, cgutils.gep_inbounds(builder, kept, 0, index))
+        again = _again(builder.function, kept.type)
+        _call(code, post, *(code.address(code.value(pointer)) for pointer in (again, kept, data.llvm)))
 
-    return types.int64(board), codegen
+    code.when((worker == 0) & (post != 0), begin_others, None, likely=False)
+    return worker
 
 
 def _again(function: ir.Function, kept: ir.PointerType) -> ir.Function:
     """Return a function that calls another one with the arguments at an address."""
-    kind = ir.FunctionType(ir.VoidType(), [INT])
+    kind = ir.FunctionType(ir.VoidType(), [I64])
     again = ir.Function(function.module, kind, f"{function.name}.again")
     again.linkage = "internal"
     builder = ir.IRBuilder(again.append_basic_block())
@@ -71,27 +66,20 @@ def _again(function: ir.Function, kept: ir.PointerType) -> ir.Function:
     return again
 
 
-def _pointer(builder: ir.IRBuilder, address: ir.Value, arguments: int) -> ir.Value:
-    kind = ir.FunctionType(ir.VoidType(), [INT] * arguments)
-    return builder.inttoptr(address, kind.as_pointer())
+def _call(code: Vectors, address: Value, *arguments: Value) -> None:
+    """Call a function of int64 by its address."""
+    kind = ir.FunctionType(ir.VoidType(), [I64] * len(arguments))
+    function = code.builder.inttoptr(address.llvm, kind.as_pointer())
+    code.builder.call(function, [argument.llvm for argument in arguments])
 
 
-@intrinsic
-def finish(typingctx, board, worker):
+@cpu_function(types.void)
+def finish(code, board, worker):
     """Wait, as worker 0, until no other worker is at work or can begin."""
-
-    def codegen(context, builder, signature, arguments):
-        data = data_of(context, builder, signature.args[0], arguments[0])
-        post, wait = (builder.load(builder.gep(data, [number(place)])) for place in (POST, FINISH))
-        waits = builder.and_(
-            builder.icmp_signed("==", arguments[1], ir.Constant(INT, 0)),
-            builder.icmp_signed("!=", post, ir.Constant(INT, 0)),
-        )
-        with builder.if_then(waits, likely=False):
-            builder.call(_pointer(builder, wait, 1), [builder.ptrtoint(data, INT)])
-        return context.get_dummy_value()
-
-    return types.void(board, types.int64), codegen
+    data = code.pointer(board)
+    post, wait = ((data + place).load() for place in (POST, FINISH))
+    waits = (worker == 0) & (post != 0)
+    code.when(waits, lambda: _call(code, wait, code.address(data)), None, likely=False)
 
 
 @intrinsic
@@ -116,50 +104,31 @@ def row_of(typingctx, rows, index):
     return flat(rows, types.int64), codegen
 
 
-@intrinsic
-def call_at(typingctx, function, argument):
+@cpu_function(types.void)
+def call_at(code, function, argument):
     """Call a function of one int64 by its address."""
-
-    def codegen(context, builder, signature, arguments):
-        builder.call(_pointer(builder, arguments[0], 1), [arguments[1]])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+    _call(code, function, argument)
 
 
-def _element(builder: ir.IRBuilder, address: ir.Value, element: ir.Value) -> ir.Value:
-    return builder.gep(builder.inttoptr(address, INT.as_pointer()), [element])
+def _element(code: Vectors, address: Value, element: Value) -> Value:
+    return code.value(code.builder.inttoptr(address.llvm, I64.as_pointer())) + element
 
 
-@intrinsic
-def look_at(typingctx, address, element):
+@cpu_function(types.int64)
+def look_at(code, address, element):
     """Return an int64 of those at an address, as other threads have left it."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.load_atomic(_element(builder, *arguments), "acquire", 8)
-
-    return types.int64(types.int64, types.int64), codegen
+    return code.value(code.builder.load_atomic(_element(code, address, element).llvm, "acquire", 8))
 
 
-@intrinsic
-def exchange(typingctx, address, element, value):
-    """Store an int64 in an element and return the one that was there, atomically.
-
-    A thread that reads it sees what was written before, past the cache too.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        return builder.atomic_rmw("xchg", _element(builder, *arguments[:2]), arguments[2], "seq_cst")
-
-    return types.int64(types.int64, types.int64, types.int64), codegen
+@cpu_function(types.int64)
+def exchange(code, address, element, value):
+    """Store an int64 in an element and return the one that was there, atomically."""
+    return code.exchanged(_element(code, address, element), "xchg", value)
 
 
-@intrinsic
-def replace_if(typingctx, address, element, expected, value):
+@cpu_function(types.boolean)
+def replace_if(code, address, element, expected, value):
     """Store an int64 in an element if the expected one is there, atomically; return whether it was."""
-
-    def codegen(context, builder, signature, arguments):
-        place = _element(builder, *arguments[:2])
-        return builder.extract_value(builder.cmpxchg(place, *arguments[2:], "seq_cst", "seq_cst"), 1)
-
-    return types.boolean(types.int64, types.int64, types.int64, types.int64), codegen
+    place = _element(code, address, element).llvm
+    found = code.builder.cmpxchg(place, expected.llvm, value.llvm, "seq_cst", "seq_cst")
+    return code.parts(code.value(found))[1]

@@ -17,7 +17,7 @@ from engine.host.executor import SimulatorExecutor
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.registry import VARIANTS
-from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.commands.conftest import make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
 
 RANDOM = np.random.default_rng(3)

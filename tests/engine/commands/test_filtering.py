@@ -15,8 +15,7 @@ from engine.variants.contract import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
-from tests.engine.commands.conftest import raising
-from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.commands.conftest import make_every_variant_wrong, raising
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
 EQUAL_WEIGHTS = "0.5 0.5 0.5; 0.5 0.5 0.5"

@@ -25,7 +25,7 @@ from engine.files.output_checks import make_folder
 from engine.mask.generators import box
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
-from tests.engine.commands.wrong_variant import OnePixelOff
+from tests.engine.commands.conftest import OnePixelOff
 from tests.fresh_python import fresh_python
 
 SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.device_function import definition
+from engine.variants.ir.llvm import definition
 from engine.variants.ir.value import F32, I32, I64
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # reference implementation, or do not get there in plain Python.
 OF_CUDA_ALONE = {
     "argument", "assembly", "called", "compared", "do_while", "low_byte", "packed_word", "parts",
-    "returned", "signed_float32", "slot", "statement", "true", "value",
+    "returned", "signed_float32", "statement", "true", "value", "while_loop",
 }  # fmt: skip
 INT64 = types.int64
 
