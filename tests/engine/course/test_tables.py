@@ -284,7 +284,7 @@ def test_that_the_reports_changes_are_the_differences_of_its_times(printed, colu
         assert abs(float(total) - (after - before)) < 0.5 * 10 ** -decimals(total)
 
 
-def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
+def test_that_exactly_the_papers_misprints_are_named_and_sizes_bandwidth_and_rates_are_right():
     notes = [
         note for table in counted_tables("report") for note in table.notes if note.startswith("Misprint")
     ]
@@ -296,6 +296,14 @@ def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
             "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
         )
     ]
+    printed = TABLE_TEXTS[lab.LAB][1].printed
+    assert tuple(map(int, printed)) == lab.SIZES
+    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
+    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
+    table = counted_tables("performance")[3]
+    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
+    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
+    assert any("345.6" in note and "347.6" in note for note in table.notes)
 
 
 def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflops_of_16():
@@ -316,14 +324,3 @@ def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflop
         assert int(operations) == 25 * int(size) ** 2
         for column, rate in zip((1, 2), rates, strict=True):
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
-
-
-def test_that_the_printed_sizes_bandwidth_and_rates_are_right_or_a_misprint_is_named():
-    printed = TABLE_TEXTS[lab.LAB][1].printed
-    assert tuple(map(int, printed)) == lab.SIZES
-    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
-    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
-    table = counted_tables("performance")[3]
-    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
-    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
-    assert any("345.6" in note and "347.6" in note for note in table.notes)
