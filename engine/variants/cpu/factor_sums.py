@@ -11,25 +11,19 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
+from engine.variants.cpu.register_tiles import (
+    ALONG_VECTORS,
+    DOWN_VECTORS,
+    PAIRS,
+    RESULTS_AT_ONCE,
+    ROWS_A_ROUND,
+    VECTOR,
+)
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import HAS_BROADCAST, INT, VECTOR, Vectors, sample_type
+from engine.variants.ir.cpu_vectors import INT, Vectors, sample_type
 from engine.variants.ir.value import F32, Value
 
 Values = dict[Any, Value]
-
-# Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
-_ALONG_VECTORS = 4
-# Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
-# a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
-# units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
-_PAIRS = HAS_BROADCAST
-# Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
-# vectors.
-RESULTS_AT_ONCE = 4
-_DOWN_VECTORS = 4 if VECTOR == 16 else 2
-# Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
-# 8-bit results would take 2 to 5 % more.
-ROWS_A_ROUND = (2, 1)
 
 
 @intrinsic
@@ -94,11 +88,11 @@ class _Along:
     def __init__(self, vectors, source, weights, taps, sums, step) -> None:
         self.vectors, self.source, self.weights = vectors, source, weights
         self.taps, self.sums, self.step = taps, sums, step
-        self.next_tap = vectors.elements_from(step) if _PAIRS else None
+        self.next_tap = vectors.elements_from(step) if PAIRS else None
 
     def emit(self, width: Value, folds: bool) -> None:
         """Emit all strips of the width; samples under equal weights are added first if it `folds`."""
-        self.vectors.strips(width, _ALONG_VECTORS, lambda column, across: self._strip(column, across, folds))
+        self.vectors.strips(width, ALONG_VECTORS, lambda column, across: self._strip(column, across, folds))
 
     def _strip(self, column: Value, across: int, folds: bool) -> None:
         vectors = self.vectors
@@ -107,7 +101,7 @@ class _Along:
         behind = source + (self.taps - 1) * self.step
         left = dict.fromkeys(range(across), vectors.zero)
         left |= {"source": source, "behind": behind, "weight": self.weights, "left": self.taps}
-        at_once = (2, 1) if _PAIRS else (1,)
+        at_once = (2, 1) if PAIRS else (1,)
         if folds:
             for taps in at_once:
                 left = self._taps(left, across, taps, both_ends=True)
@@ -192,7 +186,7 @@ class _Down:
 
     def emit(self, results: int, width: Value) -> None:
         """Emit all strips of the width."""
-        self.vectors.strips(width, _DOWN_VECTORS, lambda column, across: self._strip(results, column, across))
+        self.vectors.strips(width, DOWN_VECTORS, lambda column, across: self._strip(results, column, across))
 
     def _strip(self, results: int, column: Value, across: int) -> None:
         """Emit a strip: rows under the first results only, then under all of them, then under the last only.

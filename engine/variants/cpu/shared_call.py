@@ -1,97 +1,46 @@
 """How a compiled function calls itself on other threads, so that several workers share its work.
 
-Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` stores its
-arguments as they arrived, and posts them with a small function that reads them back and calls the function
-once more, on another thread, as worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
-
-What belongs to one launch is its board, a flat int64 array:
-
-    TAKEN                bands that are taken; counted by all workers
-    STARTED              workers that have begun
-    POST, FINISH         addresses of the functions that post and that wait; POST is 0 for a single worker
-    MAILBOXES ... HERE   what these two need (engine.variants.cpu.thread_pool)
+Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` posts the
+order of its board (`engine.variants.cpu.board`), with which other threads call the function once more, as
+worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
 """
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from engine.variants.ir.cpu_vectors import INT, data_of, number
-
-# In cache lines of their own: all workers write the first two.
-TAKEN, STARTED, POST = 0, 8, 16
-FINISH, MAILBOXES, PAST_MAILBOXES, WANTED, HERE, LEFT = range(POST + 1, POST + 7)
-BOARD_ELEMENTS = 24
+from engine.variants.cpu.board import FINISH, POST, SELF, STARTED
+from engine.variants.ir.cpu_memory import address_of, count_one
+from engine.variants.ir.cpu_vectors import INT
 
 
 @intrinsic
-def share(typingctx, board):
-    """Return which worker this call is; if it is the first, have other threads make the same call.
-
-    Only in the body of a compiled function itself, whose arguments it takes.
-    """
+def call_at(typingctx, function, slots):
+    """Call a compiled function by the address of its entry point, with the address of its slots."""
 
     def codegen(context, builder, signature, arguments):
-        data = data_of(context, builder, signature.args[0], arguments[0])
-        first = ir.Constant(INT, 0)
-        worker = builder.atomic_rmw("add", builder.gep(data, [number(STARTED)]), number(1), "seq_cst")
-        post = builder.load(builder.gep(data, [number(POST)]))
-        has_helpers = builder.and_(
-            builder.icmp_signed("==", worker, first), builder.icmp_signed("!=", post, first)
-        )
-        with builder.if_then(has_helpers, likely=False):
-            # After the two pointers to what a function returns.
-            values = builder.function.args[2:]
-            kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
-            for index, value in enumerate(values):
-                builder.store(value, cgutils.gep_inbounds(builder, kept, 0, index))
-            again = _again(builder.function, kept.type)
-            addresses = [builder.ptrtoint(pointer, INT) for pointer in (again, kept, data)]
-            builder.call(_pointer(builder, post, 3), addresses)
-        return worker
-
-    return types.int64(board), codegen
-
-
-def _again(function: ir.Function, kept: ir.PointerType) -> ir.Function:
-    """Return a function that calls another one with the arguments at an address."""
-    kind = ir.FunctionType(ir.VoidType(), [INT])
-    again = ir.Function(function.module, kind, f"{function.name}.again")
-    again.linkage = "internal"
-    builder = ir.IRBuilder(again.append_basic_block())
-    returned = [builder.alloca(argument.type.pointee) for argument in function.args[:2]]
-    for pointer in returned:
-        builder.store(ir.Constant(pointer.type.pointee, None), pointer)
-    source = builder.inttoptr(again.args[0], kept)
-    count = len(function.args) - 2
-    values = [builder.load(cgutils.gep_inbounds(builder, source, 0, index)) for index in range(count)]
-    builder.call(function, returned + values)
-    builder.ret_void()
-    return again
-
-
-def _pointer(builder: ir.IRBuilder, address: ir.Value, arguments: int) -> ir.Value:
-    kind = ir.FunctionType(ir.VoidType(), [INT] * arguments)
-    return builder.inttoptr(address, kind.as_pointer())
-
-
-@intrinsic
-def finish(typingctx, board, worker):
-    """Wait, as worker 0, until no other worker is at work or can begin."""
-
-    def codegen(context, builder, signature, arguments):
-        data = data_of(context, builder, signature.args[0], arguments[0])
-        post, wait = (builder.load(builder.gep(data, [number(place)])) for place in (POST, FINISH))
-        waits = builder.and_(
-            builder.icmp_signed("==", arguments[1], ir.Constant(INT, 0)),
-            builder.icmp_signed("!=", post, ir.Constant(INT, 0)),
-        )
-        with builder.if_then(waits, likely=False):
-            builder.call(_pointer(builder, wait, 1), [builder.ptrtoint(data, INT)])
+        kind = ir.FunctionType(ir.IntType(32), [INT])
+        builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [arguments[1]])
         return context.get_dummy_value()
 
-    return types.void(board, types.int64), codegen
+    return types.void(types.int64, types.int64), codegen
+
+
+@njit(inline="always")
+def share(board):
+    """Return which worker this call is; if it is the first, have other threads make the same call."""
+    worker = count_one(board, STARTED)
+    if worker == 0 and board[POST] != 0:
+        call_at(board[POST], address_of(board, SELF))
+    return worker
+
+
+@njit(inline="always")
+def finish(board, worker):
+    """Wait, as worker 0, until no other worker is at work or can begin."""
+    if worker == 0 and board[POST] != 0:
+        call_at(board[FINISH], address_of(board, SELF))
 
 
 @intrinsic
@@ -114,17 +63,6 @@ def row_of(typingctx, rows, index):
         return row._getvalue()
 
     return flat(rows, types.int64), codegen
-
-
-@intrinsic
-def call_at(typingctx, function, argument):
-    """Call a function of one int64 by its address."""
-
-    def codegen(context, builder, signature, arguments):
-        builder.call(_pointer(builder, arguments[0], 1), [arguments[1]])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
 
 
 def _element(builder: ir.IRBuilder, address: ir.Value, element: ir.Value) -> ir.Value:
