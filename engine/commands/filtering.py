@@ -60,7 +60,9 @@ def run(arguments: list[str]) -> int:
 def _filter_file(options: argparse.Namespace) -> None:
     check_place(options.output)
     if not options.overwrite:
-        check_other_file(options.output, options.input)
+        check_other_file(
+            options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
+        )
     mask = mask_of(options)
     opened = open_for(options, options.input, options.output)
     picture = opened.picture

@@ -27,7 +27,7 @@ def make_folder(folder: str, *, with_parents: bool = False) -> None:
             os.mkdir(folder)
 
 
-def check_other_file(output: str, source: str) -> None:
+def check_other_file(output: str, source: str, remedy: str = "Give the result another name.") -> None:
     """Raise BadValue instead of writing a result over its own picture, under any name."""
     try:
         is_same = os.path.samefile(output, source)
@@ -35,8 +35,4 @@ def check_other_file(output: str, source: str) -> None:
         # One of them is not there; opening it says so.
         is_same = False
     if is_same:
-        raise BadValue(
-            f"{output} is the picture itself",
-            "its result would replace it",
-            "Give the result another name, or --overwrite to lose the picture.",
-        )
+        raise BadValue(f"{output} is the picture itself", "its result would replace it", remedy)

@@ -20,6 +20,9 @@ from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.results.progress import Checkpoint, Progress
 
+# The limit of the window is fixed.
+_MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
+
 
 class SharedSegment:
     """A segment of shared memory that a job fills; recycled unless it is handed over."""
@@ -82,6 +85,7 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
             sample_path(request.sample) if request.sample else request.path,
             work_bytes=_opening_bytes,
             work="showing",
+            remedy=_MAKE_SMALLER,
             allocate=allocate,
         )
         pixels, *levels = arrays

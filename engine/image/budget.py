@@ -10,7 +10,7 @@ from engine.image.form import Form
 DEFAULT_MAX_BYTES = 4 * 2**30
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_REMEDY = "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes)."
+RAISE_LIMIT = "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,14 @@ class Budget:
     """How much memory a picture may take, and what will be done with it.
 
     `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted,
-    bytes; `work` says what follows, in words before the picture's size ("filtering and saving").
+    bytes; `work` says what follows, in words before the picture's size ("filtering and saving"); `remedy` is
+    what a person can do about a picture that takes more.
     """
 
     max_bytes: int
     work_bytes: Callable[[Form], int] | None = None
     work: str = ""
+    remedy: str = RAISE_LIMIT
 
     def check(self, form: Form, decoder_bytes: int = 0) -> None:
         """Raise `Refused`, with both sizes, for a picture that has no pixels or takes more than the limit.
@@ -43,7 +45,7 @@ class Budget:
         for needed_bytes, words in needs:
             if needed_bytes > self.max_bytes:
                 sizes = f"{bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}"
-                raise Refused(f"{words} {sizes}", _REMEDY)
+                raise Refused(f"{words} {sizes}", self.remedy)
 
 
 def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
 from engine.files.atomic_write import path_text
-from engine.image.budget import DEFAULT_MAX_BYTES, Budget, bytes_text
+from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
 from engine.image.colour import profile_fits
 from engine.image.faults import (
@@ -44,6 +44,7 @@ def open_image(
     max_bytes: int = DEFAULT_MAX_BYTES,
     work_bytes: Callable[[Form], int] | None = None,
     work: str = "working with",
+    remedy: str = RAISE_LIMIT,
     allocate: Allocate | None = None,
 ) -> Picture:
     """Open a file of one of the formats in `engine.image.formats.FORMATS` as a picture.
@@ -63,6 +64,8 @@ def open_image(
         The most memory that what is to be done with the picture takes, bytes; held to the same limit at once.
     work : str
         What that is, in words before the picture's size ("filtering and saving").
+    remedy : str
+        What a person can do about a picture that passes the limit, for the error.
     allocate : callable of (Form), optional
         Returns the arrays that the picture is decoded into, pixels and alpha (None without), after all checks
         of its header; they become those of the picture. Called once, with the form of the upright picture.
@@ -79,13 +82,13 @@ def open_image(
     """
     name = path_text(path)
     with _errors_in_words(name):
-        file = _open_regular_file(Path(path), max_bytes)
+        file = _open_regular_file(Path(path), max_bytes, remedy)
     with file:
         with _errors_in_words(name):
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
         with _errors_in_words(name, known):
-            decoded = known.decode(file, Budget(max_bytes, work_bytes, work), allocate)
+            decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy), allocate)
             return _picture(decoded, Path(path), known)
 
 
@@ -118,7 +121,7 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
         raise ImageReadError(what, why, SAVE_AGAIN) from error
 
 
-def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
+def _open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
     try:
         # Asked before opening: opening a pipe would wait for ever.
         facts = path.stat()
@@ -128,7 +131,7 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
             raise Refused("it is a device or a pipe, not a file", "Choose a picture file.")
         if facts.st_size > max_bytes:
             sizes = f"the file has {bytes_text(facts.st_size)}, the limit is {bytes_text(max_bytes)}"
-            raise Refused(sizes, "Open a smaller picture, or raise the limit (max_bytes, --max-bytes).")
+            raise Refused(sizes, remedy)
         return path.open("rb")
     except (OSError, ValueError) as error:
         known = (texts for kind, *texts in _NOT_OPENED if isinstance(error, kind))

@@ -22,12 +22,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("save_mask", "Save m&ask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
           "mask-save", _FILE, 30),
-    Entry("export_csv", "Save results as &CSV…",
-          "Export as CSV: one row per run, with medians, spread and verification.", "Ctrl+E",
-          "export", _FILE, 40),
-    Entry("export_json", "Save results as &JSON…",
-          "Export as JSON: every raw sample, the verification, the machine and its versions.", "Ctrl+Shift+E",
-          "export", _FILE, 40),
     Entry("copy_results", "&Copy results", "Copy the table of results, to paste it into a spreadsheet.",
           "Ctrl+Shift+C", "copy", _EDIT, 20),
     Entry("clear_results", "C&lear results", "Empty the table of results and the plots.", "Ctrl+Shift+Del",
@@ -92,7 +86,7 @@ class ExploreActions(QObject):
         has_results = self._results.rowCount() > 0
         for can, names in (
             (self._state.last_result is not None, ("save",)),
-            (has_results, ("export_csv", "export_json", "copy_results", "clear_results")),
+            (has_results, ("copy_results", "clear_results")),
             (has_picture, ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")),
         ):
             for name in names:

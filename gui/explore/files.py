@@ -1,4 +1,4 @@
-"""The files of the page: sessions, masks and results are opened and saved here, pictures by their controller.
+"""The files of the page: sessions and masks are opened and saved here, pictures by their controller.
 
 All but pictures are small, so the engine's process does not take part.
 """
@@ -13,16 +13,12 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from engine.errors import EngineError
-from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import table_text
-from engine.results.export import machine_document, results_csv, results_document
-from engine.results.strict_json import json_text
-from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.session_file import Session, load_session, save_session
@@ -44,14 +40,12 @@ class ExploreFiles(QObject):
     def __init__(
         self,
         workspace: Workspace,
-        state: EngineState,
         results: ResultsModel,
         pictures: PictureController,
         messages: Messages,
     ) -> None:
         super().__init__()
         self._workspace = workspace
-        self._state = state
         self._results = results
         self._pictures = pictures
         self._messages = messages
@@ -66,11 +60,7 @@ class ExploreFiles(QObject):
             ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
 
         def ask_to_save_session() -> None:
-            ask_to_save("Save the session", SESSIONS[:1], f"{self._stem()}-session.json", self.save_session)
-
-        def ask_to_export(suffix: str) -> None:
-            filters, name = [f"{suffix.upper()} (*.{suffix})"], f"{self._stem()}-results.{suffix}"
-            ask_to_save("Save the results", filters, name, self.export_results)
+            ask_to_save("Save the session", SESSIONS[:1], f"{self.stem()}-session.json", self.save_session)
 
         open_picture = self._pictures.open_path
         for name, ask in (
@@ -80,8 +70,6 @@ class ExploreFiles(QObject):
             ("save", lambda: self._ask_to_save_result(dialogs)),
             ("save_session", ask_to_save_session),
             ("save_mask", ask_to_save_mask),
-            ("export_csv", lambda: ask_to_export("csv")),
-            ("export_json", lambda: ask_to_export("json")),
             ("copy_results", self.copy_results),
         ):
             actions[name].triggered.connect(ask)
@@ -106,14 +94,6 @@ class ExploreFiles(QObject):
     def save_mask(self, path: Path) -> None:
         """Write the mask as it was typed; the suffix chooses the form."""
         self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
-
-    def export_results(self, path: Path) -> None:
-        """Write all rows of the results: as JSON if the name ends in .json, else as CSV."""
-        rows = self._results.rows()
-        text = self._json() if path.suffix.lower() == ".json" else results_csv(rows, self._results.baseline)
-        self._save(
-            "results", f"{len(rows)} results saved as {path}", lambda: atomic_write(path, text.encode())
-        )
 
     def copy_results(self) -> None:
         """Put all rows on the clipboard, with every column that tables show at first, as lines with tabs."""
@@ -171,7 +151,7 @@ class ExploreFiles(QObject):
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         depths = result_filters(with_float=self._workspace.result_dtype == "float32")
-        name = f"{self._stem()}-{self._mask_word()}{offered_suffixes()[0]}"
+        name = f"{self.stem()}-{self._mask_word()}{offered_suffixes()[0]}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))
@@ -195,15 +175,8 @@ class ExploreFiles(QObject):
         else:
             self._messages.show(Message(source, Severity.INFO, done))
 
-    def _json(self) -> str:
-        rows = self._results.rows()
-        # Failed runs know no versions; those of any other run are the engine's.
-        known = [row.result.environment for row in rows if row.result.environment.versions]
-        versions, commit = (known[-1].versions, known[-1].commit) if known else ({}, "")
-        machine = machine_document(self._state.devices, versions, commit)
-        return json_text(results_document(rows, self._results.baseline, machine))
-
-    def _stem(self) -> str:
+    def stem(self) -> str:
+        """Return what files of this picture are called at first."""
         picture = self._workspace.picture
         return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
 

@@ -28,6 +28,7 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
+from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
@@ -102,6 +103,7 @@ class ExplorePage(Page):
             run_does="Verifies the chosen kernel against the float64 reference, then measures its time.",
             run_all_does="Verifies and times every variant that can run these settings, to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
+            has_results=bool(rows),
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -112,6 +114,9 @@ class ExplorePage(Page):
 
     def run_all(self) -> None:
         self._with_what_is_typed(self.runs.run_every_variant)
+
+    def export(self, suffix: str) -> None:
+        self._export.ask(self._services.files, suffix, self.files.stem())
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -177,7 +182,8 @@ class ExplorePage(Page):
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
         self.runs = RunController(workspace, state, services.jobs, link.keeper, behind, display, results)
-        self.files = ExploreFiles(workspace, state, results, self.pictures, answers)
+        self.files = ExploreFiles(workspace, results, self.pictures, answers)
+        self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
     def _connect(self) -> None:

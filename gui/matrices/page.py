@@ -17,6 +17,7 @@ from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import Page, PageStatus, Services
+from gui.page.export import ResultsExport
 from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
@@ -32,13 +33,18 @@ class MatricesPage(Page):
 
     def __init__(self, services: Services) -> None:
         super().__init__()
+        self._services = services
         self._state = state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
         self.product_panel = ProductPanel(matmul, state)
         self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
+        self._export = ResultsExport(self.results_panel.model, state, services.messages)
         self.results_panel.copied.connect(services.messages.report_copied)
+        actions = services.actions
+        self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
+        self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         self.results_panel.try_small.clicked.connect(self._try_small)
         for signal in (matmul.rows_changed, matmul.settings_changed, state.ready_changed):
             signal.connect(self.status_changed)
@@ -61,6 +67,7 @@ class MatricesPage(Page):
             device=self.matmul.settings.device,
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",
+            has_results=bool(self.results_panel.model.tried()),
         )
 
     def _sentence(self) -> str:
@@ -79,6 +86,10 @@ class MatricesPage(Page):
 
     def run(self) -> None:
         self.products.run()
+
+    def export(self, suffix: str) -> None:
+        size = self.matmul.settings.product.size_text.replace(" ", "")
+        self._export.ask(self._services.files, suffix, f"product-{size}")
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.is_product):

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.export_buttons import export_buttons
 from gui.widgets.panel_parts import centred_text, column, row, text_button
 from gui.widgets.runs_model import short_reason
 from gui.widgets.runs_table import RunsTable
@@ -29,6 +30,9 @@ class MatmulResultsPanel(QWidget):
     """Every variant with every tile; `copied` has the number of rows copied to the clipboard."""
 
     copied = Signal(int)
+    # The person wants the results as a file.
+    save_csv_requested = Signal()
+    save_json_requested = Signal()
 
     def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,9 +45,12 @@ class MatmulResultsPanel(QWidget):
         self.copy_button = text_button(
             "copy", "Copy", "Copy the products", "Copy the table, to paste it into a spreadsheet."
         )
+        self._export_buttons = csv, json = export_buttons()
         self._stack = QStackedWidget()
         self._build()
         self.copy_button.clicked.connect(self.table.copy)
+        csv.clicked.connect(self.save_csv_requested)
+        json.clicked.connect(self.save_json_requested)
         self.table.copied.connect(self.copied)
         self.table.baseline_asked.connect(self.model.use_as_baseline)
         matmul.rows_changed.connect(self._refresh)
@@ -72,6 +79,8 @@ class MatmulResultsPanel(QWidget):
     def _refresh(self) -> None:
         rows = self._matmul.rows
         self.copy_button.setEnabled(bool(rows))
+        for button in self._export_buttons:
+            button.setEnabled(bool(self.model.tried()))
         self._stack.setCurrentIndex(1 if rows else 0)
         reasons: dict[str, dict[str, None]] = {}
         for result in rows:
@@ -91,6 +100,6 @@ class MatmulResultsPanel(QWidget):
             "It takes sides up to 64, and no times are shown."
         )
         # Empty, the reasons are hidden; the buttons stay on the right.
-        line = row((self.reasons, 1), 0, self.try_small, self.copy_button)
+        line = row((self.reasons, 1), 0, self.try_small, self.copy_button, *self._export_buttons)
         layout = column(line, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
         self.setLayout(layout)

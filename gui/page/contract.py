@@ -47,6 +47,7 @@ class PageStatus:
     run_does: str = ""  # for the tooltips of Run and Run all; empty where there is nothing of that kind
     run_all_does: str = ""
     why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
+    has_results: bool = False  # whether there are runs to save as a file
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
@@ -101,6 +102,9 @@ class Page(QMainWindow):
     def run_all(self) -> None:
         """Run everything that can be run here."""
         self.run()
+
+    def export(self, suffix: str) -> None:
+        """Ask where, and save its runs as csv or json; called only while `status.has_results`."""
 
     def cancel(self) -> None:
         """Stop the page's work outside the job queue."""

@@ -71,6 +71,8 @@ class Haloscope:
         for name, slot in (
             ("run", lambda: self.window.page.run()),
             ("run_all", lambda: self.window.page.run_all()),
+            ("export_csv", lambda: self.window.page.export("csv")),
+            ("export_json", lambda: self.window.page.export("json")),
             ("cancel", self.window.cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
             ("reset_layout", self.window.restore_default_layout),

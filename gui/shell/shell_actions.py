@@ -6,8 +6,11 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
+from gui.widgets.export_buttons import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
+    Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),
+    Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
     Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
     Entry("run_all", "Run &all", "Run everything that can be run on this page.", "Ctrl+Shift+R", "run-all",
           "&Run"),
@@ -45,7 +48,7 @@ def page_entries(pages: list[PageEntry]) -> list[Entry]:
 
 
 class RunActions(QObject):
-    """Enables and explains Run, Run all, Cancel and Try the GPU again."""
+    """Enables and explains Run, Run all, Cancel, Try the GPU again, and saving the results."""
 
     def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
         super().__init__(actions)
@@ -67,5 +70,8 @@ class RunActions(QObject):
             why_not = self._status.why_no_run or state.why_no_run if does else "Not available on this page."
             actions[name].setEnabled(not why_not)
             actions.explain(name, f"{does} {why_not}".strip())
+        for name in ("export_csv", "export_json"):
+            actions[name].setEnabled(self._status.has_results)
+            actions.explain(name, "" if self._status.has_results else "There are no results on this page.")
         actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)
         actions["retry_gpu"].setEnabled(not self._link.uses_cuda)

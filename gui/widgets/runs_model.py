@@ -56,6 +56,10 @@ class RunsModel(QAbstractTableModel):
         """All results with the runs that they are compared with, oldest first."""
         return tuple(self._runs)
 
+    def tried(self) -> tuple[Compared, ...]:
+        """Return the rows that a file of results has: all but what was only counted."""
+        return tuple(run for run in self._runs if run.result.no_speed != "not run yet")
+
     def position(self, key: str) -> int:
         return [column.key for column in self.columns].index(key)
 

@@ -11,11 +11,11 @@ from engine.results import metrics
 from engine.results.compare import compared
 from engine.results.metrics import Metric
 from gui.engine_link.engine_state import EngineState
-from gui.explore.files import ExploreFiles
 from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulModel, MatmulState
+from gui.page.export import ResultsExport
 from gui.page.messages import Messages
 from tests.gui.made_results import make_workspace
 from tests.made_runs import made_product, made_rows, make_result
@@ -94,7 +94,7 @@ def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_
     model, path = ResultsModel(), tmp_path / f"window.{suffix}"
     for result in results:
         model.add(result)
-    ExploreFiles(make_workspace(), EngineState(), model, None, Messages()).export_results(path)
+    ResultsExport(model, EngineState(), Messages()).write(path)
     runs = compared(results, "cpu-serial")
     if suffix == "csv":
         assert path.read_bytes().decode() == results_csv(runs, "cpu-serial")

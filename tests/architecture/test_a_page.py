@@ -32,6 +32,7 @@ class ToyPage(Page):
         self.services = services
         self.replies = []
         self.loaded = None
+        self.exported = []
         what = "toy_again", "Toy a&gain", "Do the toy's work again.", "Ctrl+Alt+T"
         (again,) = services.actions.add([Entry(*what, menu="&Run", section=10)])
         again.triggered.connect(self.run)
@@ -40,10 +41,14 @@ class ToyPage(Page):
     @property
     def status(self):
         words = {"run_does": "Does the toy's work.", "caption": "A toy", "document": "toy.txt"}
-        return PageStatus(f"Toy: {len(self.replies)} done.", "7 toys", device="simulator", **words)
+        sentence, has = f"Toy: {len(self.replies)} done.", bool(self.replies)
+        return PageStatus(sentence, "7 toys", device="simulator", has_results=has, **words)
 
     def run(self):
         self.services.jobs.begin("toy", [Job("Toy", WORK, self._replied)], self.services.messages.on(self))
+
+    def export(self, suffix):
+        self.exported.append(suffix)
 
     def take(self, intent):
         is_mine = isinstance(intent, LoadKernel) and intent.here.variant == "toy"
@@ -118,6 +123,21 @@ def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
     qtbot.waitUntil(lambda: not toy.state.running)
     assert window.status_line.last_run == "Toy: 1 done."
     assert len(page.replies) == 1
+
+
+@pytest.mark.slow
+def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
+    toy.window.show_page("toy")
+    csv, json = (toy.actions[name] for name in ("export_csv", "export_json"))
+    assert not csv.isEnabled()
+    assert "no results on this page" in csv.toolTip()
+    toy.actions["run"].trigger()
+    qtbot.waitUntil(csv.isEnabled)
+    qtbot.keyClick(toy.window, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    json.trigger()
+    assert toy.window.page.exported == ["csv", "json"]
+    toy.window.show_page("explore")
+    assert not csv.isEnabled()
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from engine.errors import Cancelled, UnsupportedVariant
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
-from engine.results.progress import Progress
 from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
@@ -35,11 +34,7 @@ def test_that_a_new_task_is_resolved_verified_and_measured():
     assert outcome.values is not None
     assert np.array_equal(outcome.values, compute(job, backend("cpu")))
     result = outcome.result
-    assert (result.task, result.seed, result.work) == (
-        "scaling",
-        7,
-        job.variant.work(PROBLEM, job.block),
-    )
+    assert (result.task, result.seed, result.work) == ("scaling", 7, job.variant.work(PROBLEM, job.block))
     assert result.status.startswith("verified: every number")
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
@@ -51,7 +46,7 @@ def test_that_a_new_task_can_be_refused_and_stopped():
     assert isinstance(refused.error, UnsupportedVariant)
     assert refused.result.refused
 
-    def stop(step: Progress) -> None:
+    def stop(step):
         if step.stage.startswith("verifying"):
             raise Cancelled("The request", "it was stopped")
 
@@ -62,7 +57,7 @@ def test_that_a_new_task_can_be_refused_and_stopped():
 def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
     monkeypatch.setitem(TASKS, Scaling.task, SCALE)
     jobs = [toy_job(key, PROBLEM) for key in KEYS]
-    seen: list[str] = []
+    seen = []
     results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
     assert fault is None
     assert seen == list(KEYS)

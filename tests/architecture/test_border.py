@@ -27,7 +27,7 @@ from tests.engine.variants.suited import suited
 HEIGHT, WIDTH = 7, 9
 
 
-def second(index: int, length: int) -> int:
+def second(index, length):
     """Map every index outside to the second cell from the beginning, or to the only one."""
     if index < 0 or index >= length:
         return min(1, length - 1)
@@ -49,11 +49,11 @@ def toy(monkeypatch):
     return member
 
 
-def picture() -> np.ndarray:
+def picture():
     return np.random.default_rng(5).integers(0, 256, (HEIGHT, WIDTH, 1)).astype(np.float32)
 
 
-def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
+def wanted(case, samples):
     """Return what the rule means, without the oracle: sums of products over cells that NumPy picks."""
     mask, (up, left) = case.mask(), case.mask().anchor
     rows = [second(row, samples.shape[0]) for row in range(-up, samples.shape[0] + mask.rows - 1 - up)]

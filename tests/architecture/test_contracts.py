@@ -4,7 +4,6 @@ import ast
 import importlib
 import pkgutil
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -26,7 +25,7 @@ def graph():
     )
 
 
-def modules_of_variants() -> dict[str, object]:
+def modules_of_variants():
     """Return the module of each variant, of filters and of products."""
     found = {}
     for module in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
@@ -81,20 +80,13 @@ SOURCES = [
     if path != Path(__file__)
 ]
 LETTERS = {
-    "startswith",
-    "endswith",
-    "removeprefix",
-    "removesuffix",
-    "partition",
-    "rpartition",
-    "split",
-    "find",
-}
+    "startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find",
+}  # fmt: skip
 # The shortest parts of keys: words between their hyphens, and what they begin and end with.
 KEYS = [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
 
 
-def is_part_of_a_key(text: object) -> bool:
+def is_part_of_a_key(text):
     """Return whether a text is a part of a variant's key, whole words of it."""
     if not isinstance(text, str) or not text.strip("-"):
         return False
@@ -102,19 +94,19 @@ def is_part_of_a_key(text: object) -> bool:
     return any(words in f"-{key}-" for key in KEYS)
 
 
-def is_a_key(node: ast.expr) -> bool:
+def is_a_key(node):
     """Return whether an expression is called as the key of a variant is."""
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     return name in ("key", "variant", "variant_key", "chosen", "method")
 
 
-def has_part_of_a_key(nodes: list[ast.expr]) -> bool:
+def has_part_of_a_key(nodes):
     """Return whether a text in these expressions is a part of a variant's key."""
     inner = (found for node in nodes for found in ast.walk(node))
     return any(isinstance(found, ast.Constant) and is_part_of_a_key(found.value) for found in inner)
 
 
-def sniffing(tree: ast.AST) -> Iterator[ast.AST]:
+def sniffing(tree):
     """Yield the expressions that look at letters of a variant's key."""
     for node in ast.walk(tree):
         match node:

@@ -5,10 +5,8 @@ import importlib
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,13 +28,13 @@ PLACEHOLDER = re.compile(r"\[|\.\.\.|\bCOMMAND\b|\bDEVICE\b|^python main\.py (?:
 TEXTS = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS}
 
 
-def links_of(text: str) -> list[tuple[str, str]]:
+def links_of(text):
     """Return the links of a text within this folder: file and heading, either of them may be empty."""
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     return [(link.partition("#")[0], link.partition("#")[2]) for link in links if "://" not in link]
 
 
-def anchors_of(path: Path) -> set[str]:
+def anchors_of(path):
     """Return the anchors of a document's headings, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
@@ -74,11 +72,11 @@ def test_that_lines_of_prose_end_at_the_line_length():
 class Parsed(BaseException):
     """Arguments were read: the command does not go on."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
+    def __init__(self, parser):
         self.parser = parser
 
 
-def commands_of(path: Path) -> Iterator[str]:
+def commands_of(path):
     """Yield what a document says to type, from blocks of code and from the running text."""
     text = TEXTS[path]
     blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
@@ -91,14 +89,12 @@ def commands_of(path: Path) -> Iterator[str]:
                 yield part
 
 
-def parsed_by(
-    monkeypatch: pytest.MonkeyPatch, call: Callable[[], Any], *, read: bool
-) -> argparse.ArgumentParser:
+def parsed_by(monkeypatch, call, *, read):
     """Return the parser of a command, after it has read its arguments where `read` says so."""
     for name in ("parse_args", "parse_intermixed_args"):
         original = getattr(argparse.ArgumentParser, name)
 
-        def parse(self: argparse.ArgumentParser, *args: Any, original: Any = original) -> None:
+        def parse(self, *args, original=original):
             if read:
                 original(self, *args)
             raise Parsed(self)
@@ -110,7 +106,7 @@ def parsed_by(
     return parsed.value.parser
 
 
-def entrance(arguments: list[str]) -> Callable[[], Any]:
+def entrance(arguments):
     if arguments and arguments[0] in engine.commands.COMMANDS:
         return lambda: engine.commands.main(arguments)
     return lambda: command_line.parse(arguments)
@@ -127,7 +123,7 @@ def test_that_every_command_is_understood(monkeypatch):
     assert not not_understood
 
 
-def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def understand(words, monkeypatch):
     """Let a command read its arguments."""
     if words[1] == "main.py":
         arguments = [word for word in words[2:] if word != "--help"]

@@ -7,20 +7,20 @@ import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS
 from engine.variants.auto.planner import why_not
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.contract import Growth, MaskClass
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case
+from tests.engine.variants.cases import Case, problem_of
 from tests.engine.variants.suited import mask_for, typed
 
 KNOWN = [known for known in VARIANTS if known.library != "cupy"]
 every_variant = pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.key)
 
 
-def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
+def refusal_of(known, mask, **changes):
     """Return why a variant does not take a mask on a picture that suits it; empty if it does."""
-    problem = typed(known, Problem(200, 200, mask_shape=mask.shape, anchor=mask.anchor))
+    problem = typed(known, problem_of(200, 200, mask))
     block = Block(32, 32) if known.block_covers_input else known.default_block
     # So large that a tile of any mask has room: what is left are the limits that a variant sets itself.
     limits = replace(Limits(), shared_bytes=1 << 30)
@@ -28,7 +28,7 @@ def refusal_of(known: Variant, mask: Mask, **changes: object) -> str:
     return "" if refusal is None else refusal.reason
 
 
-def fitting(known: Variant, rows: int, columns: int) -> Mask:
+def fitting(known, rows, columns):
     """Return a mask of exactly that shape, of the class that a variant takes, with weights of many digits."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return Mask(np.full((rows, columns), 0.3))
@@ -95,7 +95,7 @@ def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known):
 def test_that_work_grows_as_declared(known):
     def flops(side):
         mask = mask_for(known, side, side)
-        problem = typed(known, Problem(512, 512, mask_shape=mask.shape, anchor=mask.anchor))
+        problem = typed(known, problem_of(512, 512, mask))
         return known.work(problem, known.default_block).flops / problem.samples
 
     if known.masks is MaskClass.ONE_ROW or known.block_covers_input:

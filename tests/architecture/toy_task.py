@@ -1,16 +1,14 @@
 """A toy task: numbers times a factor. Its problem, its variants, and the class that answers the pipeline."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from engine.device.backend import Backend, Buffers
+from engine.device.backend import Buffers
 from engine.device.launches import DeviceKind
-from engine.device_info import DeviceInfo
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block
 from engine.geometry.block_rules import Refusal
 from engine.run.job import Job
 from engine.tasks.contract import Task
@@ -31,15 +29,15 @@ class Scaling:
     copied_bytes = property(lambda self: 8 * self.count)
     comparable = property(lambda self: self)
 
-    def csv_columns(self) -> dict[str, str | int | float | None]:
+    def csv_columns(self):
         return {"count": self.count, "factor": self.factor}
 
 
 class Launch:
-    def __init__(self, factor: float, error: float) -> None:
+    def __init__(self, factor, error):
         self._factor, self._error = factor, error
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image, out, stream=None):
         np.multiply(image, self._factor, out=out)
         out += self._error
 
@@ -49,14 +47,14 @@ class ToyVariant(AnyVariant[Scaling, None]):
     task: ClassVar[str] = Scaling.task
 
 
-def toy_variant(key: str) -> ToyVariant:
+def toy_variant(key):
     """Return a way to scale: one is wrong, one is for the GPU, and one for at most three numbers."""
 
-    def work(problem: Scaling, block: Block) -> Work:
+    def work(problem, block):
         count = problem.count
         return Work(count, count, count, 4 * count, 4 * count, 8 * count)
 
-    def unsupported(problem: Scaling, constant: None, block: Block, limits: Limits) -> Refusal | None:
+    def unsupported(problem, constant, block, limits):
         many = key == "for-few" and problem.count > 3
         return Refusal("There are more than 3 numbers.") if many else None
 
@@ -80,17 +78,17 @@ KEYS = ("in-one-go", "wrong", "on-the-gpu", "for-few")
 class Scale(Task[Scaling, np.ndarray, ToyVariant]):
     problem = Scaling
 
-    def expected_launch_s(self, job: Any, device: DeviceInfo) -> float:
+    def expected_launch_s(self, job, device):
         return 0.1
 
-    def allocate(self, backend: Backend, job: Any, host_out: Any = None) -> Buffers:
+    def allocate(self, backend, job, host_out=None):
         out = np.empty(job.problem.count, np.float32) if host_out is None else host_out
         return Buffers(job.operands, out, out)
 
-    def upload(self, backend: Backend, operands: np.ndarray, buffers: Buffers) -> None:
+    def upload(self, backend, operands, buffers):
         pass
 
-    def verify(self, values: Any, job: Any, checkpoint: Callable[[float], None]) -> Verification:
+    def verify(self, values, job, checkpoint):
         checkpoint(0.0)
         count, factor = job.problem.count, job.problem.factor
         error = float(np.abs(values - factor * job.operands.astype(np.float64)).max())
@@ -102,7 +100,7 @@ class Scale(Task[Scaling, np.ndarray, ToyVariant]):
 SCALE = Scale()
 
 
-def toy_job(key: str, problem: Scaling, seed: int = 0) -> Job[Scaling, np.ndarray, ToyVariant]:
+def toy_job(key, problem, seed=0):
     """Return a job of the toy task on random numbers."""
     numbers = np.random.default_rng(seed).random(problem.count, np.float32)
     chosen = toy_variant(key)

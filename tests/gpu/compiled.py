@@ -1,14 +1,11 @@
 """What the driver reports of compiled kernels, compared with their plans."""
 
 import math
-from collections.abc import Iterable
 
 from numba import types
 
-from engine.device.launches import Pass
 
-
-def assert_compiled_as_planned(passes: Iterable[Pass]) -> None:
+def assert_compiled_as_planned(passes):
     """Check that no kernel spills registers, and that memory and threads are those of the plan."""
     for step in passes:
         signature = types.void(*step.signature)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.backend import Backend
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -21,19 +20,19 @@ from engine.variants.registry import variant
 from tests.gpu.compiled import assert_compiled_as_planned
 
 
-def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None = None) -> Bank:
+def random_bank(masks, shape, anchor=None):
     random = np.random.default_rng([masks, *shape])
     return Bank(tuple(Mask(random.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
 
 
-def picture(height: int, width: int, channels: int, dtype: str) -> np.ndarray:
+def picture(height, width, channels, dtype):
     random = np.random.default_rng([height, width, channels])
     if dtype == "float32":
         return random.standard_normal((height, width, channels), np.float32)
     return random.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype, endpoint=True)
 
 
-def check(gpu: Backend, bank: Bank, image: np.ndarray, border: Border, block: Block, layout: Layout) -> None:
+def check(gpu, bank, image, border, block, layout):
     """Apply a bank and compare every sample of every result with the oracle."""
     samples = as_samples(image)
     problem = describe_problem(samples, bank.masks[0], border, 12.5)

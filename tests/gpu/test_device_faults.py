@@ -28,7 +28,7 @@ def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
 
 def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu, device):
     @cuda.jit
-    def nothing(out):  # type: ignore[no-untyped-def]
+    def nothing(out):
         out[0] = 1.0
 
     out = cuda.device_array(1, np.float32)

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from engine.device.backend import Backend
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.variants.registry import variant
+from tests.engine.variants.cases import verified
 
 RANDOM = np.random.default_rng(77)
 SIDE = 700
@@ -16,15 +15,14 @@ VARIANT = variant("split-float16")
 MASK = Mask(RANDOM.standard_normal((9, 9)), offset=0.5)
 
 
-def filtered(picture: np.ndarray, gpu: Backend, mask: Mask = MASK) -> np.ndarray:
+def filtered(picture, gpu, mask=MASK):
     problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
     gpu.activate()
     buffers = gpu.allocate(picture)
     gpu.upload(picture, buffers)
     gpu.run(VARIANT.prepare(problem, mask, VARIANT.default_block), buffers)
     result = gpu.download(buffers)
-    found = verify(result, picture, mask, problem)
-    assert found.passed, found.reason
+    verified(result, picture, mask, problem)
     return result
 
 

@@ -20,7 +20,7 @@ BAND_INVARIANT = [
 MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
 
 
-def bits(values: np.ndarray) -> np.ndarray:
+def bits(values):
     """Return an array that is equal only where every bit is."""
     return np.ascontiguousarray(values).view(np.uint8)
 
@@ -124,7 +124,7 @@ def test_that_the_next_stream_and_the_next_run_allocate_nothing(device, monkeypa
         engine.correlate(picture, MASK, device=device)
     pools = cuda_pool.device_pool(), cuda_pool.pinned_pool()
 
-    def refuse(*key: object) -> None:
+    def refuse(*key):
         pytest.fail(f"allocated {key}")
 
     for pool in pools:

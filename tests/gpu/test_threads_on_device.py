@@ -14,7 +14,7 @@ def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device):
     picture = np.random.default_rng(3).integers(0, 99, (64, 96)).astype(np.float32)
     is_measured = threading.Event()
 
-    def edit() -> int:
+    def edit():
         """Filter with one mask after another, each written to constant memory, during a measurement."""
         edits = 0
         while not is_measured.is_set() or edits < ROUNDS:
@@ -42,7 +42,7 @@ def test_that_streams_of_two_threads_do_not_mix(device):
     random = np.random.default_rng(5)
     pictures = [random.integers(0, 99, (120, 80)).astype(np.float32) for _ in range(80)]
 
-    def filtered(mask: str) -> None:
+    def filtered(mask):
         values = engine.filter_stream(pictures, mask, device=device, ring=2).values
         for picture, result in zip(pictures, values, strict=True):
             np.testing.assert_array_equal(result, engine.correlate(picture, mask, device=device))

@@ -1,5 +1,6 @@
-"""Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
+"""Every registered variant on a real device: full lists of cases, layouts, real sizes, compiled kernels."""
 
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -13,21 +14,21 @@ from engine.device_info import AUTO
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.layout import ROW_BYTES, Layout
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
 from engine.run.job import filter_job
 from engine.run.measure import measure
 from engine.run.resolve import describe_problem
-from engine.run.sampling import SamplingPlan
-from engine.tasks.filtering.agreement import verify
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import Case, by_group, faults_of
+from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 from tests.gpu.compiled import assert_compiled_as_planned
 
@@ -40,7 +41,7 @@ MASK = Mask(
 ).divided_by(256)
 
 
-def binomial_for(variant: Variant) -> Mask:
+def binomial_for(variant):
     """Return the binomial mask, or one like it of the class that the variant takes."""
     if variant.rounds_weights:
         return mask_for(variant, 5, 5)
@@ -49,7 +50,7 @@ def binomial_for(variant: Variant) -> Mask:
     return Mask(MASK.weights[:1] * 16) if variant.masks is MaskClass.ONE_ROW else MASK
 
 
-def suiting(variant: Variant, image: np.ndarray, border: Border) -> tuple[Problem, Mask, np.ndarray]:
+def suiting(variant, image, border):
     """Return a problem, a mask and the picture in a type and with channels that the variant takes."""
     mask = binomial_for(variant)
     problem = typed(variant, describe_problem(image, mask, border, 0.0))
@@ -155,8 +156,7 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(side, chann
         image, mask, border="mirror", device=device, variant="separable-fused", result=result
     )
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, out.dtype.name)
-    verification = verify(out.reshape(image.shape), image, mask, problem)
-    assert verification.passed, verification.reason
+    verified(out.reshape(image.shape), image, mask, problem)
 
 
 def test_that_auto_chooses_a_cuda_variant_that_runs(gpu):
@@ -190,3 +190,80 @@ def test_that_fft_says_where_a_nan_is_or_which_library_is_missing(device):
     says = "Row 2, column 3" if find_spec("cupy") else "pip install cupy"
     with pytest.raises(UnsupportedVariant, match=says):
         engine.correlate(image, np.ones((3, 3)), variant="fft", device=device)
+
+
+HEIGHT, WIDTH = 67, 1001
+
+both_layouts = pytest.mark.parametrize("layout", list(Layout))
+both_pictures = pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("float32", 1)])
+
+
+def picture_of(dtype, channels, width=WIDTH):
+    return np.random.default_rng(3).integers(0, 256, (HEIGHT, width, channels)).astype(dtype)
+
+
+@both_layouts
+@both_pictures
+def test_that_rows_lie_on_the_device_as_the_layout_says(dtype, channels, layout, gpu):
+    picture = picture_of(dtype, channels)
+    buffers = gpu.allocate(picture, layout=layout)
+    for array, itemsize in ((buffers.image, picture.itemsize), (buffers.out, 4)):
+        row_bytes = array.strides[0]
+        assert array.__cuda_array_interface__["data"][0] % ROW_BYTES == 0
+        dense_bytes = WIDTH * channels * itemsize
+        assert row_bytes == dense_bytes if layout is Layout.PACKED else row_bytes % ROW_BYTES == 0
+        assert row_bytes >= dense_bytes
+
+
+@both_layouts
+@pytest.mark.parametrize("form", ["dense", "every other column", "mirrored", "Fortran"])
+@both_pictures
+def test_that_a_picture_comes_back_from_the_device_as_it_went_there(dtype, channels, form, layout, gpu):
+    picture = picture_of(dtype, channels, 2 * WIDTH)[:, ::2]
+    if form == "dense":
+        picture = np.ascontiguousarray(picture)
+    elif form == "mirrored":
+        picture = picture[::-1, ::-1]
+    elif form == "Fortran":
+        picture = np.asfortranarray(picture)
+    buffers = gpu.allocate(picture, layout=layout)
+    gpu.upload(picture, buffers)
+    assert np.array_equal(buffers.image.copy_to_host()[:, :WIDTH], picture)
+    # Out again, into the host's memory as it comes and into every other column of a larger array.
+    out = picture.astype(np.float32)
+    padded = np.full(buffers.out.shape, np.nan, np.float32)
+    padded[:, :WIDTH] = out
+    buffers.out.copy_to_device(padded)
+    assert np.array_equal(gpu.download(buffers), out)
+    wide = np.full((HEIGHT, 2 * WIDTH, channels), -1.0, np.float32)
+    assert np.array_equal(gpu.download(replace(buffers, host_out=wide[:, ::2])), out)
+    assert np.array_equal(wide[:, ::2], out)
+    assert (wide[:, 1::2] == -1.0).all()
+
+
+@both_pictures
+@pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
+def test_that_both_layouts_are_verified_and_give_the_same(variant, dtype, channels, gpu):
+    problem, mask, picture = suiting(variant, picture_of(dtype, channels), Border.MIRROR)
+    results = []
+    for layout in Layout:
+        choice = Choice(variant, variant.default_block)
+        outcome = measure(filter_job(choice, problem, mask, picture, layout=layout), gpu, NO_SAMPLES)
+        assert outcome.result.failure == ""
+        assert outcome.result.layout == layout
+        assert outcome.result.verification.passed, outcome.result.verification.reason
+        results.append(outcome.values)
+    assert np.array_equal(*results)
+
+
+@both_layouts
+def test_that_a_caller_may_pass_an_array_that_is_not_dense(layout, device):
+    dense = picture_of("uint8", 3)
+    spread = np.repeat(dense, 2, axis=1)[:, ::2]
+    assert not spread.flags.c_contiguous
+    found = [
+        engine.apply(picture, [[1, 2, 1]], variant="naive", device=device, layout=layout, budget_s=0.0)
+        for picture in (dense, spread)
+    ]
+    assert [one.result.layout for one in found] == [layout, layout]
+    assert np.array_equal(found[0].values, found[1].values)

@@ -39,7 +39,7 @@ class Bench:
         self.previews = PreviewController(*parts)
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
         self.runs = RunController(*running, self.display, self.results)
-        self.files = ExploreFiles(self.workspace, self.state, self.results, self.pictures, self.messages)
+        self.files = ExploreFiles(self.workspace, self.results, self.pictures, self.messages)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -2,35 +2,31 @@
 
 import itertools
 import re
+import struct
 from dataclasses import replace
-from functools import cache
 
+import numpy as np
 import pytest
 
 from engine.course.copy_variant import COPY
-from engine.device.numba_cuda import cuda, missing
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.ladder import constant
+from engine.variants.registry import VARIANTS, matmul_variant
+from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.nvvm,
-    pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there"),
-]
+pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
+TYPES, BORDERS = ("uint8", "uint16", "float32"), (Border.CONSTANT, Border.MIRROR, Border.WRAP)
 # The newest capability with every type, each with another border; the two older ones with one.
 PAIRS = [
-    (
-        CAPABILITIES[i],
-        ("uint8", "uint16", "float32")[j],
-        (Border.CONSTANT, Border.MIRROR, Border.WRAP)[(i + j) % 3],
-    )
+    (CAPABILITIES[i], TYPES[j], BORDERS[(i + j) % 3])
     for i, j in itertools.product(range(3), range(3))
     if i == 2 or j == 2 - 2 * (i == 0)
 ]
@@ -38,7 +34,12 @@ CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 BLOCK = Block(32, 8)
 
 
-def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
+def named(argument):
+    parts = argument if isinstance(argument, tuple) else (argument,)
+    return "-".join(str(getattr(part, "key", part)) for part in parts)
+
+
+def pairs_of(variant):
     """Return what a variant's code is looked at for; of sums of three products one pair is enough."""
     if variant.rank > 2:
         return PAIRS[-1:]
@@ -46,7 +47,7 @@ def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
     return [*pairs, ((8, 6), "uint8", Border.CONSTANT)] if variant.uint8_only else pairs
 
 
-def can_run(variant: Variant, capability: tuple[int, int]) -> bool:
+def can_run(variant, capability):
     """Return whether a variant runs on devices of a compute capability; what does not says so in words."""
     mask = mask_for(variant, 5, 7)
     problem = typed(variant, Problem(100, 200, 3, "float32", mask.shape, mask.anchor))
@@ -56,41 +57,30 @@ def can_run(variant: Variant, capability: tuple[int, int]) -> bool:
     return refusal is None
 
 
-every_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
-every_pair = pytest.mark.parametrize(
-    ("capability", "dtype", "border"),
-    PAIRS,
-    ids=[f"{a}.{b}-{dtype}-{border}" for (a, b), dtype, border in PAIRS],
-)
-every_variant_and_pair = pytest.mark.parametrize(
-    ("variant", "capability", "dtype", "border"),
-    [
-        pytest.param(variant, *pair, id=f"{variant.key}-{pair[0][0]}.{pair[0][1]}-{pair[1]}-{pair[2]}")
-        for variant in CUDA
-        for pair in pairs_of(variant)
-    ],
-)
+every_capability = pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
 
 
-@cache
-def ptx_of(
-    variant: Variant, capability: tuple[int, int], dtype: str, border: Border, block: Block = BLOCK
-) -> tuple[str, ...]:
-    """Return the code of each pass."""
+def compiled(step, capability):
+    return cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
+
+
+def codes_of(variant, capability, dtype, border, block=BLOCK):
+    """Return the code of each pass, whose memory is checked to be what is planned."""
     mask = mask_for(variant, 5, 7)
     problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
-    return tuple(
-        cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
-        for step in variant.passes(problem, mask, block)
-    )
+    codes = [compiled(step, capability) for step in variant.passes(problem, mask, block)]
+    launches = variant.plan(problem, block)
+    assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
+    assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
+    return codes
 
 
-def bytes_of(memory: str, ptx: str) -> int:
+def bytes_of(memory, ptx):
     """Return the static bytes that the code declares in shared or in constant memory."""
     return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
 
 
-def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
+def assert_in_float32(ptx, capability):
     """Check that code is for that device, without float64, local memory or flushed subnormal numbers."""
     lines = ptx.splitlines()
     assert any("fma.rn.f32" in line for line in lines)
@@ -102,68 +92,52 @@ def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
 
 
-def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: str, block: Block) -> None:
-    mask = mask_for(variant, 5, 7)
-    launches = variant.plan(Problem(100, 200, 3, dtype, mask.shape, mask.anchor), block)
-    assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
-    assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
+def assert_places_have_64_bits(ptx):
+    """Check that places in pictures past 2^31 samples are right."""
+    blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
+    assert blocks
+    # A column or a row, the block's times a constant, fits 32 bits
+    # (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch does not.
+    factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
+    assert [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)] == []
+    assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
 
 
 # All of a kernel's code in one test: two processes that share the tests would compile most kernels twice.
-@every_variant_and_pair
-def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_the_planned_bytes(
-    variant, capability, dtype, border
-):
-    codes = ptx_of(variant, capability, dtype, border)
-    for ptx in codes:
-        assert_in_float32(ptx, capability)
-    assert_memory_as_planned(variant, codes, dtype, BLOCK)
+@pytest.mark.parametrize(
+    ("variant", "pair"), [(variant, pair) for variant in CUDA for pair in pairs_of(variant)], ids=named
+)
+def test_that_code_is_in_float32_for_that_device_with_places_of_64_bits_and_the_planned_bytes(variant, pair):
+    for ptx in codes_of(variant, *pair):
+        assert_in_float32(ptx, pair[0])
+        assert_places_have_64_bits(ptx)
 
 
 @pytest.mark.parametrize("block", [Block(8, 4), Block(33, 3)], ids=str)
-@every_variant
+@pytest.mark.parametrize("variant", [variant for variant in CUDA if variant.uses_block], ids=named)
 def test_that_shared_memory_follows_the_block(variant, block):
     block = block_for(variant, mask_for(variant, 5, 7), block)
-    codes = ptx_of(variant, (9, 0), "float32", Border.ZERO, block)
-    assert_memory_as_planned(variant, codes, "float32", block)
-
-
-@every_variant
-def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(variant):
-    for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
-        blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
-        assert blocks
-        # A column or a row, the block's times a constant, fits 32 bits
-        # (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch does not.
-        factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
-        products = [
-            pair for pair in factors if blocks & set(pair) and all(one.startswith("%") for one in pair)
-        ]
-        assert products == []
-        assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
+    codes_of(variant, (9, 0), "float32", Border.ZERO, block)
 
 
 @pytest.mark.parametrize(
-    ("variant", "capability", "dtype", "bits"),
+    ("variant", "capability", "bits"),
     [
-        pytest.param(
-            variant, capability, dtype, bits, id=f"{variant.key}-{capability[0]}.{capability[1]}-{dtype}"
-        )
+        (variant, capability, bits)
         for variant in CUDA
         if variant.integer_output
         # Between 8.0 and 9.0 nothing of it differs.
         for capability in (CAPABILITIES[0], CAPABILITIES[-1])
         if can_run(variant, capability)
-        for dtype, bits in ((("uint8", 8),) if variant.uint8_only else (("uint8", 8), ("uint16", 16)))
+        for bits in ((8,) if variant.uint8_only else (8, 16))
     ],
+    ids=named,
 )
-def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
-    variant, capability, dtype, bits
-):
-    mask = mask_for(variant, 5, 7)
+def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(variant, capability, bits):
+    mask, dtype = mask_for(variant, 5, 7), f"uint{bits}"
     problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
     *_, last = variant.passes(problem, mask, BLOCK)
-    ptx = cuda.compile_ptx(last.kernel.py_func, last.signature, cc=capability)[0]
+    ptx = compiled(last, capability)
     lines = [line for line in ptx.splitlines() if ".reg" not in line]
     assert [line for line in lines if re.search(r"\.f64\b", line)] == []
     # Wider stores are of several results at once.
@@ -174,6 +148,70 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
 def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing():
     problem = Problem(100, 200, mask_shape=(1, 1), anchor=(0, 0))
     (step,) = COPY.passes(problem, Mask([[1.0]]), COPY.default_block)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    ptx = compiled(step, (9, 0))
     assert (ptx.count("ld.global"), ptx.count("st.global")) == (1, 1)
     assert not any(operation in ptx for operation in ("fma.", "mul.f32", ".f64 ", "__local_depot"))
+
+
+@pytest.mark.parametrize("tile", [2, 7, 16, 32])
+@every_capability
+@pytest.mark.parametrize("key", ["matmul-naive", "matmul-tiled"])
+def test_that_the_code_of_products_is_as_planned(key, capability, tile):
+    (step,) = matmul_variant(key).passes(MatrixProduct(100, 70, 200), None, Block(tile, tile))
+    ptx = compiled(step, capability)
+    assert_in_float32(ptx, capability)
+    assert bytes_of("shared", ptx) == step.launch.shared_bytes
+    assert ".const" not in ptx
+    # Two barriers a phase, and phases may be unrolled.
+    barriers = ptx.count("bar.sync")
+    assert (barriers > 0, barriers % 2) == (key == "matmul-tiled", 0)
+
+
+def weights_of(rows, columns):
+    return np.random.default_rng(3).standard_normal((rows, columns))
+
+
+def code_of_constant(mask, border, dtype, capability, channels=1):
+    """Return the code of `constant`, and the bytes of constant memory in it, which are the planned ones."""
+    problem = Problem(100, 200, channels, dtype, mask.shape, mask.anchor, border)
+    (step,) = constant.VARIANT.passes(problem, mask, Block(32, 8))
+    ptx = compiled(step, capability)
+    assert bytes_of("const", ptx) == step.launch.constant_bytes
+    return ptx, step.launch.constant_bytes
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=named)
+def test_that_the_weights_of_a_3_by_3_mask_become_immediates(pair):
+    capability, dtype, border = pair
+    mask = Mask(weights_of(3, 3))
+    ptx, constant_bytes = code_of_constant(mask, border, dtype, capability)
+    assert constant_bytes == 0
+    assert "ld.const" not in ptx
+    for weight in mask.weights32.flat:
+        assert f"0f{struct.pack('>f', weight).hex().upper()}" in ptx
+
+
+@every_capability
+@pytest.mark.parametrize(
+    ("weights", "border"),
+    [
+        (weights_of(5, 5), Border.ZERO),
+        # A compiler could see that every index of these gives the same.
+        (np.ones((5, 5)) / 25, Border.REPLICATE),
+        (np.zeros((1, 4)), Border.CONSTANT),
+        (np.repeat([[1.0], [2.0], [3.0], [4.0]], 2, axis=1), Border.MIRROR),
+        (weights_of(1, 127), Border.WRAP),
+        (weights_of(127, 1), Border.ZERO),
+        (weights_of(63, 63), Border.REFLECT),
+    ],
+    ids=["5x5", "5x5 box", "1x4 zeros", "4x2 equal columns", "1x127", "127x1", "63x63"],
+)
+def test_that_a_larger_mask_stays_in_constant_memory(weights, border, capability):
+    ptx, constant_bytes = code_of_constant(Mask(weights), border, "float32", capability)
+    assert constant_bytes == weights.size * 4
+    assert "ld.const.f32" in ptx or "ld.const.b32" in ptx
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)], ids=str)
+def test_that_every_smaller_mask_becomes_immediates_too(shape):
+    assert code_of_constant(Mask(weights_of(*shape)), Border.MIRROR, "uint8", (9, 0), 3)[1] == 0

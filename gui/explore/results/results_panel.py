@@ -8,6 +8,7 @@ from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Settings, Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.export_buttons import export_buttons
 from gui.widgets.panel_parts import centred_text, column, row, text_button
 from gui.widgets.runs_table import RunsTable
 
@@ -17,8 +18,6 @@ _EMPTY = (
 )
 _BUTTONS = (
     ("copy", "Copy", "Copy the selected rows, or all, as text for a spreadsheet (Ctrl+C)."),
-    ("export", "CSV", "Export as CSV: one row per run, with medians, spread and verification."),
-    ("export", "JSON", "Export as JSON: every raw sample, the verification, the machine and its versions."),
     ("clear", "Clear", "Forget all results. They cannot be brought back."),
 )
 _HINT = "Right-click the header to choose columns, a row to use it as baseline."
@@ -41,9 +40,10 @@ class ResultsPanel(QWidget):
         self.table = RunsTable(results, "Results of the runs")
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
-        self._buttons = tuple(
+        copy, clear = (
             text_button(icon_name, text, f"{text} results", tooltip) for icon_name, text, tooltip in _BUTTONS
         )
+        self._buttons = (copy, *export_buttons(), clear)
         for button, act in zip(
             self._buttons,
             (self.table.copy, self.save_csv_requested.emit, self.save_json_requested.emit, results.clear),

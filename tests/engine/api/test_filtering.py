@@ -1,3 +1,5 @@
+"""What scripts call."""
+
 import doctest
 import re
 
@@ -30,6 +32,8 @@ SCIPY_MODES = {
     "mirror": "mirror",
     "wrap": "grid-wrap",
 }
+BYTES = RANDOM.integers(0, 256, (6, 7, 2), np.uint8)
+A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
 
 
 def assert_agrees(values, image, mask, border=Border.ZERO, cval=0.0):
@@ -95,13 +99,10 @@ def test_that_every_real_type_and_layout_is_filtered(image):
     assert np.array_equal(image, before)
 
 
-def test_that_float64_is_rounded_to_float32_before():
+def test_that_lists_pictures_and_float64_are_taken_and_alpha_is_not_filtered():
     image = IMAGE.astype(np.float64) + 1e-9
     values = engine.correlate(image, [[1.0]], device="cpu")
     assert np.array_equal(values, image.astype(np.float32))
-
-
-def test_that_lists_and_pictures_are_taken_and_alpha_is_not_filtered():
     assert engine.correlate([[1, 2], [3, 4]], [[2]], device="cpu").tolist() == [[2, 4], [6, 8]]
     pixels = np.array([[1, 2]], np.uint8)
     picture = engine.Picture(pixels, alpha=np.array([[9, 9]], np.uint8))
@@ -159,7 +160,7 @@ def test_that_a_block_may_be_written_in_every_form(block):
     assert request.choice.block == engine.Block(16, 8)
 
 
-def test_that_apply_returns_proof_and_times():
+def test_that_apply_returns_proof_and_times_and_what_auto_chose_and_why():
     applied = engine.apply(IMAGE, "gaussian:3:1", variant="cpu-serial", budget_s=0.01)
     result = applied.result
     assert (result.variant, result.device, result.block, result.chosen_because) == (
@@ -174,9 +175,6 @@ def test_that_apply_returns_proof_and_times():
     assert np.array_equal(
         applied.values, engine.correlate(IMAGE, "gaussian:3:1", variant="cpu-serial", device="cpu")
     )
-
-
-def test_that_auto_says_what_it_chose_and_why():
     result = engine.apply(IMAGE, [[1]], device="cpu", budget_s=0.0).result
     assert result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
     assert "estimated" in result.chosen_because
@@ -280,3 +278,104 @@ def test_that_values_of_another_kind_are_refused_in_words(call, words):
 
 def test_that_weights_are_written_like_a_mask_of_them():
     assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))
+
+
+@pytest.mark.slow
+def test_that_a_bank_gives_what_each_mask_gives_alone_in_the_simulator():
+    masks = [engine.Mask(RANDOM.standard_normal((5, 6)), (0, 4), 10.0 * number) for number in range(5)]
+    applied = engine.apply_bank(
+        BYTES, masks, border="constant", cval=9, device="simulator", block=(8, 3), flip=True, layout="packed"
+    )
+    assert applied.values.shape == (5, 6, 7, 2)
+    for mask, values in zip(masks, applied.values, strict=True):
+        flipped = mask.flipped()
+        wanted = oracle.correlate(BYTES, flipped, engine.Border.CONSTANT, 9)
+        bound = rounding_bound(oracle.magnitudes(BYTES, flipped, engine.Border.CONSTANT, 9), 30)
+        assert np.all(np.abs(values - wanted) <= bound)
+    result = applied.result
+    assert (result.variant, result.mask_name, result.block, result.layout, result.device) == (
+        "implicit-gemm",
+        "bank of 5, 5 x 6",
+        engine.Block(8, 3),
+        "packed",
+        "simulator",
+    )
+    assert (result.verification.passed, result.verification.checked_pixels) == (True, 5 * 6 * 7)
+    assert result.kernel_ms is None
+    assert result.work.flops == 2 * 5 * 30 * BYTES.size
+
+
+@pytest.mark.slow
+def test_that_nan_and_infinity_go_where_the_oracle_says_and_one_channel_stays_two_axes():
+    image = RANDOM.standard_normal((5, 9)).astype(np.float32)
+    image[1, 2], image[4, 8] = np.nan, np.inf
+    masks = [[[0, 1, 0]], [[1, 0, 1]]]
+    applied = engine.apply_bank(image, masks, border="wrap", device="simulator")
+    assert applied.values.shape == (2, 5, 9)
+    wanted = oracle.correlate(image[:, :, None], engine.Mask(masks[0]), engine.Border.WRAP, 0.0)[..., 0]
+    assert np.isnan(applied.values[0])[1, 1:4].all()
+    assert np.array_equal(np.isnan(applied.values[0]), np.isnan(wanted))
+
+
+@pytest.mark.parametrize(
+    ("masks", "options", "error", "says"),
+    [
+        ([], {}, MaskError, "Give at least one mask"),
+        (["sobel-x", "box:5x5"], {}, MaskError, "mask 1 has 3 x 3 cells and mask 2 has 5 x 5"),
+        ("sobel-x", {}, BadValue, "Pass a list of masks, or call engine.apply with one"),
+        (engine.Mask([[1]]), {}, BadValue, "Pass a list of masks"),
+        (3, {}, BadValue, "Pass a list of masks"),
+        (["sobel-x"], {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
+        ([np.ones((5, 5))] * 2, {"block": (1024, 1)}, UnsupportedVariant, "102,500 bytes .* is 490 x 1"),
+        (["sobel-x"], {"device": "cpu"}, DeviceUnavailable, "need a CUDA device: .* or choose the simulator"),
+        (["sobel-x"], {"device": "cuda:9"}, DeviceUnavailable, "device 'cuda:9': there is no such device"),
+    ],
+    ids=["none", "shapes", "a text", "one mask", "a number", "threads", "shared", "cpu", "no such device"],
+)  # fmt: skip
+def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
+    monkeypatch, masks, options, error, says
+):
+    monkeypatch.setattr(SimulatorExecutor, "submit", None)
+    with pytest.raises(error, match=says):
+        engine.apply_bank(BYTES, masks, **{"device": "simulator"} | options)
+
+
+@pytest.mark.parametrize("device", [None, "auto"])
+def test_that_without_a_cuda_device_it_is_refused_and_not_computed_elsewhere(monkeypatch, device):
+    cpu = device_module.device_named("cpu")
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.", True)
+    monkeypatch.setattr(device_module, "devices", lambda: (cpu, missing))
+    with pytest.raises(DeviceUnavailable, match=r"There is no driver\. Apply one mask at a time, or choose"):
+        engine.apply_bank(BYTES, ["sobel-x", "sobel-y"], device=device)
+
+
+def test_that_numpy_and_the_cpu_multiply():
+    assert np.array_equal(engine.matmul(A, B, variant="numpy"), A @ B)
+    assert np.array_equal(engine.matmul(A, B, device="cpu"), A @ B)
+    assert engine.matmul(A, B, variant="numpy").dtype == np.float32
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled", "auto"])
+def test_that_the_simulator_multiplies(variant):
+    assert np.array_equal(engine.matmul(A, B, variant=variant, tile=4, device="simulator"), A @ B)
+
+
+@pytest.mark.parametrize(
+    ("b", "options", "error", "says"),
+    [
+        (A, {}, BadValue, "A has 5 columns and B has 7 rows"),
+        (B, {"tile": 33}, BadValue, "nearest legal tile is 32"),
+        (B, {"tile": 99, "variant": "numpy"}, BadValue, "nearest legal tile is 32"),
+        (B, {"tile": 2.5}, BadValue, "not a whole number from 2 to 32"),
+        (B, {"variant": "tiled"}, UnknownName, "Did you mean matmul-tiled"),
+        (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
+        (B, {"device": 3}, BadValue, "a device is called by its key"),
+        (B[0], {}, BadValue, "matrix B has 1 axis:"),
+        (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sizes up to 64"),
+    ],
+)
+def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):
+    monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
+    with pytest.raises(error, match=says):
+        engine.matmul(A, b, **options)

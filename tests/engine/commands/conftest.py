@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -23,8 +22,8 @@ from tests.fresh_python import ROOT
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
 
 
-def strict_json(text: str) -> Any:
-    def refuse(word: str) -> None:
+def strict_json(text):
+    def refuse(word):
         raise ValueError(f"{word} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
@@ -39,7 +38,7 @@ class Answer:
     err: str
 
     @property
-    def document(self) -> Any:
+    def document(self):
         return strict_json(self.out)
 
 

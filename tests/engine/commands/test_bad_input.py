@@ -1,7 +1,10 @@
-"""Bad input of `filter`: each is one line that says what, why and what to do, and leaves no file."""
+"""Bad input of `filter` is one line that says what, why and what to do; odd names and folders."""
 
+import os
 import shlex
+import shutil
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from tests.engine.commands.conftest import raising
 from tests.engine.image.encoded import png_header
 
 GOOD = sample_path("impulse")
+BOX = "--mask box-3"
 
 
 @pytest.fixture
@@ -157,3 +161,44 @@ def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path
 )
 def test_that_a_device_that_cannot_be_used_has_status_3(refused, no_gpu, tmp_path, options, says):
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", options, status=3, says=says)
+
+
+@pytest.fixture
+def odd_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(sample_path("impulse"), "-a.png")
+    return tmp_path
+
+
+def test_that_names_after_two_dashes_may_begin_with_one(command, odd_folder):
+    answer = command("filter", BOX, "-- -a.png -o.png")
+    assert answer.status == 0, answer.err
+    assert Path("-o.png").exists()
+    assert command("filter -a.png o.png", BOX).status == 2
+
+
+def test_that_a_link_to_a_file_stays_a_link_and_a_loop_of_links_is_refused(command, odd_folder):
+    os.symlink("real.png", "link.png")
+    assert command("filter ./-a.png link.png", BOX).status == 0
+    assert os.readlink("link.png") == "real.png"
+    assert Path("real.png").is_file()
+    os.symlink("second.png", "first.png")
+    os.symlink("first.png", "second.png")
+    answer = command("filter ./-a.png first.png", BOX)
+    assert answer.status == 2
+    assert answer.err.startswith("first.png cannot be written: it is a loop of symbolic links.")
+    assert os.readlink("first.png") == "second.png"
+
+
+def test_that_an_answer_names_a_file_without_driving_the_terminal(command, odd_folder):
+    answer = command("filter ./-a.png", Path("x\x1b[31m\n\x07.png"), BOX)
+    assert answer.status == 0
+    assert answer.out.startswith(r"x\u001b[31m\u000a\u0007.png: correlation")
+    refusal = command("filter", Path("no\x1b[31m.png"), "o.png", BOX)
+    assert refusal.err.startswith(r"no\u001b[31m.png cannot be opened")
+
+
+def test_that_a_folder_for_temporary_files_is_not_needed(command, odd_folder, monkeypatch):
+    """A full one was reported as a full disk of the result's."""
+    monkeypatch.setattr(tempfile, "tempdir", str(odd_folder / "nowhere"))
+    assert command("filter ./-a.png o.png", BOX).status == 0

@@ -50,7 +50,7 @@ def batch(command, out):
     return do
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
@@ -224,7 +224,9 @@ def test_that_a_stopped_batch_says_what_is_there(batch, photos, out, monkeypatch
     assert names(out) == ["grey.png"]
 
 
-def test_that_an_option_that_changes_nothing_is_noted_once(batch, photos, out):
+def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_file(
+    batch, photos, out, tmp_path
+):
     pictures = (photos / "grey.png", photos / "rgb.tif")
     # Files may stand before and after options.
     answer = batch(pictures[0], "--cval 3 --quality 30", pictures[1])
@@ -233,9 +235,6 @@ def test_that_an_option_that_changes_nothing_is_noted_once(batch, photos, out):
     note = "note: --quality was not used: it is for JPEG and WebP; PNG and TIFF are exact.\n"
     assert answer.err.count(note) == 1
     assert note not in batch(*pictures, "--quality 30 --format jpg").err
-
-
-def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(batch, tmp_path):
     source = tmp_path / "in.tif"
     engine.save_image(np.array([[1, np.nan]], np.float32), source)
     note = "Of 2 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0."
@@ -246,10 +245,7 @@ def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(batch, tmp_path):
     ("arguments", "says"),
     [
         ("{photos}", "required: --out, --mask"),
-        (
-            "{photos}/letter.txt/.. {mask} --out {photos}/letter.txt",
-            "letter.txt cannot ... has its name",
-        ),
+        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
         ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
         ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
         ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),

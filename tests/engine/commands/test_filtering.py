@@ -58,7 +58,7 @@ def test_that_a_whole_photograph_is_filtered_and_what_is_not_saved_is_noted(comm
     assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
 
 
-def _small_mask(known) -> str:
+def _small_mask(known):
     """Return the text of a small mask that a variant takes: one row, equal weights, or of rank 1."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return EQUAL_WEIGHTS

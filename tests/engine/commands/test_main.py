@@ -1,16 +1,21 @@
-"""Exit statuses and streams: as a shell sees them once each, everything else in this process."""
+"""Exit statuses, streams and listings: as a shell sees them once each, everything else in this process."""
 
+import io
+import json
 import os
 import resource
-from pathlib import Path
+import sys
 
 import numpy as np
 import pytest
 
 import engine
 from engine.commands import COMMANDS
-from engine.errors import EngineError
+from engine.commands.output import log, print_answer, print_json, printable, report_interrupt, table
+from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
+from engine.mask.presets import presets
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 from tests.engine.commands.conftest import LOST, raising
 from tests.fresh_python import fresh_python
 
@@ -127,7 +132,7 @@ def test_that_a_full_cache_disk_stops_nothing_and_is_named_in_one_line(filtered,
 
 @pytest.mark.slow
 def test_that_damaged_compiled_code_is_replaced_without_a_word(filtered, tmp_path):
-    cache: Path = tmp_path / "cache"
+    cache = tmp_path / "cache"
     assert filtered(cache) == ""
     good = {path: path.read_bytes() for path in sorted(cache.glob("*/*"))}
     assert good
@@ -137,3 +142,108 @@ def test_that_damaged_compiled_code_is_replaced_without_a_word(filtered, tmp_pat
         path.write_bytes((flipped, content[:middle], b"")[number % 3])
     assert filtered(cache) == ""
     assert all(path.stat().st_size == len(content) for path, content in good.items())
+
+
+COMMON = {"key", "title", "device", "idea", "remark", "quantises", "uses_block", "default_block"}
+
+
+def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(command, no_gpu):
+    answer = command("devices")
+    assert (answer.status, answer.err) == (0, "")
+    assert "cuda:0     CUDA device: unavailable. There is no driver." in answer.out
+    assert "simulator  CUDA simulator: ready" in answer.out
+    devices = command("devices --json").document["devices"]
+    assert [d["available"] for d in devices] == [True, False, True]
+    assert devices[2]["times_mean_speed"] is False
+
+
+def test_that_the_ladder_is_listed_in_teaching_order(command):
+    ladder, remarks, products = command("variants").out.split("\n\n")
+    keys = [line.split()[0] for line in ladder.splitlines()[1:]]
+    assert keys == [variant.key for variant in VARIANTS]
+    for variant in VARIANTS:
+        assert variant.idea in ladder
+        assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
+    assert [line.partition(":")[0] for line in products.splitlines()[1:]] == [v.key for v in MATMUL_VARIANTS]
+
+
+def test_that_json_has_every_variant_of_every_task_with_the_same_facts(command):
+    entries = command("variants --json").document["variants"]
+    filters = [entry for entry in entries if entry["task"] == "filtering"]
+    for entry, v in zip(filters, VARIANTS, strict=True):
+        block = {"x": v.default_block.x, "y": v.default_block.y} if v.uses_block else None
+        facts = (v.key, v.title, v.idea, v.device, v.remark, block)
+        names = ("key", "title", "idea", "device", "remark", "default_block")
+        assert tuple(entry[name] for name in names) == facts
+    multiplying = [(e["key"], e["idea"], e["default_tile"]) for e in entries if e["task"] == "product"]
+    tiles = [v.default_block.x if v.uses_block else None for v in MATMUL_VARIANTS]
+    assert multiplying == [(v.key, v.idea, tile) for v, tile in zip(MATMUL_VARIANTS, tiles, strict=True)]
+    assert all(entry.keys() >= COMMON for entry in entries)
+
+
+def test_that_masks_are_listed_with_their_weights(command):
+    answer = command("masks")
+    assert [line.split()[0] for line in answer.out.splitlines()[1:]] == [preset.key for preset in presets()]
+    entries = command("masks --json").document["masks"]
+    for entry, preset in zip(entries, presets(), strict=True):
+        assert (entry["key"], entry["title"], entry["teaches"]) == (preset.key, preset.title, preset.teaches)
+        assert np.array_equal(entry["weights"], preset.mask.weights)
+        assert (entry["rows"], entry["columns"]) == preset.mask.shape
+        assert tuple(entry["anchor"]) == preset.mask.anchor
+
+
+def test_that_columns_are_aligned_and_numbers_on_the_right():
+    lines = table(("key", "ms"), [("a", "10"), ("long", "1")], right=(1,)).splitlines()
+    assert lines == ["key   ms", "a     10", "long   1"]
+
+
+def test_that_a_name_that_the_terminal_cannot_write_is_shown_all_the_same(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_answer("\N{EURO SIGN} \udcff.png")
+    assert stream.buffer.getvalue() == b"\\u20ac \\udcff.png\n"
+
+
+def test_that_a_full_disk_behind_standard_output_is_an_error_in_words(monkeypatch):
+    stream = io.StringIO()
+    stream.write = raising(OSError(28, "No space left on device"))
+    monkeypatch.setattr(sys, "stdout", stream)
+    with pytest.raises(FileWriteError, match="no space left on device"):
+        print_answer("answer")
+
+
+def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
+    name = "a\x1b[31m\x07\x7f\x9b2J\u202egnp.png"
+    shown = r"a\u001b[31m\u0007\u007f\u009b2J\u202egnp.png"
+    print_answer(f"{name}\nsecond line")
+    log(name)
+    assert capsys.readouterr() == (f"{shown}\nsecond line\n", f"{shown}\n")
+    assert printable("a\nb") == r"a\u000ab"
+    print_json({"name": name})
+    assert json.loads(capsys.readouterr().out) == {"name": name}
+
+
+def test_that_a_note_is_one_line_and_one_without_a_reader_stops_nothing(monkeypatch, capsys):
+    log("what:\n  why")
+    assert capsys.readouterr().err == "what: why\n"
+    stream = io.StringIO()
+    stream.write = raising(BrokenPipeError())
+    monkeypatch.setattr(sys, "stderr", stream)
+    log("note")
+
+
+def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(tmp_path):
+    kept, made, impossible = tmp_path / "kept", tmp_path / "made", "a\0b"
+    kept.write_text("old")
+
+    def stopped():
+        with report_interrupt([str(kept), str(made), impossible], lambda: "1 of 3 done"):
+            made.write_text("new")
+            raise KeyboardInterrupt
+
+    line = r"Stopped: 1 of 3 done; .*kept was not written; .*made was written; a\0b was not written\.$"
+    with pytest.raises(KeyboardInterrupt, match=line):
+        stopped()
+    # Other errors pass unchanged.
+    with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
+        raise ZeroDivisionError("as it is")

@@ -1,11 +1,135 @@
-"""What the tables make of measured values."""
+"""Papers, what their tables count without a device, and what they make of measured values."""
 
 import pytest
 
-from engine.course.runs import BusRun, FilterRun, ProductRun
-from engine.course.tables import tables_module
+import engine.course.bench
+from engine.course import lab, report
+from engine.course.cnn import diverging_warps
+from engine.course.papers import PAPERS, TABLE_TEXTS, paper
+from engine.course.performance_lecture import TILED
+from engine.course.runs import NOT_YET, BusRun, FilterRun, ProductRun
+from engine.course.tables import counted_tables, tables_module
+from engine.device.cuda import MemoryBus
+from engine.errors import UnknownName
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from tests.engine.course.made import here, tables_from
+from engine.mask.resolve import resolve_mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
+from tests.engine.course.made import here, rows_of, tables_from
+from tests.fresh_python import fresh_python
+
+KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
+
+
+NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
+
+
+@pytest.mark.parametrize(("key", "hint"), NEAREST.items())
+def test_that_an_unknown_paper_is_refused_with_the_nearest_one(key, hint):
+    with pytest.raises(UnknownName) as caught:
+        paper(key)
+    assert f"paper '{key}'" in caught.value.what
+    assert caught.value.remedy == f"{hint}Choose one of report, cnn, lab, convolution, performance."
+
+
+def test_that_papers_need_no_numba_and_drawing_needs_no_window():
+    # Agg and SVG need no screen; a GUI backend would need Qt.
+    code = (
+        "import sys; from engine.course.papers import PAPERS; from engine.course.figures import svg_of;"
+        "from engine.course.paper import Figure, Series; assert 'matplotlib' not in sys.modules;"
+        "svg_of(Figure('t', 'x', 'y', (Series('a', (1.0, 2.0), (1.0, 2.0)),)));"
+        "assert not {'numba', 'PySide6', 'matplotlib.pyplot', 'tkinter'} & set(sys.modules), len(PAPERS)"
+    )
+    fresh_python("-c", code)
+
+
+@pytest.mark.parametrize(("key", "kernel"), KERNELS, ids=[f"{key}-{kernel.name}" for key, kernel in KERNELS])
+def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kernel):
+    here = kernel.here
+    assert kernel.place
+    assert Layout.named(here.layout) == here.layout
+    assert here.is_product == (here.variant in {known.key for known in MATMUL_VARIANTS})
+    if here.is_product:
+        assert here.block.x == here.block.y
+        product = MatrixProduct(100, 100, 100)
+        assert matmul_variant(here.variant).unsupported(product, None, here.block, Limits()) is None
+        return
+    mask = resolve_mask(here.mask)
+    problem = Problem(100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=Border.named(here.border))
+    chosen = variant(here.variant)
+    assert chosen.unsupported(problem, mask, here.block or chosen.default_block, Limits()) is None
+
+
+def counted(paper_key, number):
+    return rows_of(counted_tables(paper_key)[number])
+
+
+def texts_of(cells):
+    return [cell.here for cell in cells]
+
+
+def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_says_why():
+    rows = counted("convolution", 0)
+    for (tile, mask), cells in rows.items():
+        assert texts_of(cells[:2]) == [str(int(tile) * int(mask)), str(int(tile) + int(mask) - 1)]
+    assert texts_of(rows["8", "5"]) == ["40", "12", "3.333", "14"]
+    assert [cell.printed for cell in rows["8", "5"]] == ["40", "12", "3.3", ""]
+    rows = counted("convolution", 1)
+    for (tile, mask, block), cells in rows.items():
+        side = int(tile) + int(mask) - 1
+        assert texts_of(cells[:2]) == [str((int(tile) * int(mask)) ** 2), str(side * side)]
+        if int(block) <= 32:
+            assert cells[3].here == cells[1].here
+        else:
+            assert f"{side * side:,} threads; the limit is 1,024" in cells[3].reason
+            assert "nearest legal block" in cells[3].reason
+    assert texts_of(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
+    assert texts_of(counted("convolution", 3)["1001",]) == ["4004", "4096", "1 of 32", "all"]
+    rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 2).items()}
+    taps = str(1024 * 1024 * 25)
+    assert (rows["naive"][1], rows["naive"][3]) == (taps, "0")
+    assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
+
+
+def test_that_cgma_is_1_naive_and_the_tile_when_tiled_and_the_lectures_counts_come_out():
+    rows = counted("performance", 3)
+    assert (rows["matmul-naive", "16"][2].here, rows["matmul-naive", "16"][3].here) == ("1", "21.6")
+    tiles = ("2", "4", "8", "16", "32")
+    assert [rows["matmul-tiled", tile][2].here for tile in tiles] == list(tiles)
+    assert texts_of(rows["matmul-tiled", "16"][:3]) == ["512", "8192", "16"]
+
+
+def test_that_the_cnn_reports_divergences_and_unrolled_matrices_come_out():
+    assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
+    assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
+    assert diverging_warps(32, 32, Block(16, 16)) == 0
+    picture, unrolled, naive, on_the_fly = (int(cell.here) for cell in counted("cnn", 0)["512 x 512", "8"])
+    assert unrolled == 25 * picture == 25 * 512 * 512 * 4
+    assert naive == 8 * on_the_fly
+
+
+@pytest.mark.parametrize("one", PAPERS, ids=lambda one: one.key)
+def test_that_counting_asks_no_device_and_every_table_has_its_title_and_named_rows(one, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a device was asked")
+
+    for name in ("device_named", "backend", "memory_bus"):
+        monkeypatch.setattr(engine.course.bench, name, refuse)
+    tables = counted_tables(one.key)
+    assert tuple(table.title for table in tables) == one.tables
+    # A name in papers.toml that is no row's would lose the values that were printed there.
+    in_cells = [cell.printed for table in tables for cells in rows_of(table).values() for cell in cells]
+    in_file = [text for table in TABLE_TEXTS[one] for values in table.printed.values() for text in values]
+    assert [text for text in in_cells if text] == [text for text in in_file if text]
+    rows = [(table, row) for table in tables for row in table.rows]
+    assert NOT_YET in {cell.reason for _, row in rows for cell in row}
+    for table, (name, *cells) in rows:
+        assert 1 + len(cells) == len(table.headings)
+        assert (bool(name.printed), name.here, name.reason) == (True, "", "")
+        assert not any(cell.here and cell.reason for cell in cells)
 
 
 def report_times(run):
@@ -115,3 +239,76 @@ def test_that_layouts_and_banks_are_compared():
 def test_that_each_run_is_asked_for_once(key):
     runs = tables_module(key).runs(None)
     assert len(set(runs)) == len(runs)
+
+
+TIMES, NAIVE, OPTIMIZED, OVERHEAD, GFLOPS = (text.printed for text in TABLE_TEXTS[report.REPORT])
+
+
+def time_s(size, block, column):
+    """Return a printed time of the report: of the serial code, or of the naive or the optimized kernel."""
+    return float(TIMES[f"{size}x{size}, {block}"][column])
+
+
+def decimals(text):
+    return len(text.partition(".")[2])
+
+
+@pytest.mark.parametrize("names", TIMES)
+def test_that_the_reports_speed_ups_are_the_quotients_of_its_times(names):
+    serial, naive, optimized, *speed_ups = TIMES[names]
+    for parallel, speed_up in zip((naive, optimized), speed_ups, strict=True):
+        assert f"{float(serial) / float(parallel):.{decimals(speed_up)}f}" == speed_up
+
+
+@pytest.mark.parametrize(("printed", "column"), [(NAIVE, 1), (OPTIMIZED, 2)])
+def test_that_the_reports_changes_are_the_differences_of_its_times(printed, column):
+    assert len(printed) == 6
+    for names, (total, _) in printed.items():
+        square, blocks = names.split(", ")
+        before, after = (float(TIMES[f"{square}, {block}"][column]) for block in blocks.split("->"))
+        assert abs(float(total) - (after - before)) < 0.5 * 10 ** -decimals(total)
+
+
+def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
+    notes = [
+        note for table in counted_tables("report") for note in table.notes if note.startswith("Misprint")
+    ]
+    assert notes == [
+        f"Misprint in the paper: {words}"
+        for words in (
+            "512x512, 8->16: 0.000058 / 8 is 0.00000725, printed is 0.0000725.",
+            "1024x1024, 8->16: -0.0000010 / 8 is -0.000000125, printed is -0.000001250.",
+            "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
+        )
+    ]
+
+
+def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflops_of_16():
+    found = {}
+    for square, (*overheads, naive, optimized) in OVERHEAD.items():
+        size = int(square.partition("x")[0])
+        for column, overhead, fraction in zip((1, 2), overheads, (naive, optimized), strict=True):
+            found[size, column] = [
+                side
+                for side in report.BLOCKS
+                if f"{float(overhead) / time_s(size, side, column):.3f}" == fraction
+            ]
+    assert found.pop((512, 1)) == [32]
+    assert list(found.values()) == [[8]] * 5
+    assert any("46.207" in note and "66.667" in note for note in counted_tables("report")[3].notes)
+    assert f"{0.0268 / 0.000402:.3f}" == "66.667"
+    for size, (operations, *rates) in GFLOPS.items():
+        assert int(operations) == 25 * int(size) ** 2
+        for column, rate in zip((1, 2), rates, strict=True):
+            assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
+
+
+def test_that_the_printed_sizes_bandwidth_and_rates_are_right_or_a_misprint_is_named():
+    printed = TABLE_TEXTS[lab.LAB][1].printed
+    assert tuple(map(int, printed)) == lab.SIZES
+    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
+    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
+    table = counted_tables("performance")[3]
+    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
+    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
+    assert any("345.6" in note and "347.6" in note for note in table.notes)

@@ -4,10 +4,7 @@ import importlib
 import pkgutil
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,12 +13,11 @@ from engine.device import constant_memory, kernel_cache
 from engine.device.code_store import CodeStore
 from engine.device.numba_cuda import cuda
 
-Capability = tuple[int, int]
 OLD, NEW = (8, 6), (9, 0)
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def device(monkeypatch):
     """Return a made-up current device, which a test may change; no kernel has copies there."""
     chosen = SimpleNamespace(compute_capability=NEW, id=0)
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
@@ -30,7 +26,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return chosen
 
 
-def forget_kernels() -> None:
+def forget_kernels():
     """Let the factories of the variants forget what they made: it must not serve a real device."""
     for found in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
         for made in vars(importlib.import_module(found.name)).values():
@@ -39,16 +35,14 @@ def forget_kernels() -> None:
 
 
 @pytest.fixture
-def select(
-    device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Callable[..., None]]:
+def select(device, monkeypatch, tmp_path):
     """Return a function that selects a made-up device of a compute capability; code is kept in `tmp_path`."""
     from numba.cuda import codegen, dispatcher
 
-    def choose(capability: Capability, number: int = 0) -> None:
+    def choose(capability, number=0):
         device.compute_capability, device.id = capability, number
 
-    def ensure(self: Any, cc: Any) -> Any:
+    def ensure(self, cc):
         return cc or (*device.compute_capability, "a" if device.compute_capability >= (9, 0) else "")
 
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: device)

@@ -1,7 +1,6 @@
 """A process of the CUDA simulator: filter with both layouts, and check how the rows were stored."""
 
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -17,11 +16,11 @@ PICTURES = (
 HEIGHT = 2
 
 
-def main() -> None:
+def main():
     """Check the rows of picture and result with each layout, and that the results are equal."""
-    made: list[Any] = []
+    made = []
     allocate = CudaBackend.allocate
-    CudaBackend.allocate = lambda *given, **named: made.append(allocate(*given, **named)) or made[-1]  # type: ignore
+    CudaBackend.allocate = lambda *given, **named: made.append(allocate(*given, **named)) or made[-1]
     random, packed_bytes = np.random.default_rng(5), []
     for width, channels, dtype in PICTURES:
         picture = random.integers(0, 200, (HEIGHT, width, channels)).astype(dtype)

@@ -1,17 +1,25 @@
-"""Kernels with a filled constant array, without a device: made-up dispatchers and code."""
+"""Constants and captures without a device: made-up dispatchers, code and driver."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.device import constant_memory
+from engine.device.backend import Buffers
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
+from engine.device.cuda import CudaBackend, simulator_info
+from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
+from engine.device.cuda_pool import Pool
+from engine.device.cuda_rows import fill_bytes
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.uploads import uploaded
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)
@@ -24,16 +32,16 @@ class Kernel:
 class Copy:
     """A made-up copy of the code: what its constant array holds, and what its launches read there."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.contents = np.zeros((1, 1), np.float32)
-        self.under_way: list[float] = []
-        self.read: list[tuple[float, float]] = []
+        self.under_way = []
+        self.read = []
 
-    def __getitem__(self, configuration: Any) -> Any:
+    def __getitem__(self, configuration):
         # A launch is enqueued, and reads the array when the device comes to it.
         return lambda *arguments: self.under_way.append(float(self.contents[0, 0]))
 
-    def finish(self) -> None:
+    def finish(self):
         """Do what was enqueued: note what each launch should have read, and what it did read."""
         self.read += [(wanted, float(self.contents[0, 0])) for wanted in self.under_way]
         self.under_way.clear()
@@ -42,26 +50,26 @@ class Copy:
 class Loads:
     """A made-up device: the copies that were loaded, and the values that were written, in order."""
 
-    def __init__(self, device: SimpleNamespace) -> None:
-        self.copies: list[Copy] = []
-        self.written: list[bytes] = []
+    def __init__(self, device):
+        self.copies = []
+        self.written = []
         self.device = device
 
-    def new_copy(self, dispatcher: Any, signature: Any) -> Copy:
+    def new_copy(self, dispatcher, signature):
         self.copies.append(Copy())
         return self.copies[-1]
 
-    def write(self, copy: Copy, signature: Any, name: str, contents: np.ndarray) -> None:
+    def write(self, copy, signature, name, contents):
         self.written.append(contents.tobytes())
         copy.contents = contents.copy()
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         for copy in self.copies:
             copy.finish()
 
 
 @pytest.fixture
-def loads(device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Loads:
+def loads(device, monkeypatch):
     found = Loads(device)
     monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
     monkeypatch.setattr(constant_memory, "_write", found.write)
@@ -69,11 +77,11 @@ def loads(device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Loads:
     return found
 
 
-def values(number: int) -> np.ndarray:
+def values(number):
     return np.full((2, 2), number, np.float32)
 
 
-def asked(kernel: Any, number: int, signature: Any = SIGNATURE) -> Any:
+def asked(kernel, number, signature=SIGNATURE):
     return with_constant(kernel, signature, "weights", values(number))
 
 
@@ -134,7 +142,7 @@ def test_that_edits_of_a_mask_need_few_copies_and_launches_read_what_they_were_e
 def test_that_a_prepared_variant_holds_its_copy(loads):
     kernel = Kernel()
 
-    def prepared(number: int) -> PreparedPasses:
+    def prepared(number):
         launch, constant = Launch((1, 1, 1), (1, 1, 1)), ("weights", values(number))
         return PreparedPasses([Pass("correlate", kernel, SIGNATURE, launch, (number,), constant)])
 
@@ -181,7 +189,7 @@ def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
     library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module))
     copy = SimpleNamespace(overloads={SIGNATURE: SimpleNamespace(library=library)})
 
-    def write(memory: Any, source: np.ndarray, size: int) -> None:
+    def write(memory, source, size):
         memory.written = source.tobytes()[:size]
 
     monkeypatch.setattr(driver, "host_to_device", write)
@@ -190,3 +198,108 @@ def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
     assert array.written == values(3).tobytes()
     with pytest.raises(ValueError, match="weights has 16 bytes in the compiled kernel, not 4"):
         constant_memory._write(copy, SIGNATURE, "weights", np.ones(1, np.float32))
+
+
+def is_alone():
+    """Return whether another thread would have to wait for the whole device."""
+
+    def take():
+        is_free = CAPTURE_LOCK.acquire(blocking=False)
+        if is_free:
+            CAPTURE_LOCK.release()
+        return is_free
+
+    with ThreadPoolExecutor(1) as threads:
+        return not threads.submit(take).result()
+
+
+class Witness:
+    """Records calls that concern the whole device; each checks that it is the only one."""
+
+    def __init__(self):
+        self.calls = []
+
+    def of(self, name, answer=None):
+        def call(*arguments, **named):
+            assert is_alone(), name
+            self.calls.append(name)
+            return answer
+
+        return call
+
+
+@pytest.fixture
+def witness(monkeypatch):
+    """Return what sees the calls of a made-up driver; in the end the lock is free."""
+    from cuda.bindings import driver
+
+    found, done = Witness(), driver.CUresult.CUDA_SUCCESS
+    for name in ("cuStreamBeginCapture", "cuMemsetD8", "cuCtxSynchronize"):
+        monkeypatch.setattr(driver, name, found.of(name, (done,)))
+    monkeypatch.setattr(driver, "cuStreamEndCapture", found.of("cuStreamEndCapture", (done, "graph")))
+    # What is made of a graph after its capture needs no lock.
+    monkeypatch.setattr(driver, "cuGraphInstantiate", lambda *arguments: (done, "executable"))
+    monkeypatch.setattr(driver, "cuGraphDestroy", lambda *arguments: (done,))
+    monkeypatch.setattr(cuda, "defer_cleanup", nullcontext)
+    monkeypatch.setattr(cuda, "synchronize", found.of("synchronize"))
+    assert not is_alone()
+    yield found
+    assert not is_alone()
+
+
+def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
+    monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
+    monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
+    kernel = type("Kernel", (), {})()
+    for number in range(MOST_LOADED + 2):
+        with_constant(kernel, (float32[:, ::1],), "weights", np.full((2, 2), number, np.float32))
+    # The first ones are new copies; one that is written anew has to be waited for.
+    assert witness.calls == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
+    def launch(image, out, stream):
+        witness.of("launch")()
+        if fails:
+            raise ValueError("no launch")
+
+    prepared, buffers = SimpleNamespace(launch=launch), Buffers(None, None, np.zeros(1))
+    with pytest.raises(ValueError, match="no launch") if fails else nullcontext():
+        LaunchGraph(prepared, buffers, SimpleNamespace(handle=0), 2)
+    launches = ["launch"] * (1 if fails else 2)
+    assert witness.calls == ["cuStreamBeginCapture", *launches, "cuStreamEndCapture"]
+
+
+def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
+    array = SimpleNamespace(
+        __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
+    )
+    fill_bytes(array, 255)
+    array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
+    pool = Pool(lambda shape, dtype: array, 1000)
+    monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
+    uploaded(np.ones((3, 3), np.float32))
+    assert witness.calls == ["cuMemsetD8", "cuCtxSynchronize", "upload"]
+
+
+def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
+    stream = SimpleNamespace(synchronize=witness.of("synchronize"))
+    monkeypatch.setattr(CudaBackend, "activate", lambda self: None)
+    monkeypatch.setattr(cuda, "stream", lambda: stream)
+    device = CudaBackend(simulator_info())
+    copy, image = witness.of("copy"), np.ones((2, 2, 1), np.float32)
+    array = SimpleNamespace(shape=(2, 2, 1), copy_to_device=copy, copy_to_host=copy)
+    buffers = Buffers(array, array, image)
+    device.upload(image, buffers)
+    device.run(SimpleNamespace(launch=witness.of("launch")), buffers)
+    device.download(buffers)
+    device.upload((image, image), Buffers((array, array), array, image))
+    once, twice = ["copy", "synchronize"], ["copy", "copy", "synchronize"]
+    assert witness.calls == [*once, "launch", "synchronize", *once, *twice]
+
+
+def test_that_a_capture_may_come_to_what_concerns_the_whole_device():
+    # Else its own thread would wait for itself for ever.
+    with CAPTURE_LOCK, CAPTURE_LOCK:
+        assert is_alone()

@@ -1,19 +1,30 @@
-"""Which devices are listed, in words that say why another cannot be used."""
+"""Devices in words, cores, commits, rules of borders and results, and where results begin in memory."""
 
 import importlib
+import shutil
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from unittest.mock import Mock
 
 import numba
+import numpy as np
 import pytest
 from numba.cuda.cudadrv.error import CudaSupportError
 
+import engine
+from engine.device import core_count, numba_cuda
 from engine.device import devices as device_module
-from engine.device import numba_cuda
-from engine.device.core_count import cores
+from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
+from engine.device.core_count import cores, smallest_quota
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
+from engine.device.index_rules import cpu_code, source_index
+from engine.device.result_rules import cpu_largest, cpu_result, largest_of, rounding_to
+from engine.device.versions import commit_of
 from engine.errors import DeviceUnavailable
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from tests.fresh_python import fresh_python
 
 NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")
 
@@ -21,17 +32,17 @@ NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library canno
 class Cuda:
     """Numba's CUDA target, made up: its GPUs, or what listing them raises."""
 
-    def __init__(self, gpus: Any) -> None:
+    def __init__(self, gpus):
         self._gpus = gpus
 
     @property
-    def gpus(self) -> Any:
+    def gpus(self):
         if isinstance(self._gpus, Exception):
             raise self._gpus
         return self._gpus
 
 
-def broken(number: int) -> None:
+def broken(number):
     raise OSError("odd")
 
 
@@ -65,7 +76,7 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     begun, may_end, made = threading.Event(), threading.Event(), []
 
     @made_once
-    def slowly() -> list[int]:
+    def slowly():
         made.append(1)
         begun.set()
         assert may_end.wait(30)
@@ -83,7 +94,11 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     assert made == [1]
 
 
-def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_used():
+def test_that_devices_are_found_by_key_or_refused_in_words_and_the_simulator_needs_its_own_process():
+    assert own_process_needed(device_named("simulator"))
+    assert not own_process_needed(device_named("cpu"))
+    with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
+        backend("simulator")
     assert device_named("cpu").key == "cpu"
     assert device_named("simulator").key == "simulator"
     assert device_named("auto").available
@@ -98,13 +113,6 @@ def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_use
     assert caught.value.why == unavailable.reason
 
 
-def test_that_the_simulator_needs_a_process_of_its_own():
-    assert own_process_needed(device_named("simulator"))
-    assert not own_process_needed(device_named("cpu"))
-    with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
-        backend("simulator")
-
-
 @pytest.mark.parametrize("chosen", ["", "1"])
 def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeypatch, chosen):
     # As when Numba was imported before: it has read the environment.
@@ -114,3 +122,160 @@ def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeyp
         monkeypatch.setenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", chosen)
     importlib.reload(numba_cuda)
     assert bool(chosen) == numba.config.CUDA_LOW_OCCUPANCY_WARNINGS
+
+
+def v1(quota):
+    return {"cpu/cpu.cfs_quota_us": quota, "cpu/cpu.cfs_period_us": "100000\n"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "files", "quota"),
+    [
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2.0),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/\n", {}, None),
+        # A service within a slice: the smaller one counts, whichever it is.
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"}, 1.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "50000 100000", "a/cpu.max": "150000 100000"}, 0.5),
+        # The host's path, which does not exist within a container.
+        ("0::/docker/1234\n", {"cpu.max": "400000 100000"}, 4.0),
+        # Version 1.
+        ("5:memory:/\n4:cpu,cpuacct:/docker/1234\n", v1("250000\n"), 2.5),
+        ("4:cpu,cpuacct:/\n", v1("-1\n"), None),
+        # Of another controller, and what is no such file.
+        ("5:memory:/\n", {"cpu.max": "200000 100000"}, None),
+        ("0::/\n", {"cpu.max": "nonsense"}, None),
+        ("0::/\n", {"cpu.max": "100000 0"}, None),
+        ("", {"cpu.max": "200000 100000"}, None),
+        ("?\n::\n", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path, lines, files, quota):
+    process, groups = tmp_path / "process", tmp_path / "groups"
+    if lines is not None:
+        process.write_text(lines)
+    for name, text in files.items():
+        (groups / name).parent.mkdir(parents=True, exist_ok=True)
+        (groups / name).write_text(text)
+    assert smallest_quota(process, groups) == quota
+
+
+@pytest.mark.parametrize(("quota", "count"), [(None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)])
+def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monkeypatch):
+    monkeypatch.setattr(core_count.os, "sched_getaffinity", lambda process: range(8), raising=False)
+    monkeypatch.setattr(core_count, "time_quota", lambda: quota)
+    assert cores() == count
+
+
+def git(root, *words):
+    person = "user.name=Somebody", "user.email=somebody@example.org", "commit.gpgsign=false"
+    command = ["git", "-C", str(root), *(word for setting in person for word in ("-c", setting)), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_path):
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "tracked.txt").write_text("before", encoding="utf-8")
+    git(tmp_path, "add", "tracked.txt")
+    git(tmp_path, "commit", "--quiet", "--message", "First")
+    (tmp_path / "untracked.txt").write_text("", encoding="utf-8")
+    commit = git(tmp_path, "rev-parse", "--short=12", "HEAD")
+    assert commit_of(tmp_path) == commit
+    (tmp_path / "tracked.txt").write_text("after it", encoding="utf-8")
+    assert commit_of(tmp_path) == f"{commit} + changes"
+
+
+def test_that_there_is_no_commit_outside_a_checkout_or_where_git_knows_none_is_missing_or_slow(
+    tmp_path, monkeypatch
+):
+    assert commit_of(tmp_path) == ""
+    (tmp_path / ".git").mkdir()
+    assert commit_of(tmp_path) == ""
+    for fault in (FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5)):
+        monkeypatch.setattr(subprocess, "run", Mock(side_effect=fault))
+        assert commit_of(tmp_path) == ""
+
+
+PARTS = {
+    0.5: 0, 1.5: 2, 2.5: 2, 127.5: 128, 254.5: 254, 255.4: 255, 255.5: 255, 256.0: 255, 3e38: 255,
+    np.inf: 255, -0.5: 0, -0.0: 0, -1e30: 0, -np.inf: 0, np.nan: 0, 1e-45: 0,
+    np.nextafter(np.float32(0.5), np.float32(1)): 1, np.nextafter(np.float32(1.5), np.float32(0)): 1,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_that_compiled_code_finds_the_same_cells_as_the_rule():
+    for border in Border:
+        for length in range(1, 6):
+            for index in range(-20, length + 20):
+                assert source_index(index, length, cpu_code(border)) == border.rule(index, length), border
+
+
+def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end():
+    largest = cpu_largest("uint8")
+    rounded = {
+        value: (rounding_to(largest)(np.float32(value)), cpu_result(np.float32(value), largest))
+        for value in PARTS
+    }
+    assert rounded == {value: (wanted, wanted) for value, wanted in PARTS.items()}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
+    largest = largest_of(dtype)
+    halves = np.arange(-3, 2 * int(largest) + 7, dtype=np.float32) / 2
+    values = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-9e9, 9e9))])
+    wanted = np.rint(np.clip(values.astype(np.float64), 0, float(largest)))
+    assert np.array_equal([cpu_result(value, largest) for value in values], wanted)
+
+
+@pytest.mark.parametrize("value", [-3.7, 0.5, 1e30, np.inf])
+def test_that_a_float32_result_stays_as_it_is(value):
+    assert cpu_result(np.float32(value), cpu_largest("float32")) == np.float32(value)
+
+
+def is_apart(image, result):
+    """Return whether the result begins at the right distance from the picture in its page, to a few bytes."""
+    apart = (result.ctypes.data - image.ctypes.data) % PAGE_BYTES
+    return ANTI_ALIAS_BYTES - ALIGNMENT_BYTES < apart <= ANTI_ALIAS_BYTES
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 5, 3), (1024, 1024, 1)])
+def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(shape, dtype):
+    for first in (0, 1, 63, 2050):
+        image = np.zeros(np.prod(shape) + first, np.uint8)[first:].reshape(shape)
+        result, flags = empty_result(image, shape, dtype), empty_result(image, shape, dtype).flags
+        assert is_apart(image, result)
+        assert (result.shape, result.dtype) == (shape, dtype)
+        assert flags.c_contiguous
+        assert flags.writeable
+        assert flags.aligned
+        assert not np.may_share_memory(result, empty_result(image, shape, dtype))
+        result[...] = 7
+        assert (result == 7).all()
+
+
+def test_that_rows_of_a_quarter_of_a_page_are_apart_from_the_pictures_too():
+    for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
+        assert 256 <= ANTI_ALIAS_BYTES % row_bytes <= row_bytes - 256
+
+
+def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where_it_is():
+    image, mask = np.zeros((256, 1024), np.float32), Mask(np.ones((3, 3)))
+    for result in (
+        engine.correlate(image, mask, device="cpu"),
+        engine.apply(image, mask, device="cpu", budget_s=0.0).values,
+        engine.filter_stream(image, mask, device="cpu").values,
+        backend("cpu").allocate(image).out,
+    ):
+        assert is_apart(image, result)
+    out = np.empty((256, 1024, 1), np.float32)
+    assert backend("cpu").allocate(image[..., np.newaxis], out).out is out
+
+
+@pytest.mark.slow
+def test_that_rows_are_stored_as_asked_and_results_do_not_depend_on_it():
+    assert fresh_python("-m", "tests.engine.device.rows_in_simulator", simulated=True) == "12 checked\n"

@@ -3,10 +3,8 @@
 import ast
 import gc
 import inspect
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import variant
-from tests.engine.device.conftest import NEW, OLD, Capability
+from tests.engine.device.conftest import NEW, OLD
 
 pytestmark = [
     pytest.mark.nvvm,
@@ -28,26 +26,25 @@ pytestmark = [
 ]
 VARIANTS = Path(inspect.getfile(kernel_cache)).parents[1] / "variants"
 SIGNATURE = (float32[:, ::1], int64)
-Select = Callable[..., None]
 
 
-def factory(border: Border, scale: int) -> Any:
+def factory(border, scale):
     @cuda.jit
-    def scaled(values: Any, count: Any) -> None:
+    def scaled(values, count):
         values[0, count] *= float32(scale)
 
     return scaled
 
 
 @pytest.fixture
-def compiled(select: Select, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def compiled(select, monkeypatch):
     """Return the functions that were compiled, for a made-up device."""
     from numba.cuda import dispatcher
 
-    made: list[Any] = []
+    made = []
     original = dispatcher._Kernel.__init__
 
-    def counted(self: Any, function: Any, *arguments: Any, **options: Any) -> None:
+    def counted(self, function, *arguments, **options):
         made.append(function)
         original(self, function, *arguments, **options)
 
@@ -55,17 +52,17 @@ def compiled(select: Select, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def kept(scale: int = 3, border: Border = Border.ZERO, signature: Any = SIGNATURE) -> Any:
+def kept(scale=3, border=Border.ZERO, signature=SIGNATURE):
     """Return a kernel of the factory, as a fresh process makes it."""
     return kept_on_disk(factory)(border, scale).compile(signature)
 
 
-def code(kernel: Any) -> bytes:
+def code(kernel):
     """Return the machine code that a launch on the selected device would load."""
     return bytes(kernel.library.get_cubin().code)
 
 
-def machine(kernel: Any) -> bytes:
+def machine(kernel):
     """Return the header of the code's ELF file: which device it is for."""
     return code(kernel)[:64]
 
@@ -101,7 +98,7 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compiled, monkeypat
 
     kept()
 
-    def bind(self: Any) -> None:
+    def bind(self):
         if not hasattr(self, "fndesc"):  # a rebuilt one has none
             raise RuntimeError("CUDA_ERROR_NO_BINARY_FOR_GPU")
         self.library.get_cubin()
@@ -112,14 +109,11 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compiled, monkeypat
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_that_arguments_that_mean_nothing_in_another_process_are_refused():
-    with pytest.raises(TypeError, match="cannot be kept on disk"):
-        kept_on_disk(lambda thing: None)(object())
-
-
-def test_that_arguments_of_equal_text_are_told_apart():
+def test_that_arguments_of_equal_text_are_told_apart_and_those_that_mean_nothing_elsewhere_refused():
     plain = [kernel_cache._plain(value) for value in (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")]
     assert all(a != b or type(a) is not type(b) for i, a in enumerate(plain) for b in plain[:i])
+    with pytest.raises(TypeError, match="cannot be kept on disk"):
+        kept_on_disk(lambda thing: None)(object())
 
 
 def test_that_every_kernel_factory_is_kept_on_disk():
@@ -137,7 +131,7 @@ def test_that_every_kernel_factory_is_kept_on_disk():
 
 
 def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(select):
-    found: dict[Capability, set[bytes]] = {OLD: set(), NEW: set()}
+    found = {OLD: set(), NEW: set()}
     fresh = factory(Border.ZERO, 4)
     # The second kept one is that of the next process: both codes are on disk.
     for kernel in (fresh, kept_on_disk(factory)(Border.ZERO, 4), kept_on_disk(factory)(Border.ZERO, 4)):
@@ -176,7 +170,7 @@ def test_that_a_variant_is_prepared_for_the_device_that_is_selected(select, monk
     monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)
     monkeypatch.setattr(constant_memory, "_write", lambda copy, signature, name, contents: None)
     mask, problem = Mask(np.ones((3, 3))), Problem(9, 7, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)
-    found: dict[Capability, set[bytes]] = {OLD: set(), NEW: set()}
+    found = {OLD: set(), NEW: set()}
     for capability in (NEW, OLD, NEW):
         select(capability, int(capability == NEW))
         prepared = variant(key).prepare(problem, mask, variant(key).default_block)

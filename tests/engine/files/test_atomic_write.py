@@ -1,12 +1,16 @@
+"""Files are written whole or not at all; a file of the program that is damaged is reported in words."""
+
 import errno
 import os
 import stat
 
 import pytest
 
-from engine.errors import FileWriteError
+from engine.course import papers
+from engine.errors import EngineError, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
+from engine.mask import presets
 
 
 def failing(number, kind=OSError):
@@ -106,3 +110,26 @@ class TestPosix:
         assert (tmp_path / "loop").readlink().name == "pool"
         assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
         assert (tmp_path / "protected").read_bytes() == b"old"
+
+
+BAD_PRESETS = '{"presets": [{}]}', '{"presets": 3}', '{"presets": [{"key": "a", "weights": [["x"]]}]}'
+BAD_PAPERS = "papers = 3", "[[papers]]\nkernels = []", "[[papers]]\nkernels = [1]"
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "read", "text"),
+    [
+        *(
+            (presets, "PRESETS_FILE", presets.presets.__wrapped__, text)
+            for text in (None, "", "{}", *BAD_PRESETS)
+        ),
+        *((papers, "PAPERS_FILE", papers.read_papers, text) for text in (None, "", "{}", *BAD_PAPERS)),
+    ],
+)
+def test_that_a_damaged_list_is_reported_in_words(monkeypatch, tmp_path, module, file, read, text):
+    path = tmp_path / "list"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(module, file, path)
+    with pytest.raises(EngineError, match=r"'list' cannot be read.*Install the program again"):
+        read()

@@ -1,18 +1,12 @@
 """Engine clients with real processes; at its end each has left no process and no shared memory."""
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from engine.errors import HostLost
 from engine.host.client import EngineClient
-from engine.host.messages import Ready
-from engine.host.protocol import OpenPicture, PictureHandle
-from engine.host.request import Request
+from engine.host.protocol import OpenPicture
 from engine.host.shared import left_by
 from tests.engine.host import faulty_hosts
 
@@ -23,42 +17,42 @@ PATIENCE_S = 30.0
 class Watched:
     """An engine client that records the events of its hosts."""
 
-    def __init__(self) -> None:
-        self.hosts: list[int] = []
-        self.lost: list[HostLost] = []
+    def __init__(self):
+        self.hosts = []
+        self.lost = []
         self._up = threading.Semaphore(0)
         self._down = threading.Semaphore(0)
         self.client = EngineClient(on_ready=self._note_ready, on_lost=self._note_lost)
         self.client.start()
 
-    def _note_ready(self, ready: Ready) -> None:
+    def _note_ready(self, ready):
         pid = self.client.host_pid
         assert pid is not None
         self.hosts.append(pid)
         self._up.release()
 
-    def _note_lost(self, error: HostLost) -> None:
+    def _note_lost(self, error):
         self.lost.append(error)
         self._down.release()
 
-    def wait_until_lost(self) -> None:
+    def wait_until_lost(self):
         """Wait until the next host has ended by itself."""
         assert self._down.acquire(timeout=PATIENCE_S)
 
-    def wait_until_up(self) -> int:
+    def wait_until_up(self):
         """Wait for the next host that is up; return its process id."""
         assert self._up.acquire(timeout=PATIENCE_S)
         return self.hosts[-1]
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, request):
         """Return the answer of a request."""
         return self.client.submit(request).result(PATIENCE_S)
 
-    def begin(self, request: Request, *stages: str) -> Future[Any]:
+    def begin(self, request, *stages):
         """Return a request that has begun, or has come to one of these stages."""
         begun = threading.Event()
 
-        def note(step: Any) -> None:
+        def note(step):
             if not stages or step.stage.startswith(stages):
                 begun.set()
 
@@ -66,31 +60,28 @@ class Watched:
         assert begun.wait(PATIENCE_S)
         return future
 
-    def open_sample(self, sample: str = "camera") -> PictureHandle:
+    def open_sample(self, sample="camera"):
         """Open a sample picture."""
         return self.ask(OpenPicture(sample=sample))
 
-    def end(self) -> None:
+    def end(self):
         """Shut down; fail if a process or a segment of shared memory is left."""
         self.client.shutdown()
         assert [pid for pid in self.hosts if Path(f"/proc/{pid}").exists()] == []
         assert shared_memory_of(self.client) == []
 
 
-def shared_memory_of(client: EngineClient) -> list[str]:
+def shared_memory_of(client):
     """Return the names of the segments that a client's hosts made and that still exist."""
     return left_by(client.segment_prefix, 0) if SHARED_MEMORY.is_dir() else []
 
 
-Start = Callable[..., Watched]
-
-
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start(monkeypatch):
     """Start clients whose hosts a test may harm; these, and later hosts, begin with that function."""
-    started: list[Watched] = []
+    started = []
 
-    def start(serve: Callable[..., None] = faulty_hosts.light) -> Watched:
+    def start(serve=faulty_hosts.light):
         monkeypatch.setattr("engine.host.link.serve", serve)
         started.append(Watched())
         return started[-1]
@@ -101,10 +92,10 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 @pytest.fixture
-def start_up(start: Start) -> Callable[..., tuple[Watched, int]]:
+def start_up(start):
     """Start a client as `start` does, and wait for its host; return both, the host as its process id."""
 
-    def start_and_wait(*serve: Callable[..., None]) -> tuple[Watched, int]:
+    def start_and_wait(*serve):
         watched = start(*serve)
         return watched, watched.wait_until_up()
 
@@ -112,7 +103,7 @@ def start_up(start: Start) -> Callable[..., tuple[Watched, int]]:
 
 
 @pytest.fixture(scope="module")
-def calm() -> Iterator[Watched]:
+def calm():
     """One client with the real host for all tests that do it no harm."""
     watched = Watched()
     watched.wait_until_up()

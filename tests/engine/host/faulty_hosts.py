@@ -6,9 +6,7 @@ The light host has the real loop and real shared memory, but no Numba: it is up 
 import os
 import signal
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,11 +14,10 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
 from engine.host.messages import Ready
-from engine.host.process import HostOptions, serve
+from engine.host.process import serve
 from engine.host.request import QueuePolicy, Request
-from engine.host.server import Handler, Worker
-from engine.host.shared_array import SharedArray
-from engine.results.progress import Checkpoint, Progress
+from engine.host.server import Worker
+from engine.results.progress import Progress
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
 
@@ -69,24 +66,24 @@ class Write(Request):
     path_field: ClassVar[str] = "path"
 
 
-def make(request: Make, report: Checkpoint) -> SharedArray:
+def make(request, report):
     if request.reports:
         report(Progress("making", 0.0, 1.0))
     return shared.create(((1000,), "uint8"))[0]
 
 
-def work(request: Work, report: Checkpoint) -> None:
+def work(request, report):
     clock = threading.Event()
     while not clock.wait(0.01):
         report(Progress("working", 0.0, 1.0))
 
 
-def stick(request: Request, report: Checkpoint) -> None:
+def stick(request, report):
     report(Progress("sticking", 0.0, 60.0))
     threading.Event().wait()
 
 
-def write(request: Write, report: Checkpoint) -> None:
+def write(request, report):
     from engine.files.atomic_write import atomic_write
 
     if request.ever:
@@ -95,7 +92,7 @@ def write(request: Write, report: Checkpoint) -> None:
     atomic_write(request.path, b"whole")
 
 
-LIGHT_HANDLERS: dict[type[Request], Handler] = {
+LIGHT_HANDLERS = {
     Make: make,
     Work: work,
     Stick: stick,
@@ -105,21 +102,21 @@ LIGHT_HANDLERS: dict[type[Request], Handler] = {
 }
 
 
-def light(connection: Connection, options: HostOptions, gpu: bool | None = None) -> None:
+def light(connection, options, gpu=None):
     """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
     devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, "", True),)
     shared.use_prefix(options.segment_prefix)
     Worker(connection, LIGHT_HANDLERS).run(Ready((), devices))
 
 
-def exit_at_once(connection: Connection, options: HostOptions, of: str = "") -> None:
+def exit_at_once(connection, options, of=""):
     """End before anything was said: always, or as a host "with CUDA" or "simulator" only."""
     if {"": True, "with CUDA": options.use_cuda, "simulator": options.simulator}[of]:
         os._exit(3)
     light(connection, options)
 
 
-def say_nothing(connection: Connection, options: HostOptions) -> None:
+def say_nothing(connection, options):
     """Live, and never say so."""
     threading.Event().wait()
 
@@ -127,36 +124,36 @@ def say_nothing(connection: Connection, options: HostOptions) -> None:
 class Unreadable:
     """Fails in the process that reads it, as a class does that only one side knows."""
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self):
         return divmod, (1, 0)
 
 
-def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> None:
+def send_what_cannot_be_read(connection, options):
     """Send one message that cannot be read, and live on."""
     connection.send(Unreadable())
     threading.Event().wait()
 
 
-def stick_in_previews(connection: Connection, options: HostOptions) -> None:
+def stick_in_previews(connection, options):
     """Take up previews without ever a word."""
     LIGHT_HANDLERS[Show] = lambda request, report: threading.Event().wait()
     light(connection, options)
 
 
-def lose_the_device(connection: Connection, options: HostOptions) -> None:
+def lose_the_device(connection, options):
     """Meet a fault of the device in each run and preview."""
 
-    def fail(request: object, report: object) -> None:
+    def fail(request, report):
         raise DeviceFault("The GPU failed while running the kernel", "[700] illegal address", "Run again.")
 
     LIGHT_HANDLERS[Work] = LIGHT_HANDLERS[Show] = fail
     light(connection, options)
 
 
-def end_in_previews(connection: Connection, options: HostOptions) -> None:
+def end_in_previews(connection, options):
     """End in each preview but number 0, as one that always crashes a kernel does."""
 
-    def show(request: Show, report: Checkpoint) -> object:
+    def show(request, report):
         report(Progress("filtering", 0.0, 1.0))
         if request.number:
             os._exit(3)
@@ -166,14 +163,14 @@ def end_in_previews(connection: Connection, options: HostOptions) -> None:
     light(connection, options)
 
 
-def end_in_real_previews(connection: Connection, options: HostOptions) -> None:
+def end_in_real_previews(connection, options):
     """End in each preview of a mask of more than one weight."""
     from engine.host.handlers import HANDLERS
     from engine.host.protocol import Preview
 
     real = HANDLERS[Preview]
 
-    def preview(request: Preview, report: Checkpoint) -> object:
+    def preview(request, report):
         report(Progress("filtering", 0.0, 1.0))
         if request.job.mask.weights.size > 1:
             os._exit(3)
@@ -183,11 +180,11 @@ def end_in_real_previews(connection: Connection, options: HostOptions) -> None:
     serve(connection, options)
 
 
-def write_slowly(connection: Connection, options: HostOptions) -> None:
+def write_slowly(connection, options):
     """Stick in the middle of a file until somebody opens the pipe "go-on" beside it, as a slow disk may."""
     sync = os.fsync
 
-    def sync_slowly(descriptor: int) -> None:
+    def sync_slowly(descriptor):
         written = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         if written.suffix == ".part":
             (written.parent / "go-on").read_bytes()
@@ -197,9 +194,7 @@ def write_slowly(connection: Connection, options: HostOptions) -> None:
     light(connection, options)
 
 
-def die_at_an_empty_segment(
-    connection: Connection, options: HostOptions, then: Callable[[Connection, HostOptions], None] = serve
-) -> None:
+def die_at_an_empty_segment(connection, options, then=serve):
     """Be killed between naming a segment and giving it a size, once for each time the file is there.
 
     The environment names the file; it is removed.
@@ -207,13 +202,13 @@ def die_at_an_empty_segment(
     give_size = os.ftruncate
     last_segment = Path(os.environ[LAST_SEGMENT])
 
-    def give_size_or_die(file: int, length: int) -> None:
+    def give_size_or_die(file, length):
         if last_segment.exists():
             last_segment.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         give_size(file, length)
 
-    os.ftruncate = give_size_or_die  # type: ignore[assignment]
+    os.ftruncate = give_size_or_die
     # Each result gets a segment of its own.
     shared._SPARE_SEGMENTS = 0
     then(connection, options)

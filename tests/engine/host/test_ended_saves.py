@@ -16,19 +16,18 @@ from engine.host import client as client_module
 from engine.host.link import HostLink
 from engine.host.messages import Ready, ToHost
 from engine.host.server import Worker
-from engine.results.progress import Checkpoint
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Write
 
 
 @pytest.fixture
-def kills(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def kills(monkeypatch):
     """Reasons why hosts were killed."""
-    reasons: list[str] = []
+    reasons = []
     kill = HostLink.kill
 
-    def noted(link: HostLink, reason: str) -> None:
+    def noted(link, reason):
         if link._thread.is_alive():
             reasons.append(reason)
         kill(link, reason)
@@ -48,7 +47,7 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
     gate = os.open(tmp_path / "go-on", os.O_WRONLY)
     join = HostLink.join
 
-    def join_and_let_go(link: HostLink, timeout_s: float | None) -> bool:
+    def join_and_let_go(link, timeout_s):
         if timeout_s is None:
             os.close(gate)
         return join(link, timeout_s)
@@ -82,7 +81,7 @@ def test_that_a_host_that_is_not_up_yet_is_not_waited_for(start, kills, monkeypa
 def test_that_a_host_whose_window_was_killed_finishes_its_file():
     at_work, let_go, saved = threading.Event(), threading.Event(), threading.Event()
 
-    def save(request: Write, report: Checkpoint) -> None:
+    def save(request, report):
         at_work.set()
         assert let_go.wait(PATIENCE_S)
         saved.set()
@@ -104,16 +103,16 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file():
 
 
 def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_ended(tmp_path, monkeypatch):
-    found: list[list[str]] = []
+    found = []
 
-    def end() -> None:
+    def end():
         with undivided():
             found.append(sorted(path.name for path in tmp_path.iterdir()))
 
     ending = threading.Thread(target=end)
     write = course_files.atomic_write
 
-    def write_and_end(path: str, data: bytes) -> None:
+    def write_and_end(path, data):
         write(path, data)
         if not ending.ident:
             ending.start()

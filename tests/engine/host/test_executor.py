@@ -1,5 +1,6 @@
-"""The simulator for scripts: from any folder, without a main guard, from threads; its end is reported."""
+"""The simulator for scripts, and whatever goes wrong between two processes: each end has a reason."""
 
+import logging
 import os
 import pickle
 import signal
@@ -15,11 +16,17 @@ import pytest
 import engine
 from engine.errors import HostLost, UnsupportedVariant, VerificationFailed
 from engine.host import executor as executor_module
+from engine.host.client import EngineClient
 from engine.host.executor import Call, SimulatorExecutor
+from engine.host.link import HostLink
+from engine.host.process import HostOptions
+from engine.host.protocol import OpenPicture
 from engine.results.progress import Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
+from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
+from tests.engine.host.faulty_hosts import Make
 
 ROOT = Path(executor_module.__file__).parents[2]
 
@@ -30,7 +37,7 @@ print(engine.correlate(picture, [[0, 0, 1]], variant="tiled", device="simulator"
 """
 
 
-def run_python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments, folder):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     line = [sys.executable, *arguments]
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
@@ -140,3 +147,86 @@ def test_that_ctrl_c_ends_a_script_and_its_host():
     assert done.stderr.count("Traceback") == 1
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def fail(*_):
+    raise ValueError("a callback that fails")
+
+
+def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, caplog):
+    def no_memory(*_, **__):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr("engine.host.link.subprocess.Popen", no_memory)
+    with pytest.raises(HostLost, match=r"its connection failed \(OSError: .*Cannot allocate memory"):
+        start().ask(Make())
+    assert {record.levelno for record in caplog.records} == {logging.ERROR}
+
+
+@pytest.mark.slow
+def test_that_a_message_that_cannot_be_read_ends_the_host(start):
+    with pytest.raises(HostLost, match=r"its connection failed \(ZeroDivisionError"):
+        start(faulty_hosts.send_what_cannot_be_read).ask(Make())
+
+
+def fail_to_pickle():
+    """An object that cannot be pickled."""
+
+
+fail_to_pickle.__qualname__ = "nowhere"
+
+
+def test_that_a_request_that_cannot_be_sent_fails(start_up):
+    watched, _ = start_up()
+    with pytest.raises(HostLost, match="a request could not be sent to it"):
+        watched.ask(OpenPicture(fail_to_pickle))
+    assert watched.ask(Make())
+
+
+def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
+    heard = []
+
+    def note_and_fail(event):
+        heard.append(event)
+        fail()
+
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.light)
+    client = EngineClient(on_ready=note_and_fail, on_lost=note_and_fail)
+    try:
+        assert client.submit(Make(reports=True), note_and_fail).result(PATIENCE_S)
+        pid = client.host_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        while not any(isinstance(event, HostLost) for event in heard):
+            assert client.submit(Make()).result(PATIENCE_S)
+    finally:
+        client.shutdown()
+    assert any(isinstance(event, Progress) for event in heard)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * len(heard)
+
+
+def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatch):
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
+    given_up, kills = threading.Event(), []
+    ends = []
+
+    class Unkillable(HostLink):
+        def kill(self, reason):
+            kills.append(reason)
+            given_up.set()
+
+    link = Unkillable(
+        HostOptions(),
+        on_message=lambda link, message: None,
+        on_end=lambda link, reason: ends.append(reason),
+        next_deadline=lambda: 0.0,
+    )
+    link.start()
+    assert given_up.wait(PATIENCE_S)
+    # It reads its deadline, which has passed, again.
+    link.look_again()
+    assert link.pid is not None
+    os.kill(link.pid, signal.SIGTERM)
+    assert link.join(PATIENCE_S)
+    assert len(kills) == 1
+    assert ends == ["it crashed (SIGTERM)"]

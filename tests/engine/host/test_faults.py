@@ -246,7 +246,7 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, mo
     assert watched.client.use_cuda
 
 
-def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_others(start):
+def test_that_requests_can_be_cancelled_one_by_one_and_shutting_down_answers_all_and_leaves_nothing(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
     watched.client.cancel(waiting)
@@ -257,10 +257,6 @@ def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_o
         begun.result(PATIENCE_S)
     assert last.result(PATIENCE_S)
     assert len(watched.hosts) == 1
-
-
-def test_that_shutting_down_answers_everything_and_leaves_nothing(start_up):
-    watched, _ = start_up()
     asked = [watched.begin(Work()), watched.client.submit(Make())]
     watched.end()
     for future in (*asked, watched.client.submit(Show())):
@@ -292,7 +288,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
 
 
 def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
-    def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
+    def cannot_clean(segments, maker):
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")
 
@@ -308,8 +304,10 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(s
 
 
 @pytest.mark.slow
-def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monkeypatch):
-    def fail(*_: object) -> None:
+def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successor_can_be_started(
+    start_up, monkeypatch
+):
+    def fail(*_):
         raise ValueError("no number in the name of a segment")
 
     watched, _ = start_up()
@@ -319,17 +317,13 @@ def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start_up, monke
             watched.ask(Make())
     assert watched.ask(Make())
 
-
-@pytest.mark.slow
-def test_that_requests_are_answered_when_no_successor_can_be_started(start_up, monkeypatch):
-    def no_thread(link: HostLink) -> None:
+    def no_thread(link):
         raise RuntimeError("can't start new thread")
 
-    watched, first = start_up()
     with monkeypatch.context() as exhausted:
         exhausted.setattr(HostLink, "start", no_thread)
         asked = [watched.begin(Work()), watched.client.submit(Show())]
-        os.kill(first, signal.SIGKILL)
+        os.kill(watched.client.host_pid, signal.SIGKILL)
         for future in asked:
             with pytest.raises(HostLost, match="The next request starts a new one"):
                 future.result(PATIENCE_S)

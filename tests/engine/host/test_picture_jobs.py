@@ -1,31 +1,41 @@
-"""What `open_picture` hands over and `save_result` writes, without a host around them."""
+"""What the host's jobs do, without a host around them: open, save, show levels, measure papers."""
 
-from collections.abc import Iterator
+import itertools
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from engine.errors import ImageReadError, ImageWriteError
+from engine.course.paper import Cell, CourseTable
+from engine.errors import Cancelled, ImageReadError, ImageWriteError
 from engine.host import shared
+from engine.host.course_jobs import measure_course, save_course
+from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
 from engine.host.picture_jobs import open_picture, save_result
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
-from engine.host.shared_array import SharedArray
+from engine.host.protocol import (
+    MeasureCourse,
+    OpenPicture,
+    PictureHandle,
+    SaveCourse,
+    Saved,
+    SaveResult,
+    ScreenLevels,
+)
 from engine.image.open import open_image
+from engine.results.progress import Progress
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[PictureHandle]:
+def opened(path):
     """Open a file as the host does; its memory is given up at the end."""
     handle = open_picture(OpenPicture(str(path)), lambda step: None)
     yield handle
     shared.unlink(handle.pixels.name)
 
 
-def exif(orientation: int) -> Image.Exif:
+def exif(orientation):
     block = Image.Exif()
     block[274] = orientation
     return block
@@ -78,6 +88,19 @@ def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(tmp_path, dat
     assert set(shared._attached) == in_use
 
 
+def test_that_the_window_is_told_what_a_person_there_can_do_about_a_picture_too_large(tmp_path):
+    large, larger = tmp_path / "large.png", tmp_path / "larger.png"
+    large.write_bytes(png_header(20_000, 40_000))
+    with larger.open("wb") as file:
+        file.truncate(2**32 + 1)
+    for path in (large, larger):
+        with pytest.raises(ImageReadError) as caught, opened(path):
+            pass
+        assert "the limit is 4.0 GiB" in caught.value.why
+        assert caught.value.remedy.startswith("Scale it down, or cut out a part")
+        assert "max" not in str(caught.value)
+
+
 @pytest.mark.parametrize("with_result", [False, True])
 def test_that_a_save_from_the_window_reports_what_it_drops_and_refuses_an_unknown_depth(
     tmp_path, with_result
@@ -97,11 +120,9 @@ def test_that_a_save_from_the_window_reports_what_it_drops_and_refuses_an_unknow
     assert not (tmp_path / "other.png").exists()
 
 
-def save(
-    pixels: np.ndarray, values: np.ndarray, path: Path, depth: str, *alpha: np.ndarray, **more: str
-) -> Saved:
+def save(pixels, values, path, depth, *alpha, **more):
     """Save a result of a picture, both in shared memory for that time."""
-    made: list[SharedArray] = []
+    made = []
     for array in (pixels, values, *alpha):
         made += shared.create((array.shape, array.dtype.name))
         shared.attach(made[-1])[...] = array
@@ -112,20 +133,16 @@ def save(
         shared.unlink(*(array.name for array in made))
 
 
-def test_that_16_bit_of_an_8_bit_picture_keep_fractions_of_a_grey_level(tmp_path):
+def test_that_a_result_is_saved_in_its_depth_and_range_and_what_the_file_cannot_hold_is_in_the_reply(
+    tmp_path,
+):
     values = np.array([[[5.25], [100.25]]], np.float32)
     saved = save(np.zeros((1, 2, 1), np.uint8), values, tmp_path / "out.png", "16")
     assert saved == Saved(str(tmp_path / "out.png"))
     assert open_image(saved.path).pixels.tolist() == [[1349, 25764]]
-
-
-def test_that_the_range_mode_holds_for_a_float_picture(tmp_path):
     values = np.array([[[-3.0], [6.0]]], np.float32)
     saved = save(np.zeros_like(values), values, tmp_path / "out.png", "8", range_mode="absolute")
     assert open_image(saved.path).pixels.tolist() == [[3, 6]]
-
-
-def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path):
     grey = np.zeros((2, 3, 1), np.uint8)
     alpha = np.full((2, 3), 255, np.uint8)
     (note,) = save(grey, grey.astype(np.float32), tmp_path / "out.jpg", "keep", alpha).notes
@@ -138,3 +155,118 @@ def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path):
     kept = save(values, values, tmp_path / "out.tif", "float32")
     assert kept.notes == ()
     assert np.array_equal(open_image(kept.path).pixels, values[:, :, 0], equal_nan=True)
+
+
+RANDOM = np.random.default_rng(6)
+
+
+def levels_for(height, width):
+    return [np.full(shape, 7, np.uint8) for shape in level_shapes(height, width)]
+
+
+def shown(values, white, range_mode="clip", alpha=None):
+    levels = levels_for(*values.shape[:2])
+    render(values, levels, white, range_mode, alpha)
+    return levels[0]
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (64, 64), (65, 64), (1, 300), (301, 7)])
+def test_that_levels_halve_until_they_are_small(height, width):
+    shapes = level_shapes(height, width)
+    assert shapes[0] == (height, width, 4)
+    for (above, left, _), (below, right, _) in itertools.pairwise(shapes):
+        assert (below, right) == ((above + 1) // 2, (left + 1) // 2)
+        assert max(above, left) > SMALLEST_LEVEL
+    assert max(shapes[-1][:2]) <= SMALLEST_LEVEL
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_that_a_picture_is_shown_in_eight_bits_blue_first(channels, dtype):
+    white = full_scale(np.dtype(dtype))
+    values = RANDOM.integers(0, int(white) + 1, (70, 90, channels)).astype(dtype)
+    colours = np.repeat(values, 3, 2) if channels == 1 else values
+    wanted = np.rint(colours[:, :, ::-1].astype(np.float32) * np.float32(255 / white))
+    bgra = shown(values, white)
+    assert np.array_equal(bgra[:, :, :3], wanted)
+    assert (bgra[:, :, 3] == 255).all()
+
+
+def test_that_values_out_of_range_are_clipped_nan_is_black_and_colours_are_multiplied_by_alpha():
+    values = np.array([[[-5.0], [np.nan], [2.0], [np.inf], [-np.inf], [0.5]]], np.float32)
+    assert shown(values, 1.0)[0, :, 0].tolist() == [0, 0, 255, 255, 0, 128]
+    values = np.full((1, 3, 3), 200, np.uint8)
+    alpha = np.array([[0, 128, 255]], np.uint8)
+    bgra = shown(values, 255.0, alpha=alpha)
+    assert bgra[0, :, 0].tolist() == [0, 100, 200]
+    assert bgra[0, :, 3].tolist() == [0, 128, 255]
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        ("clip", [0, 0, 100]),
+        ("absolute", [100, 0, 100]),
+        ("offset", [28, 128, 228]),
+        ("rescale", [0, 128, 255]),
+    ],
+)
+def test_that_signed_results_are_shown_as_asked(mode, wanted):
+    values = np.array([[[-100.0], [0.0], [100.0]]], np.float32)
+    assert shown(values, 255.0, mode)[0, :, 0].tolist() == wanted
+
+
+@pytest.mark.parametrize("mode", ["rescale", "clip"])
+def test_that_an_even_or_strange_picture_is_shown_without_a_fault(mode):
+    for values in (np.full((2, 2, 1), 3.0, np.float32), np.full((2, 2, 1), np.nan, np.float32)):
+        assert (shown(values, 255.0, mode)[:, :, 3] == 255).all()
+
+
+@pytest.mark.parametrize(("height", "width"), [(129, 67), (66, 131)])
+def test_that_each_level_is_the_mean_of_four_of_the_one_before(height, width):
+    values = RANDOM.integers(0, 256, (height, width, 3), np.uint8)
+    levels = levels_for(height, width)
+    render(values, levels, 255.0)
+    for above, below in itertools.pairwise(levels):
+        padded = np.pad(
+            above, ((0, above.shape[0] % 2), (0, above.shape[1] % 2), (0, 0)), mode="edge"
+        ).astype(int)
+        fours = padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2]
+        assert np.array_equal(below, (fours + 2) // 4)
+
+
+TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
+CELLS = ("512, naive", "1024, naive")
+
+
+def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(monkeypatch):
+    measured = []
+
+    def tables_of(paper, device, *, on_progress):
+        assert (paper, device) == ("report", "cuda:1")
+        for number, cell in enumerate(CELLS):
+            on_progress(cell, number / len(CELLS), 7.0 + number)
+            measured.append(cell)
+        return TABLES
+
+    def stop_at_the_second(step):
+        if step.stage == CELLS[1]:
+            raise Cancelled("The request", "it was stopped")
+
+    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
+    steps = []
+    assert measure_course(MeasureCourse("report", "cuda:1"), steps.append) == TABLES
+    assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
+    measured.clear()
+    with pytest.raises(Cancelled):
+        measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
+    assert measured == [CELLS[0]]
+
+
+def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
+    folder = tmp_path / "report-tables"
+    saved = save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
+    assert saved.path == str(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
+    assert "report.md" in saved.notes[0]
+    assert "## Loads" in (folder / "report.md").read_text()

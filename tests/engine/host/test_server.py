@@ -1,17 +1,21 @@
-"""What the host's loop does with messages, in this process, with handlers that only take notes."""
+"""The host's loop with handlers that only take notes, and which segments vanish when given back."""
 
 import threading
-from collections.abc import Iterator
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 
+import numpy as np
 import pytest
 
 from engine.errors import Cancelled
+from engine.host import shared
+from engine.host.link import HostLink
 from engine.host.messages import Answer, Cancel, Ready, Stop, ToHost, Working
+from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture
+from engine.host.segments import HandedSegments
 from engine.host.server import Worker
-from engine.results.progress import Checkpoint, Progress
+from engine.host.shared_array import SharedArray
+from engine.results.progress import Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Question
 
@@ -21,15 +25,15 @@ READY = Ready((), ())
 class Served:
     """A worker on a thread; a request for the sample "held" is at work until `let_go`."""
 
-    def __init__(self, connection: Connection, theirs: Connection) -> None:
-        self.done: list[str] = []
+    def __init__(self, connection, theirs):
+        self.done = []
         self.at_work = threading.Event()
         self.let_go = threading.Event()
         self._connection = connection
         handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
         self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
 
-    def open_picture(self, request: OpenPicture, report: Checkpoint) -> str:
+    def open_picture(self, request, report):
         self.done.append(request.sample)
         report(Progress("opening", 0.0, 1.0))
         if request.sample == "held":
@@ -37,11 +41,11 @@ class Served:
             assert self.let_go.wait(PATIENCE_S)
         return request.sample
 
-    def tell(self, *messages: object) -> None:
+    def tell(self, *messages):
         for message in messages:
             self._connection.send(message)
 
-    def hear(self) -> object:
+    def hear(self):
         while True:
             assert self._connection.poll(PATIENCE_S)
             message = self._connection.recv()
@@ -50,7 +54,7 @@ class Served:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
+def served():
     """A worker that is not started yet."""
     ours, theirs = Pipe()
     with ours, theirs:
@@ -62,7 +66,7 @@ def served() -> Iterator[Served]:
         assert not served.thread.is_alive()
 
 
-def ask(number: int, sample: str) -> ToHost:
+def ask(number, sample):
     return ToHost(number, OpenPicture(sample=sample))
 
 
@@ -102,3 +106,41 @@ def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served):
         served.tell(ask(1, "first"))
         assert served.hear() == Answer(1, "first")
         served.tell(Cancel(1))
+
+
+@pytest.fixture
+def name():
+    (array,) = shared.create(((4,), "uint8"))
+    shared.attach(array)[...] = 7
+    yield array.name
+    shared.unlink(array.name)
+
+
+def exists(name):
+    shared.forget(name)
+    try:
+        values = shared.attach(SharedArray(name, (4,), "uint8"))
+    except FileNotFoundError:
+        return False
+    return bool(np.array_equal(values, [7] * 4))
+
+
+def host():
+    return HostLink(HostOptions(), lambda link, message: None, lambda link, reason: None)
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_that_a_segment_of_a_living_host_is_its_own_again_and_that_of_another_is_removed(name, is_alive):
+    segments, maker = HandedSegments(), host()
+    segments.hand_over((name,), maker)
+    assert segments.give_back((name,), [maker if is_alive else host()]) == (name,)
+    assert exists(name) is is_alive
+
+
+def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name):
+    segments, maker = HandedSegments(), host()
+    assert segments.give_back((name,), [maker]) == ()
+    segments.hand_over((name,), maker)
+    segments.give_back((name,), [maker])
+    assert segments.give_back((name,), [maker]) == ()
+    assert exists(name)

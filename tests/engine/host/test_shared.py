@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from multiprocessing import Pipe
 from pathlib import Path
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the system does not
 
 
 @pytest.fixture(autouse=True)
-def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def prefix(monkeypatch):
     """Names of one test's own, and no spare segments of other tests."""
     own = new_prefix()
     monkeypatch.setattr(shared, "_prefix", own)
@@ -28,7 +27,7 @@ def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     shared.unlink(*shared.left_by(own, 0))
 
 
-def make(megabytes: float) -> str:
+def make(megabytes):
     (array,) = shared.create(((int(megabytes * MEGABYTE),), "uint8"))
     return array.name
 
@@ -42,7 +41,7 @@ def test_that_a_released_segment_serves_the_next_result():
 def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
     held = 3 * MEGABYTE
 
-    def free_bytes() -> float:
+    def free_bytes():
         return held - sum((FOLDER / name).stat().st_size for name in shared.left_by(prefix, 0))
 
     monkeypatch.setattr(shared, "_free_bytes", free_bytes)
@@ -91,12 +90,14 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
         waiting.join(10)
 
 
-def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix):
+def test_that_a_name_that_is_taken_is_skipped_and_an_empty_segment_can_be_removed(prefix):
     number = int(make(1).rpartition("-")[2])
     taken = name_of(prefix, number + 1)
     (FOLDER / taken).touch()
     assert make(1) == name_of(prefix, number + 2)
     assert (FOLDER / taken).exists()
+    shared.unlink(taken, name_of(prefix, number + 9))
+    assert taken not in shared.left_by(prefix, 0)
 
 
 def test_that_no_two_clients_have_names_in_common_and_macos_takes_them():
@@ -105,9 +106,3 @@ def test_that_no_two_clients_have_names_in_common_and_macos_takes_them():
     longest = "/" + name_of(name_of(prefixes.pop(), 9_999), 999_999)
     assert re.fullmatch(r"/haloscope-[0-9a-f]{8}-9999-999999", longest)
     assert len(longest) == 31
-
-
-def test_that_an_empty_segment_can_be_removed(prefix):
-    (FOLDER / name_of(prefix, 1)).touch()
-    shared.unlink(name_of(prefix, 1), name_of(prefix, 2))
-    assert shared.left_by(prefix, 0) == []

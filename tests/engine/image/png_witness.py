@@ -15,7 +15,7 @@ CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
-def decode(data: bytes) -> np.ndarray:
+def decode(data):
     chunks = {}
     position, pixels = 8, b""
     while position < len(data):

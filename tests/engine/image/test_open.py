@@ -1,21 +1,31 @@
+"""Opening pictures: what is read, what is refused, and the memory that it takes."""
+
+import argparse
 import os
 import re
 import struct
 import tracemalloc
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from bench.open_memory import FACTOR, kinds, openings, photograph
+from engine.commands.filter_steps import work_bytes
+from engine.device.core_count import cores
 from engine.errors import ImageReadError
-from engine.image import formats
+from engine.image import formats, png, scratch
 from engine.image.faults import cause_of_damage, unsupported_kind
+from engine.image.form import Form
 from engine.image.formats import FORMATS
 from engine.image.open import open_image
 from engine.image.samples import sample_path
-from tests.engine.image import encoded
-from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
+from engine.image.scratch import Scratch
+from tests.engine.image import encoded, png_witness
+from tests.engine.image.encoded import one_colour_webp, smooth_rgb, with_pillow, with_tifffile
 from tests.fresh_python import ROOT, fresh_python
 
 FILES = encoded.one_of_each()
@@ -91,7 +101,9 @@ def test_that_a_picture_over_the_limit_is_refused_without_its_memory(refused, ki
     assert "the limit is 4.0 GiB" in why
 
 
-def test_that_the_limit_counts_every_value_and_a_file_over_it_is_not_read(tmp_path, opened, refused):
+def test_that_the_limit_counts_every_value_and_the_work_after_opening_and_a_file_over_it_is_not_read(
+    tmp_path, opened, refused
+):
     data = with_pillow(np.zeros((10, 10), np.uint8), "PNG")
     # Grey and perhaps alpha from a tRNS chunk: 200 bytes.
     assert opened(data, max_bytes=200).height == 10
@@ -99,6 +111,14 @@ def test_that_the_limit_counts_every_value_and_a_file_over_it_is_not_read(tmp_pa
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(2**31)
     assert "the file has 2.0 GiB" in refused(tmp_path / "a.png", max_bytes=2**30).why
+    data = with_pillow(np.dstack([smooth_rgb(), smooth_rgb()[..., :1]]), "WEBP")
+    decoded = opened(data).pixels.size * 4 // 3
+    assert "decoding its 41 x 37 pixels takes" in refused(data, max_bytes=decoded + len(data)).why
+    data = with_pillow(smooth_rgb(), "PNG")
+    opened(data, max_bytes=10_000)
+    work = {"work_bytes": lambda form: 5 * form.decoded_bytes, "work": "filtering and saving"}
+    why = refused(data, max_bytes=10_000, **work).why
+    assert why == "filtering and saving its 41 x 37 pixels takes 29.6 KiB, the limit is 9.8 KiB"
 
 
 @pytest.mark.parametrize(
@@ -234,3 +254,144 @@ def test_that_damaged_files_open_or_are_refused_without_the_inside_of_the_progra
 def test_that_what_a_library_says_becomes_words(text, words):
     assert cause_of_damage(ValueError(text)).endswith(words)
     assert [unsupported_kind(ValueError(text), known.unsupported) for known in FORMATS] == [""] * len(FORMATS)
+
+
+# Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures
+# is more. Each core holds a band of about 1 MB in several types: 2 MB more each on 16 cores.
+ALLOWANCE_BYTES = 30_000_000 + 2_000_000 * cores()
+
+TIFFS = "tiff-planar-16", "tiff-one-strip", "tiff-float64"
+KINDS = "png-alpha", "jpeg", "jpeg-turned", "webp", "gif", *TIFFS
+
+
+@pytest.fixture(scope="module")
+def photo():
+    return photograph(3000, 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "way"), [*product(KINDS, ["library"]), ("png-alpha", "window")])
+def test_that_opening_takes_at_most_half_as_much_again_as_the_picture(tmp_path, photo, kind, way):
+    path = tmp_path / kind
+    path.write_bytes(kinds()[kind](photo))
+    (one,) = openings(path, way=way)
+    assert not one.refusal
+    assert one.decoded_bytes
+    assert one.peak_bytes <= FACTOR * one.decoded_bytes + ALLOWANCE_BYTES
+
+
+def test_that_scratch_memory_is_given_back_and_its_neighbours_kept():
+    scratch = Scratch((64, 1000), np.uint8)
+    scratch.array[:] = 7
+    scratch.give_back(scratch.array[:32])
+    assert (scratch.array[32:] == 7).all()
+
+
+TOO_SHORT = {
+    "jpeg": encoded.jpeg_header(12_000, 12_000),
+    "png": encoded.png_header(1_000_000, 1_000),
+    "webp": encoded.webp_header(16_383, 16_383),
+    "tiff": encoded.tiff_header(30_000, 30_000),
+}
+
+
+@pytest.mark.parametrize("kind", TOO_SHORT)
+def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refused, monkeypatch, kind):
+    def decode(*arguments):
+        raise AssertionError("memory was taken")
+
+    for module in ("png", "tiff", "webp", "pillow"):
+        monkeypatch.setattr(f"engine.image.{module}.Canvas", decode)
+    monkeypatch.setattr("engine.image.pillow._map", decode)
+    assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")
+
+
+@pytest.mark.slow
+def test_that_filter_refuses_huge_pictures_from_their_headers(tmp_path):
+    # That one is valid, as its small sister shows.
+    files = TOO_SHORT | {"webp": one_colour_webp(16_383, 16_383), "small": one_colour_webp(90, 70)}
+    assert len(files["webp"]) == 34
+    for kind, data in files.items():
+        (tmp_path / kind).write_bytes(data)
+    refused = dict(zip(files, openings(*(tmp_path / kind for kind in files), way="filter"), strict=True))
+    assert "filtering and saving its 16,383 x 16,383 pixels takes" in refused["webp"].refusal
+    assert refused.pop("small").decoded_bytes == 90 * 70 * 3
+    for one in refused.values():
+        assert one.refusal
+        # Of the processor: decoding any of them takes seconds.
+        assert one.cpu_s < 0.5
+        assert one.peak_bytes < 100_000_000
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "jpeg-progressive"])
+def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kind):
+    flat = Image.new("L" if kind == "GIF" else "RGB", (2001, 1503))
+    options = {
+        "PNG": {"compress_level": 9},
+        "TIFF": {"compression": "tiff_deflate"},
+        "WEBP": {"lossless": True},
+        "jpeg-progressive": {"progressive": True, "optimize": True, "quality": 1},
+    }.get(kind, {})
+    picture = opened(with_pillow(flat, kind.partition("-")[0].upper(), **options))
+    assert picture.pixels.shape[:2] == (1503, 2001)
+    assert (picture.pixels == picture.pixels[0, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("output", "more", "expected"),
+    [
+        # Picture and float32 result.
+        ("o.png", {}, 300 + 1200 + 300),
+        ("o.png", {"border": "constant"}, 300 + 1200 + 1200),
+        ("o.tif", {"depth": "float32"}, 300 + 1200 + 1200),
+        ("o.webp", {}, 300 + 600 + 1600),
+    ],
+)
+def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
+    options = argparse.Namespace(
+        **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more
+    )
+    assert work_bytes(options, output)(Form(10_000, 10_000, 3, False, np.dtype(np.uint8))) == expected * 10**6
+
+
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"
+PNGS = sorted(FOLDER.glob("*.png"))
+VALID = [path for path in PNGS if not path.name.startswith("x")]
+CORRUPT = [path for path in PNGS if path.name.startswith("x")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("band_bytes", [None, 100])
+def test_that_each_valid_file_decodes_as_the_witness_does_whole_and_in_bands(monkeypatch, band_bytes):
+    if band_bytes is not None:
+        monkeypatch.setattr(png, "_HELD_BYTES", 0)
+        monkeypatch.setattr(scratch, "_BAND_BYTES", band_bytes)
+    wrong = []
+    for path in VALID:
+        expected = png_witness.decode(path.read_bytes())
+        picture = open_image(path)
+        parts = [picture.pixels.reshape(*picture.pixels.shape[:2], -1)]
+        if picture.alpha is not None:
+            parts.append(picture.alpha[..., np.newaxis])
+        decoded = np.concatenate(parts, axis=2)
+        if decoded.dtype != expected.dtype or not np.array_equal(decoded, expected):
+            wrong.append(path.stem)
+    assert wrong == []
+
+
+def test_that_the_suite_is_whole_and_each_corrupt_file_is_refused_in_words(refused):
+    assert (len(VALID), len(CORRUPT)) == (161, 14)
+    assert (FOLDER / "LICENSE").is_file()
+    for path in CORRUPT:
+        assert len(refused(path.read_bytes()).why) > 15, path.stem
+
+
+@pytest.mark.slow
+def test_that_a_file_cut_anywhere_or_with_one_flipped_bit_is_refused(refused):
+    for path in VALID[:40:7]:
+        data = path.read_bytes()
+        for length in range(0, len(data), 1 + len(data) // 300):
+            refused(data[:length])
+    data = (FOLDER / "basn2c08.png").read_bytes()
+    for position in range(len(data)):
+        refused(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])

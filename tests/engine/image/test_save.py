@@ -1,17 +1,26 @@
+"""Saving pictures, what their decoders leave to us, and what files say beside their pixels."""
+
+import io
 import os
 import re
+import struct
+import zlib
 
 import numpy as np
 import pytest
 import tifffile
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, PngImagePlugin
 
 from engine.errors import ImageWriteError
+from engine.image.canvas import Canvas
+from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.png import png_chunk
+from engine.image.result_picture import finished_picture
 from engine.image.save import save_image
 from tests.engine.image import png_witness
-from tests.engine.image.encoded import smooth_rgb
+from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 
 RGB_PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 GREY_PROFILE = RGB_PROFILE[:16] + b"GRAY" + RGB_PROFILE[20:]
@@ -139,3 +148,200 @@ def test_that_a_side_that_the_format_cannot_hold_is_refused(tmp_path, extension,
         save_image(np.zeros((1, limit + 1), np.uint8), tmp_path / f"a.{extension}")
     save_image(np.zeros((1, limit), np.uint8), tmp_path / f"a.{extension}")
     assert open_image(tmp_path / f"a.{extension}").width == limit
+
+
+RGB = smooth_rgb()
+GREY = np.ascontiguousarray(RGB[..., 0])
+
+
+@pytest.mark.parametrize("kind", ["BMP", "PNG", "TIFF"])
+def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_white(opened, kind):
+    for columns in (1, 2, 3, 4, 5, 7, 8):
+        image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
+        assert np.array_equal(opened(with_pillow(image, kind)).pixels, image), columns
+        assert np.array_equal(opened(with_pillow(image[..., 1], kind)).pixels, image[..., 1]), columns
+        bits = image[..., 1] % 3 == 0
+        picture = opened(with_pillow(Image.fromarray(bits), kind))
+        assert np.array_equal(picture.pixels, bits * np.uint8(255)), columns
+
+
+def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_open(opened):
+    assert opened(with_pillow(GREY, "JPEG")).channels == 1
+    cmyk = Image.fromarray(np.full((8, 8, 3), (200, 100, 50), np.uint8)).convert("CMYK")
+    picture = opened(with_pillow(cmyk, "JPEG", quality=100))
+    assert np.abs(picture.pixels.astype(int) - (200, 100, 50)).max() <= 3
+    assert "CMYK" in picture.notes[0]
+    data = with_pillow(RGB, "JPEG", restart_marker_rows=1)
+    assert data.count(b"\xff\xd0") == 1
+    expected = opened(data).pixels
+    assert np.array_equal(opened(data + b"\xff\xd8trailing" * 9).pixels, expected)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("part", [0.5, 0.8, 0.95])
+def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused, progressive, part):
+    noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    data = with_pillow(noise, "JPEG", progressive=progressive)
+    assert opened(data).notes == ()
+    assert re.search(
+        "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
+    )
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "MPO"])
+def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
+    frames = [Image.fromarray(np.full((9, 9, 3), value, np.uint8)) for value in (10, 200, 90)]
+    options = {"WEBP": {"lossless": True}}.get(kind, {})
+    buffer = io.BytesIO()
+    frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
+    picture = opened(buffer.getvalue())
+    assert picture.format == {"MPO": "JPEG", "WEBP": "WebP"}.get(kind, kind)
+    assert (picture.pixels == 10).all()
+    (note,) = picture.notes
+    assert "3 frames" in note
+    assert "first" in note
+
+
+def test_that_palettes_and_run_lengths_are_read_and_too_few_pixels_refused(opened, refused):
+    image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
+    picture = opened(with_pillow(image, "GIF", transparency=1))
+    assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
+    image = Image.fromarray(RGB).quantize(16)
+    assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
+    header = struct.pack("<IiiHHIIiiII", 40, 4, 4, 1, 8, 1, 6, 0, 0, 2, 0)
+    palette = bytes([0, 0, 0, 0, 255, 255, 255, 0])
+    data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 40 + 8) + header + palette
+    whole = bytes([4, 1, 0, 0]) * 4 + bytes([0, 1])
+    assert (opened(data + whole).pixels == 255).all()
+    refused(data + bytes([4, 1, 0, 0]))
+
+
+SMALL = smooth_rgb(9, 5)
+TURNED = np.rot90(SMALL, -1)  # upright for orientation 6: turned clockwise
+
+XMP_ATTRIBUTE = '<x:xmpmeta><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+XMP_ELEMENT = "<x:xmpmeta><tiff:Orientation>6</tiff:Orientation></x:xmpmeta>"
+
+# The upright picture, and how each orientation stores it (row by row), from the figures of the EXIF standard.
+UPRIGHT = np.array([[10, 20, 30], [40, 50, 60]], np.uint8)
+STORED = {
+    1: [[10, 20, 30], [40, 50, 60]], 5: [[10, 40], [20, 50], [30, 60]],
+    2: [[30, 20, 10], [60, 50, 40]], 6: [[30, 60], [20, 50], [10, 40]],
+    3: [[60, 50, 40], [30, 20, 10]], 7: [[60, 30], [50, 20], [40, 10]],
+    4: [[40, 50, 60], [10, 20, 30]], 8: [[40, 10], [50, 20], [60, 30]],
+}  # fmt: skip
+
+
+def exif(orientation=6):
+    block = Image.Exif()
+    block[274] = orientation
+    return block.tobytes()
+
+
+def raw_profile(content, name="exif"):
+    digits = content.hex()
+    lines = "\n".join(digits[begin : begin + 72] for begin in range(0, len(digits), 72))
+    return f"\n{name}\n{len(content):8}\n{lines}\n"
+
+
+def png_with_text(keyword, text, compressed=False, kind="tEXt"):
+    info = PngImagePlugin.PngInfo()
+    (info.add_itxt if kind == "iTXt" else info.add_text)(keyword, text, zip=compressed)
+    return with_pillow(SMALL, "PNG", pnginfo=info)
+
+
+TURNED_FILES = {
+    "png: eXIf": with_pillow(SMALL, "PNG", exif=exif()),
+    "png: XMP attribute": png_with_text("XML:com.adobe.xmp", XMP_ATTRIBUTE, kind="iTXt"),
+    "png: XMP element, compressed": png_with_text("XML:com.adobe.xmp", XMP_ELEMENT, True, kind="iTXt"),
+    "png: raw exif": png_with_text("Raw profile type exif", raw_profile(exif())),
+    "png: raw APP1, compressed": png_with_text("Raw profile type APP1", raw_profile(exif(), "generic"), True),
+    "png: raw XMP": png_with_text("Raw profile type xmp", raw_profile(XMP_ATTRIBUTE.encode(), "xmp")),
+    "webp: EXIF": with_pillow(SMALL, "WEBP", lossless=True, exif=exif()),
+    "webp: XMP": with_pillow(SMALL, "WEBP", lossless=True, xmp=XMP_ATTRIBUTE.encode()),
+    "jpeg: XMP": with_pillow(SMALL, "JPEG", quality=100, xmp=XMP_ATTRIBUTE.encode()),
+}
+
+
+@pytest.mark.parametrize("kind", TURNED_FILES)
+def test_that_an_orientation_is_used_wherever_it_stands(opened, kind):
+    assert np.abs(opened(TURNED_FILES[kind]).pixels.astype(int) - TURNED).max() <= 9 * kind.startswith("jpeg")
+
+
+@pytest.mark.parametrize("kind", ["png", "png in bands", "tiff", "webp", "jpeg"])
+def test_that_a_picture_of_every_orientation_stands_upright(opened, monkeypatch, kind):
+    if kind == "png in bands":
+        kind = "png"
+        monkeypatch.setattr("engine.image.png._HELD_BYTES", 0)
+        monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 200)
+    for orientation, stored in STORED.items():
+        # Blocks of 16 pixels: JPEG is then nearly exact.
+        image = np.kron(np.array(stored, np.uint8), np.ones((16, 16), np.uint8))
+        if kind == "tiff":
+            tag = (274, 3, 1, orientation, True)
+            data = with_tifffile(image, photometric="minisblack", extratags=[tag])
+        else:
+            options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
+            data = with_pillow(image, kind, exif=exif(orientation), **options)
+        pixels = opened(data).pixels
+        pixels = pixels[..., 0] if pixels.ndim == 3 else pixels
+        assert pixels.shape == (32, 48), orientation
+        assert np.abs(pixels[8::16, 8::16].astype(int) - UPRIGHT).max() <= (kind == "jpeg"), orientation
+
+
+@pytest.mark.parametrize("held_bytes", [1 << 30, 0], ids=["whole", "in bands"])
+def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
+    monkeypatch.setattr("engine.image.png._HELD_BYTES", held_bytes)
+    monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 16)
+    image = np.arange(5 * 3 * 4, dtype=np.uint8).reshape(5, 3, 4)
+    image[::2, 1, 3] = 0  # a clear pixel keeps its colours
+    picture = opened(with_pillow(image, "PNG", exif=exif(6)))
+    assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
+
+
+def test_that_exif_counts_before_xmp_and_an_orientation_that_does_not_exist_for_nothing(opened):
+    for orientation in (0, 9, -1, 274):
+        canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
+        canvas.put(slice(0, 2), UPRIGHT)
+        assert np.array_equal(canvas.pixels, UPRIGHT), orientation
+    info = PngImagePlugin.PngInfo()
+    info.add_itxt("XML:com.adobe.xmp", XMP_ATTRIBUTE)
+    assert np.array_equal(opened(with_pillow(SMALL, "PNG", pnginfo=info, exif=exif(1))).pixels, SMALL)
+
+
+@pytest.mark.parametrize("text", ["", "\nexif\n  10\nzz", "\nexif\n 4\n00ff", "tiff:Orientation=9"])
+def test_that_damaged_metadata_leaves_the_picture_as_it_is(opened, text):
+    for keyword in ("Raw profile type exif", "XML:com.adobe.xmp", "Raw profile type xmp"):
+        assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
+    damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
+    assert opened(damaged).pixels.shape == SMALL.shape
+
+
+def test_that_a_text_that_inflates_without_end_is_read_no_further(opened):
+    data = with_pillow(SMALL, "PNG")
+    bomb = png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3 * 10**7), 1))
+    assert np.array_equal(opened(data[:33] + bomb + data[33:]).pixels, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (with_pillow(SMALL, "JPEG", exif=exif(1), dpi=(300, 300)), "EXIF data and resolution (DPI) of the"),
+        (with_pillow(SMALL, "PNG", exif=exif(1)), "EXIF data of the opened file"),
+        (png_with_text("Raw profile type exif", raw_profile(exif(1))), "EXIF data of the opened file"),
+        (with_pillow(SMALL, "PNG", dpi=(300, 300)), "Resolution (DPI) of the opened file is"),
+        (with_pillow(SMALL, "WEBP", exif=exif(1)), "EXIF data of the opened file"),
+        (with_tifffile(SMALL, photometric="rgb", resolution=(300, 300), resolutionunit="inch"), "Resolution"),
+        (with_pillow(SMALL, "JPEG"), None),
+        (with_pillow(SMALL, "PNG", dpi=(72, 72)), None),
+        (with_pillow(SMALL, "PNG"), None),
+        (with_tifffile(SMALL, photometric="rgb"), None),
+    ],
+)
+def test_that_a_save_names_the_metadata_that_it_drops(tmp_path, opened, data, words):
+    picture = opened(data)
+    finished = finished_picture(picture, picture.pixels.astype(np.float32), np.dtype(np.uint8), "clip")
+    for saved in (picture, finished):
+        notes = save_image(saved, tmp_path / "out.png")
+        assert len(notes) == (words is not None)
+        assert "".join(notes).startswith(words or "")

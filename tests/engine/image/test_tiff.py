@@ -134,15 +134,12 @@ def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
     assert notes == ("2 values are NaN.", "1 value is infinite.")
 
 
-VOLUME = with_tifffile(
-    np.zeros((4, 16, 16), np.uint8), photometric="minisblack", volumetric=True, tile=(4, 16, 16)
-)
-
-
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (VOLUME, "volume of 4 slices"),
+        (with_tifffile(
+    np.zeros((4, 16, 16), np.uint8), photometric="minisblack", volumetric=True, tile=(4, 16, 16)
+), "volume of 4 slices"),
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
         (by_hand(bytes(4), 4, photometric=3), "without its palette"),
@@ -171,11 +168,8 @@ def test_that_missing_tiles_are_filled_and_noted(tmp_path):
     assert "1 of its 2 tiles" in picture.notes[0]
 
 
-COMPRESSIONS = (None, "zlib", "lzw", "packbits", "zstd", "lzma")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", [None, "zlib", "lzw", "packbits", "zstd", "lzma"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_that_every_layout_is_exact_in_small_strips_and_in_large_ones(
     monkeypatch, opened, dtype, compression

@@ -1,16 +1,32 @@
+"""What a mask is a product or a sum of, and what is said of it."""
+
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from engine.mask.analysis import analyse, describe
 from engine.mask.factors import factor
-from engine.mask.generators import box, gaussian
+from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.generators import box, gaussian, laplacian_of_gaussian
+from engine.mask.low_rank import low_rank
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 
 RANDOM = np.random.default_rng(11)
+small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
+LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
+WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
+FAR_APART = ([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])
+BELL = gaussian(9, sigma=1.5)
+# Products of these are 0 or normal float32 numbers, which have all their digits.
+FACTOR_WEIGHTS = st.lists(
+    st.floats(1e-15, 100) | st.floats(-100, -1e-15) | st.just(0.0), min_size=1, max_size=9
+)
+SPIKED = Mask(np.outer([1.0, 1e-9, 1.0], [1.0, 1e-9, 2.0])).with_weight(1, 1, 1.1e-18)
+BELL5 = preset("gaussian-5")
 
 
 def product_of(factors):
@@ -63,9 +79,6 @@ def test_that_textbook_masks_and_whole_numbers_over_a_power_of_two_have_exact_fa
     assert np.array_equal(product_of(factors), Mask(weights).weights32)
 
 
-small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
-
-
 @settings(max_examples=100, deadline=None)
 @given(small, small, st.integers(-20, 20))
 def test_that_products_of_whole_numbers_and_of_subnormal_ones_have_exact_factors(column, row, exponent):
@@ -73,9 +86,6 @@ def test_that_products_of_whole_numbers_and_of_subnormal_ones_have_exact_factors
     assert assert_every_weight_is_given(mask).roundings == 0.0
     for weights in (np.outer([1, 1], [1e38, 1e-44]), np.array([[1, 2], [2, 4]]) * 2.0**-145):
         assert factor(Mask(weights)).roundings == 0.0
-
-
-LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
 
 
 @pytest.mark.parametrize("line", LINES, ids=len)
@@ -86,9 +96,6 @@ def test_that_a_single_line_is_its_own_factor(line):
         along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
         assert np.array_equal(along, mask.weights32.ravel())
         assert across.tolist() == [1.0]
-
-
-WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
 
 
 @pytest.mark.parametrize(("side", "sigma"), [*WIDE, (5, 0.5), (9, 0.7), (15, 1.0), (31, 2.0)])
@@ -107,9 +114,6 @@ def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell(side, sigma):
     weight, product = mask.weights32[factors.worst_cell], product_of(factors)[factors.worst_cell]
     assert abs(weight) < 2.0**-126
     assert weight != product
-
-
-FAR_APART = ([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])
 
 
 @pytest.mark.parametrize(("column", "row"), FAR_APART)
@@ -174,3 +178,145 @@ def test_that_factors_are_remembered_by_the_weights_and_cannot_be_changed():
     assert factor(box(5).with_anchor((0, 0)).with_offset(3.0)) is factors
     with pytest.raises(ValueError, match="read-only"):
         factors.row[0] = 1.0
+
+
+def sum_of(terms, rows, columns, scale=1.0):
+    products = [np.outer(RANDOM.standard_normal(rows), RANDOM.standard_normal(columns)) for _ in range(terms)]
+    return Mask(scale * np.sum(products, axis=0))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+@pytest.mark.parametrize("terms", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(9, 9), (33, 63), (6, 40)])
+def test_that_a_sum_of_products_is_found_after_rounding_to_float32(shape, terms, scale):
+    mask = sum_of(terms, *shape, scale)
+    found = low_rank(mask, terms)
+    assert found.rank == terms
+    # The mask, the columns and the rows have been rounded, each by 2^-24 of itself.
+    largest = found.magnitudes.max() + np.abs(mask.weights32).max()
+    assert np.abs(found.left_out).max() <= 4 * 2.0**-24 * largest
+
+
+def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows_and_rows_add_up_to_1_at_most():
+    mask = sum_of(3, 9, 9)
+    found = low_rank(mask, 2)
+    assert found.rank == 3
+    products = found.columns.astype(np.float64)[:, np.newaxis, :] * found.rows.T[np.newaxis, :, :]
+    np.testing.assert_allclose(found.left_out, mask.weights32 - products.sum(axis=2), rtol=0, atol=1e-15)
+    assert np.abs(found.left_out).max() > 1e-3
+    # The weights of a row add up to at most 1, so no value between the passes is larger than a sample.
+    found = low_rank(sum_of(3, 15, 31, 1e20), 3)
+    assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)
+
+
+RANKS = {
+    gaussian(9): 1,
+    Mask(gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights, name="difference of Gaussians"): 2,
+    laplacian_of_gaussian(15): 3,
+    Mask(np.eye(7)): 7,
+    Mask(np.zeros((4, 4))): 0,
+    Mask([[2.0]]): 1,
+}
+
+
+@pytest.mark.parametrize(("mask", "rank"), RANKS.items(), ids=repr)
+def test_that_masks_have_the_rank_that_they_are_known_to_have(mask, rank):
+    assert low_rank(mask, 2).rank == rank
+
+
+@pytest.mark.parametrize(
+    ("mask", "rank", "symmetric", "antisymmetric"),
+    [
+        (preset("sobel-x"), 1, False, True),
+        (preset("laplacian-4"), 2, True, False),
+        (Mask(np.eye(9)), 9, True, False),
+        (Mask(np.zeros((3, 4))), 0, True, True),
+        (Mask([[5.0]]), 1, True, False),
+        (Mask([[1, 2, 3]]), 1, False, False),
+        (Mask([[1, 0], [0, -1]]), 2, False, True),
+        # Squares of these overflow or underflow.
+        *(
+            (Mask(np.array([[1.0, 2.0], [2.0, 1.0]]) * scale), 2, True, False)
+            for scale in (1e-44, 1e-40, 1e38)
+        ),
+        (Mask([[1e38, 1e-320], [1e-320, 0.0]]), 1, False, False),
+        (BELL, 1, True, False),
+        (BELL.with_weight(0, 0, BELL.weights[0, 0] + 1e-5), 2, False, False),
+    ],
+    ids=repr,
+)
+def test_that_rank_and_symmetry_are_known(mask, rank, symmetric, antisymmetric):
+    facts = analyse(mask)
+    assert (facts.rank, facts.separable) == (rank, rank < 2)
+    assert (facts.is_point_symmetric, facts.is_point_antisymmetric) == (symmetric, antisymmetric)
+    with np.errstate(over="ignore"):
+        first, *others = np.linalg.svd(mask.weights / (np.abs(mask.weights).max() or 1.0), compute_uv=False)
+    wanted = np.hypot.reduce(others, initial=0.0) / (np.hypot.reduce([first, *others]) or 1.0)
+    assert facts.rank1_error == pytest.approx(0.0 if facts.separable else wanted, rel=1e-12)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(FACTOR_WEIGHTS, FACTOR_WEIGHTS)
+def test_that_a_product_rounded_to_float32_is_separable(column, row):
+    product = np.outer(column, row)
+    weights = product.astype(np.float32)
+    # One that rounding leaves with so few digits that sums of whole pictures are exact needs exact factors.
+    is_short = weights.any() and np.abs(weights.astype(np.float64)).sum() < EXACT_STEPS * step_of(weights)
+    assume(not is_short or np.array_equal(weights, product))
+    facts = analyse(Mask(weights))
+    assert (facts.separable, facts.rank, facts.rank1_error) == (True, int(weights.any()), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (
+            gaussian(31, sigma=1.0),
+            "the weight in row 2, column 2 is 0, and column times row gives 1.181e-86. Float32 loses digits "
+            "below 1.2e-38; a smaller mask may have no such weights.",
+        ),
+        (
+            Mask([[4095, 4096], [4096, 4097]]),
+            "the weight in row 1, column 1 is 4095, and column times row gives 4095.00024. Weights with so "
+            "few digits must be exact, because their sums are exact.",
+        ),
+        (SPIKED, "the weight in row 2, column 2 is 1.1e-18, and column times row gives 1e-18."),
+    ],
+    ids=["a lost tail", "whole numbers", "a small weight"],
+)
+def test_that_a_mask_of_rank_1_that_is_not_separable_names_a_weight(mask, words):
+    facts = analyse(mask)
+    assert (facts.rank, facts.separable) == (1, False)
+    assert 0.0 < facts.rank1_error < 1e-7
+    sentence = describe(mask)[0]
+    assert sentence.startswith("Not separable in float32: its rank is 1 only within the rounding")
+    assert sentence.endswith(words)
+    assert analyse(gaussian(15, sigma=1.0)).separable
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (BELL5, "Separable: the product of a column of 5 and a row of 5 (10 instead of 25 multiplications"),
+        (BELL5, "The weights add up to 1: a uniform area keeps its brightness."),
+        (BELL5, "Unchanged by a 180° turn: correlation and convolution agree."),
+        (BELL5, "None of its 25 cells is 0; the largest weight, 0.140625, is in row 3, column 3."),
+        (Mask([[0, 0]]), "Every weight is 0: the result is the offset everywhere."),
+        (Mask([[1e-320, 1e-320]]), "Every weight is 0 in float32"),
+        (Mask([[2]]), "A single cell"),
+        (Mask([[1, 2, 3]]), "One-dimensional: 3 multiplications per pixel"),
+        (preset("log-9"), "Not separable: its rank is 5"),
+        (preset("sobel-x"), "a uniform area becomes 0"),
+        (preset("sobel-x").with_offset(128), "a uniform area becomes 128"),
+        (Mask([[3, 1]]), "The weights add up to 4"),
+        (Mask([[3, 1]], offset=2.0), "and 2 is added"),
+        (Mask([[1]], offset=2.0), "is shifted by 2"),
+        (preset("sobel-x"), "flips its sign"),
+        (preset("box-3").with_anchor((0, 0)), "Changed by a 180° turn"),
+        (Mask([[0, 1, 1]]), "1 of its 3 cells is 0"),
+        (preset("sobel-x"), "3 of its 9 cells are 0; the largest weight, -2, is in row 2, column 1."),
+    ],
+)
+def test_that_the_sentences_fit_the_mask(mask, words):
+    assert any(words in sentence for sentence in describe(mask))

@@ -1,14 +1,24 @@
+"""Masks that are made: by formulas, presets and banks."""
+
+import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from engine.errors import BadValue
-from engine.mask.analysis import analyse
+from engine.errors import BadValue, MaskError, UnknownName
+from engine.mask.analysis import analyse, describe
+from engine.mask.bank import Bank
 from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
 from engine.mask.generators import laplacian_of_gaussian as log
+from engine.mask.mask import Mask
+from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, presets
 
 SMOOTHING = "box:7x3 box:4 gaussian:5 gaussian:9x5:1.5 gaussian:4:0.1 motion:9:30 motion:8 disk:7"
+MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
+MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
+EDGES = Bank((Mask([[1, 0, -1]], offset=2.5), Mask([[3, 4, 5]]), Mask([[0, 1, 0]], offset=-1)))
 
 
 @pytest.mark.parametrize("spelling", SMOOTHING.split())
@@ -84,9 +94,6 @@ def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
     assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
 
 
-MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
-
-
 @pytest.mark.parametrize(("spelling", "most"), MOST.items())
 def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
     with pytest.raises(BadValue) as refusal:
@@ -94,9 +101,126 @@ def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, m
     assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
 
 
-MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
-
-
 @pytest.mark.parametrize(("text", "meant"), MISSPELT.items())
 def test_that_a_misspelt_generator_is_recognised(text, meant):
     assert misspelt_generator(text) == meant
+
+
+RING = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
+DIRECTIONS = ["n", "ne", "e", "se", "s", "sw", "w", "nw"]
+SUM_0 = {"Edges", "Second derivative", "Lines", "Compass"}
+SUM_1 = {"Smooth", "Sharpen"}
+
+
+def test_that_keys_and_titles_are_unique_keys_are_kebab_case_and_groups_stand_together():
+    keys, titles = preset_names(), [entry.title for entry in presets()]
+    assert len(set(keys)) == len(set(titles)) == len(keys)
+    assert all(key == key.lower() and " " not in key and "_" not in key for key in keys)
+    groups = [entry.group for entry in presets()]
+    assert sum(first != second for first, second in pairwise(groups)) == len(set(groups)) - 1
+
+
+def test_that_the_masks_every_course_names_are_there():
+    families = (
+        "identity box gaussian sharpen unsharp sobel prewitt scharr laplacian log emboss edge motion roberts "
+        "kirsch high-boost outline ridge"
+    )
+    for family in families.split():
+        assert any(key.startswith(family) for key in preset_names()), family
+
+
+@pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.key)
+def test_that_each_preset_has_its_name_one_sentence_and_the_sum_of_its_group(entry):
+    assert entry.mask.name == entry.title
+    assert entry.teaches[0].isupper()
+    assert entry.teaches.endswith(".")
+    assert 20 < len(entry.teaches) < 160
+    assert len(describe(entry.mask)) == 4
+    rounding = entry.mask.taps * 2.0**-53 * entry.mask.magnitude
+    if entry.group in SUM_0:
+        assert entry.mask.total == 0.0
+    if entry.group in SUM_1:
+        assert abs(entry.mask.total - 1.0) <= rounding
+
+
+@pytest.mark.parametrize(
+    ("key", "weights"),
+    [
+        ("identity", [[0, 0, 0], [0, 1, 0], [0, 0, 0]]),
+        ("gaussian-3", [[1 / 16, 2 / 16, 1 / 16], [2 / 16, 4 / 16, 2 / 16], [1 / 16, 2 / 16, 1 / 16]]),
+        ("sobel-x", [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
+        ("sobel-y", [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]),
+        ("scharr-x", [[-3, 0, 3], [-10, 0, 10], [-3, 0, 3]]),
+        ("prewitt-y", [[-1, -1, -1], [0, 0, 0], [1, 1, 1]]),
+        ("laplacian-4", [[0, 1, 0], [1, -4, 1], [0, 1, 0]]),
+        ("kirsch-n", [[5, 5, 5], [-3, 0, -3], [-3, -3, -3]]),
+        ("kirsch-ne", [[-3, 5, 5], [-3, 0, 5], [-3, -3, -3]]),
+        ("robinson-e", [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
+        ("roberts-x", [[1, 0], [0, -1]]),
+        # Under correlation it looks to the right.
+        ("shift", [[0, 0, 1]]),
+    ],
+)
+def test_that_known_masks_have_their_textbook_weights(key, weights):
+    assert preset(key).weights.tolist() == weights
+
+
+@pytest.mark.parametrize("family", ["kirsch", "robinson"])
+def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees(family):
+    turned = [preset(f"{family}-{direction}").weights for direction in DIRECTIONS]
+    for before, after in zip(turned, turned[1:] + turned[:1], strict=True):
+        assert [after[cell] for cell in RING] == [before[cell] for cell in RING[-1:] + RING[:-1]]
+    assert preset(f"{family}-n").rotated(-1) == preset(f"{family}-e")
+
+
+@pytest.mark.parametrize("family", ["sobel", "prewitt", "scharr", "gradient"])
+def test_that_y_is_x_transposed(family):
+    assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
+
+
+def test_that_anchor_and_divisor_are_read_and_names_forgive_capitals_blanks_and_underscores():
+    assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
+    assert [find_preset(key).divisor for key in ("gaussian-5", "sobel-x")] == [256.0, 1.0]
+    assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
+
+
+def test_that_an_unknown_name_is_answered_with_the_closest():
+    with pytest.raises(UnknownName, match="the closest is gaussian-3") as refusal:
+        preset("gausian-3")
+    assert "masks" in refusal.value.remedy
+    with pytest.raises(UnknownName, match="a preset is named by text"):
+        preset(3)
+
+
+def test_that_the_file_names_no_key_that_is_not_read():
+    document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
+    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
+    assert all(set(entry) <= known for entry in document["presets"])
+
+
+def test_that_each_mask_is_a_row_of_the_matrix_with_its_own_offset():
+    bank = Bank((Mask([[1, 2], [3, 4], [5, 6]]), Mask([[7, 8], [9, 10], [11, 12]])))
+    assert bank.weight_matrix.tolist() == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]
+    assert bank.weight_matrix.flags.c_contiguous
+    assert (len(bank), bank.shape, bank.anchor, bank.name) == (2, (3, 2), (1, 1), "bank of 2, 3 x 2")
+    assert EDGES.offsets32.tolist() == [2.5, 0.0, -1.0]
+    assert EDGES.offsets32.dtype == bank.weight_matrix.dtype == np.float32
+
+
+def test_that_a_flipped_bank_turns_every_mask_and_the_anchor():
+    bank = Bank((Mask([[1, 2]], (0, 0)), Mask([[3, 4]], (0, 0)))).flipped()
+    assert (bank.weight_matrix.tolist(), bank.anchor) == ([[2, 1], [4, 3]], (0, 1))
+
+
+TALL, SHIFTED = Mask([[1], [2], [3]]), Mask([[1, 2, 3]], (0, 2))
+REFUSED_BANKS = {
+    (): r"there is none\. Give at least one mask",
+    (*EDGES.masks[:2], TALL): "mask 1 has 1 x 3 cells and mask 3 has 3 x 1.* zeros around it",
+    (*EDGES.masks[:2], SHIFTED): r"anchor at \(0, 1\) and mask 3 at \(0, 2\).*one after another",
+}
+
+
+@pytest.mark.parametrize(("masks", "says"), REFUSED_BANKS.items(), ids=["none", "shape", "anchor"])
+def test_that_no_mask_and_masks_that_do_not_go_together_are_refused(masks, says):
+    with pytest.raises(MaskError, match=says):
+        Bank(masks)

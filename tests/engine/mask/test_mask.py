@@ -142,12 +142,18 @@ def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size(shape, n
     assert Mask(np.ones(nearest)).shape == nearest
 
 
-def test_that_a_flip_turns_by_180_degrees_with_the_anchor_and_a_quarter_turn_is_counter_clockwise():
+def test_that_a_changed_mask_has_weights_anchor_offset_and_name_where_they_belong():
     mask = Mask([[1, 2, 3], [4, 5, 6]], (0, 0), 2.0, "n")
     flipped = mask.flipped()
     assert flipped.weights.tolist() == [[6, 5, 4], [3, 2, 1]]
     assert (flipped.anchor, flipped.offset, flipped.name) == ((1, 2), 2.0, "n")
     assert Mask([[1, 2, 3]]).rotated(1).weights.tolist() == [[3], [2], [1]]
+    mask = Mask([[1, 2, 1]], (0, 0), 1.0, "preset").with_weight(0, 2, 5)
+    assert (mask, mask.name) == (Mask([[1, 2, 5]], (0, 0), 1.0), "")
+    grown = Mask([[1, 2, 3]]).resized(3, 5)
+    assert (grown.weights.tolist(), grown.anchor) == ([[0] * 5, [0, 1, 2, 3, 0], [0] * 5], (1, 2))
+    shrunk = Mask(np.arange(25.0).reshape(5, 5), (0, 4)).resized(2, 3)
+    assert (shrunk.weights.tolist(), shrunk.anchor) == ([[2, 3, 4], [7, 8, 9]], (0, 2))
 
 
 @settings(max_examples=60, deadline=None)
@@ -169,15 +175,3 @@ def test_that_sums_are_rounded_once_and_normalising_divides_by_one_however_small
     assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
     assert Mask([[1, 2, 1]], offset=3.0).normalised() == Mask([[0.25, 0.5, 0.25]], offset=3.0)
     assert Mask([[1.0, -1.0 + 1e-12]]).normalised().total == pytest.approx(1.0, abs=1e-3)
-
-
-def test_that_an_edited_mask_loses_its_name():
-    mask = Mask([[1, 2, 1]], (0, 0), 1.0, "preset").with_weight(0, 2, 5)
-    assert (mask, mask.name) == (Mask([[1, 2, 5]], (0, 0), 1.0), "")
-
-
-def test_that_growing_adds_zeros_around_the_middle_and_shrinking_keeps_the_cells_around_the_anchor():
-    grown = Mask([[1, 2, 3]]).resized(3, 5)
-    assert (grown.weights.tolist(), grown.anchor) == ([[0] * 5, [0, 1, 2, 3, 0], [0] * 5], (1, 2))
-    shrunk = Mask(np.arange(25.0).reshape(5, 5), (0, 4)).resized(2, 3)
-    assert (shrunk.weights.tolist(), shrunk.anchor) == ([[2, 3, 4], [7, 8, 9]], (0, 2))

@@ -1,4 +1,8 @@
+"""Masks as texts, JSON and files, and what a person may give as one."""
+
 import contextlib
+import json
+import os
 import re
 
 import numpy as np
@@ -7,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from engine.errors import MaskError, UnknownName
+from engine.errors import BadValue, FileWriteError, MaskError, UnknownName
+from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.generators import gaussian
+from engine.mask.json_form import mask_from_json, mask_to_json, number_text
 from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.mask.resolve import resolve_mask
 from engine.mask.text import MAX_CHARACTERS, STYLES, format_mask, parse_mask
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -16,6 +25,10 @@ SOBEL = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]
 
 numbers = st.integers(-300, 300).map(float) | st.floats(-FLOAT32_MAX, FLOAT32_MAX, allow_subnormal=True)
 tables = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=numbers)
+TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
+# Each would take minutes if some pattern walked back over it.
+UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
+PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
 
 
 @pytest.mark.slow
@@ -189,9 +202,6 @@ def test_that_bad_text_is_refused_in_words(text, why):
     assert refusal.value.remedy
 
 
-TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
-
-
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
@@ -204,10 +214,6 @@ def test_that_junk_is_a_mask_or_refused_and_nothing_else(text):
         assert np.isfinite(parse_mask(text).weights32).all()
 
 
-# Each would take minutes if some pattern walked back over it.
-UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("end", ["x", "]"])
@@ -216,3 +222,189 @@ def test_that_long_junk_is_refused_soon(unit, end):
     length = MAX_CHARACTERS // 4
     with pytest.raises(MaskError):
         parse_mask(unit * (length // len(unit)) + end)
+
+
+def document(**changes):
+    values = {"format": "haloscope-mask", "version": 1, "weights": [[1, 2], [3, 4]]} | changes
+    return json.dumps({key: value for key, value in values.items() if value is not ...})
+
+
+def test_that_divisor_anchor_offset_and_name_are_read_and_not_needed():
+    assert mask_from_json(document()) == Mask([[1, 2], [3, 4]])
+    mask = mask_from_json(document(divisor=16, anchor=[0, 1], offset=-2.5, name="half"))
+    assert mask == Mask([[1 / 16, 2 / 16], [3 / 16, 4 / 16]], (0, 1), -2.5)
+    assert mask.name == "half"
+
+
+def test_that_the_written_json_is_read_by_any_json_reader():
+    written = json.loads(mask_to_json(Mask([[1, 0.1]], name='say "é"')))
+    assert written == {
+        "format": "haloscope-mask",
+        "version": 1,
+        "name": 'say "é"',
+        "weights": [[1, 0.1]],
+        "anchor": [0, 1],
+        "offset": 0,
+    }
+
+
+def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
+    texts = {3.0: "3", -0.5: "-0.5", 1e300: "1e+300", 2.0**53: repr(2.0**53)}
+    assert {value: number_text(value) for value in texts} == texts
+
+
+def cell(text):
+    """Return a document with another text for its last weight."""
+    return document().replace("4", text)
+
+
+# Why: the texts that are refused so.
+BAD_JSON = {
+    "no JSON": ("{", '{"a": 1} x'),
+    "not an object": ("[1]",),
+    "the key 'format' twice": ('{"format": 1, "format": 2}',),
+    "nested too deep": ('{"a": ' * 50_000, "[" * 50_000),
+    "'1e999', which is too large": (cell("1e999"),),
+    "beyond float32": (cell("1e39"),),
+    "row 2, column 2 is too large": (cell("1" + "0" * 400),),
+    "too long": (cell("1" * 5000),),
+    "NaN, which is not a finite": (cell("NaN"),),
+    "-Infinity, which is not a finite": (cell("-Infinity"),),
+    '"format"': (document(format="other"),),
+    "version": (document(version=2), document(version=True)),
+    "'ancor' is no key": (document(ancor=[0, 0]),),
+    '"name"': (document(name=3),),
+    '"name" has 100,000 characters': (document(name="n" * 100_000),),
+    '"weights"': tuple(document(weights=weights) for weights in (..., [], [[]], [1, 2])),
+    "row 2 has 1 cell": (document(weights=[[1, 2], [3]]),),
+    "row 1, column 2 is '2'": (document(weights=[[1, "2"]]),),
+    "row 1, column 1 is 'True'": (document(weights=[[True]]),),
+    "1 to 63": (document(weights=[[1] * 64] * 2),),
+    '"anchor"': (document(anchor=[0.5, 0]),),
+    "not among them": (document(anchor=[2, 0]),),
+    "offset": (document(offset="x"),),
+    "no finite weights": (document(divisor=0),),
+}
+CASES = [
+    pytest.param(text, why, id=f"{why} {n}")
+    for why, texts in BAD_JSON.items()
+    for n, text in enumerate(texts)
+]
+
+
+@pytest.mark.parametrize(("text", "why"), CASES)
+def test_that_bad_json_is_refused_in_words(text, why):
+    with pytest.raises(MaskError) as refusal:
+        mask_from_json(text)
+    assert why in refusal.value.why
+    assert refusal.value.remedy
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.csv", "m.txt", "M.JSON"])
+def test_that_a_saved_mask_is_loaded_again_and_json_keeps_everything(tmp_path, name):
+    weights = [[1, 1 / 3, -2e-7], [0, 5, 6]]
+    mask = Mask(weights, (0, 0), 0.5, "mine") if name.lower().endswith("json") else Mask(weights, name="m")
+    save_mask(mask, tmp_path / name)
+    loaded = load_mask(str(tmp_path / name))
+    assert (loaded, loaded.name) == (mask, mask.name)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_that_a_byte_order_mark_is_skipped_and_the_file_names_a_mask_without_a_name(tmp_path):
+    (tmp_path / "ramp.txt").write_bytes(b"\xef\xbb\xbf1 2 3\r\n/ 6\r\n")
+    (tmp_path / "m.json").write_text(format_mask(Mask([[1, 2]]), "json"), encoding="utf-8-sig")
+    masks = [load_mask(tmp_path / name) for name in ("ramp.txt", "m.json")]
+    assert masks == [Mask([[1 / 6, 2 / 6, 3 / 6]]), Mask([[1, 2]])]
+    assert [mask.name for mask in masks] == ["ramp", "m"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "name", "error", "words"),
+    [
+        (Mask([[1, 2]], (0, 0)), "m.csv", MaskError, "anchor"),
+        (Mask([[1, 2]], offset=1.0), "m.csv", MaskError, "offset"),
+        (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv or \.txt"),
+        (Mask([[1]]), "none/m.json", FileWriteError, "folder"),
+    ],
+)
+def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_path, mask, name, error, words):
+    with pytest.raises(error, match=words):
+        save_mask(mask, tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        pytest.param(b"", "empty", id="zero-bytes"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\xff\xfe", "UTF-8", id="a-picture"),
+        pytest.param(b"1 " * MAX_BYTES, "at most", id="too-large"),
+        pytest.param(b"1 2; 3", "row 2 has 1 cell", id="ragged"),
+        pytest.param(b'{"format": 1}', '"format"', id="other-json"),
+        pytest.param(b"1 " * 128, "1 to 127", id="too-wide"),
+    ],
+)
+def test_that_a_file_that_is_no_mask_is_refused_with_its_name(tmp_path, data, why):
+    path = tmp_path / "bad.json"
+    path.write_bytes(data)
+    with pytest.raises(MaskError) as refusal:
+        load_mask(path)
+    assert "bad.json" in refusal.value.what
+    assert why in refusal.value.why
+    assert refusal.value.remedy
+
+
+def test_that_a_missing_file_a_folder_no_name_at_all_and_a_pipe_are_refused(tmp_path):
+    refusals = {"none.json": "no such file", ".": "it is a folder", "a\0b": "null"}
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        refusals["pipe"] = "not a regular file"
+    for name, why in refusals.items():
+        with pytest.raises(MaskError, match=why):
+            load_mask(tmp_path / name)
+
+
+def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.txt", "sobel-x"):
+        (tmp_path / name).write_text("1 2 3")
+    assert resolve_mask("sobel-x") == preset("sobel-x")
+    assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
+    assert resolve_mask("gaussian:5:1") == gaussian(5, sigma=1.0)
+    assert resolve_mask("mine.txt") == Mask([[1, 2, 3]])
+    assert resolve_mask("1 0 -1; 2 0 -2") == Mask([[1, 0, -1], [2, 0, -2]])
+
+
+@pytest.mark.parametrize("spec", ["sobell-x", "none", "a 1 0", "", "a\0b", "x" * 5000])
+def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
+    with pytest.raises(MaskError) as refusal:
+        resolve_mask(spec)
+    for reading in ("no preset", "no such file", "read as weights"):
+        assert reading in refusal.value.why
+    assert "masks" in refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "not_words"),
+    [
+        ("sobell-x", "the closest is sobel-x", "Did you mean"),
+        ("gauss:9", "Did you mean 'gaussian:9'", "sobel-x is"),
+        # What begins like weights can only be meant as weights, and a path only as a file.
+        ("1 0 a", "row 1, column 3 says 'a'", "preset"),
+        *((path, "there is no such file", "not a number") for path in PATHS),
+    ],
+)
+def test_that_a_refusal_answers_what_was_probably_meant(spec, words, not_words):
+    with pytest.raises(MaskError, match=words) as refusal:
+        resolve_mask(spec)
+    assert not_words not in str(refusal.value)
+
+
+def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(tmp_path):
+    (tmp_path / "bad.txt").write_text("1 2; 3")
+    with pytest.raises(MaskError, match=r"bad\.txt.*row 2 has 1 cell"):
+        resolve_mask(str(tmp_path / "bad.txt"))
+    with pytest.raises(MaskError, match="folder"):
+        resolve_mask(str(tmp_path))
+    with pytest.raises(BadValue, match="1 to 63"):
+        resolve_mask("box:64")

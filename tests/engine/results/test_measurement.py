@@ -1,4 +1,7 @@
+"""Quantities, measurements, metrics and their comparison."""
+
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +13,59 @@ import engine
 from engine.device_info import Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.results.columns import columns_of, mask_text, problem_text, repeated, table_text
+from engine.results.compare import Compared, comparable, compared
 from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.metrics import METRICS, metric, metrics_of, number_of
+from engine.results.quantities import (
+    MISSING,
+    digits_text,
+    error_text,
+    ms_cell,
+    ms_text,
+    ratio_text,
+    tick_text,
+)
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
 from engine.verify.verification import Verification
+from tests.made_runs import (
+    PROBLEM,
+    WORK,
+    made_product,
+    made_rows,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+)
+
+
+@pytest.mark.parametrize(
+    ("write", "written"),
+    [
+        # A duration has four digits and no exponent; what was not measured is a dash and not a zero.
+        (ms_cell, {0.04123: "0.04123", 0.00012: "0.0001200", 18.4: "18.40", 8013.2: "8,013", 0.0: "0",
+                   912.0: "912.0", None: MISSING}),
+        (ms_text, {0.0412: "0.0412 ms"}),
+        # A tick has the unit that suits it.
+        (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2000.0: "2 s", 1e-4: "100 ns", 1.0: "1 ms"}),
+        # A speed-up has a multiplication sign; what is slower is said the other way round.
+        (ratio_text, {1310.2: "1310×", 19.44: "19.4×", 31415.9: "31416×", 0.9996: "1.00×", None: MISSING,
+                      0.0111: "90.1× slower", 0.000667: "1499× slower", 0.8: "1.25× slower"}),
+        (error_text, {math.nan: "NaN", math.inf: "infinite", None: MISSING}),
+        (lambda value: digits_text(value, 3), {math.nan: "NaN"}),
+    ],
+    ids=["cell", "words", "tick", "speed-up", "error", "digits"],
+)  # fmt: skip
+def test_that_numbers_are_written_as_people_read_them(write, written):
+    assert {value: write(value) for value in written} == written
+
 
 PROOF = Verification(True, 1e-7, 3e-7, 63, 63, False)
 
 
-def result_of(kernel_ms: float, **changes: object) -> RunResult:
+def result_of(kernel_ms, **changes):
     timing = Timing(Spread((kernel_ms,)), Spread((2 * kernel_ms,)), 12.0, 0.5)
     made = RunResult(
         "tiled", "Tiled", "cuda:0", Problem(7, 9, border=Border.WRAP), Block(8, 4), Environment("a GPU"),
@@ -68,11 +116,8 @@ def test_that_a_reason_does_not_name_its_variant_again():
     assert wrong.reason == "row 3 is off"
 
 
-def test_that_scripts_can_ask_whether_something_is_a_result():
+def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result_that_scripts_can_name():
     assert isinstance(result_of(1.0), engine.RunResult)
-
-
-def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians():
     spread = Spread((3.0, 1.0, 2.0))
     timing = Timing(spread, spread, 12.0, 0.5, host_to_device=spread)
     data = json.loads(json.dumps(result_of(1.0, timing=timing).as_json(), allow_nan=False))
@@ -97,3 +142,149 @@ def test_that_a_proof_says_how_much_of_the_picture_it_covers():
     errors = "max error 1e-07, rounding bound 3e-07"
     assert part.sentence() == f"verified: 1,000 of 4,000 pixels within rounding, {errors}"
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
+
+
+def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself():
+    assert len({entry.key for entry in METRICS}) == len(METRICS)
+    for task in ("filtering", "product"):
+        columns = columns_of(task)
+        assert len({column.header for column in columns}) == len(columns)
+        assert [column.header for column in columns if not column.explanation.endswith(".")] == []
+    assert [entry.key for entry in METRICS if entry.key.endswith("_ms") != (entry.unit == "ms")] == []
+    heads = {entry.key for entry in METRICS}
+    assert [entry.key for entry in METRICS if entry.of and entry.of not in heads] == []
+
+
+def test_that_the_numbers_of_a_run_are_those_of_its_timing_its_model_and_the_lecture():
+    result = make_result("tiled", 2.0, work=WORK)
+    assert number_of(result, "kernel_p20_ms") == result.timing.kernel.p20_ms
+    assert number_of(result, "device_to_host_minimum_ms") == 0.21
+    assert number_of(result, "samples") == 5
+    assert number_of(result, "model_shared_loads") == WORK.shared_loads
+    assert number_of(result, "model_shared_loads_per_value") == 25.0
+    assert number_of(result, "model_cgma_flop_per_load") == WORK.cgma == 25.0
+    assert metric("model_picture_loads_per_value").text(Compared(result)) == "1.6"
+    assert "gflops" not in {entry.key for entry in metrics_of("filtering")}
+    rows = made_rows(MatrixProduct(1024, 1024, 1024), (16,), cuda=True)
+    run = Compared(made_product(rows[1], 2.0))
+    for key, text in (
+        ("gflops", "1,074 GFLOPS"), ("cgma_flop_per_load", "16"), ("lecture_limit_gflops", "345.6 GFLOPS"),
+        ("bandwidth_limit_gflops", "16,000 GFLOPS"), ("share_of_limit", "6.71 %"),
+    ):  # fmt: skip
+        assert metric(key).words(run) == text
+    assert metric("gflops").text(Compared(rows[1])) == "–"
+
+
+def test_that_what_is_the_same_for_all_runs_can_be_said_once():
+    runs = compared([make_result("tiled", block=Block(8, side)) for side in (8, 16)], "naive")
+    said = repeated(columns_of("filtering"), runs)
+    assert list(said.values()) == [
+        "512 x 512 RGB uint8", "mask Gaussian, 5 x 5", "border zero", "pitched rows", "cuda:0",
+    ]  # fmt: skip
+    mixed = compared([runs[0].result, make_result("cpu-serial")], "naive")
+    assert set(repeated(columns_of("filtering"), mixed)) == {"picture", "mask", "border"}
+    assert problem_text(make_result()) == "512 x 512 RGB uint8, mask Gaussian, 5 x 5, border zero"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("", "5 x 5"),
+        ("random 5 x 5", "5 x 5"),
+        ("box:5", "box:5, 5 x 5"),
+        ("Gaussian 5 x 5", "Gaussian 5 x 5"),
+        ("Gaussian 5 x 5, sigma 1.5", "Gaussian 5 x 5, sigma 1.5"),
+        # The size of another mask, which this was a part of.
+        ("Gaussian 15 x 15, its middle", "Gaussian 15 x 15, its middle, 5 x 5"),
+    ],
+)
+def test_that_a_mask_is_named_with_its_size_once(name, text):
+    assert mask_text(make_result(mask_name=name, problem=PROBLEM)) == text
+
+
+def test_that_a_pasted_table_has_a_line_a_run_with_as_many_cells_as_headers():
+    result = make_failure(reason="first\nsecond\tthird")
+    runs = compared([make_result("tiled", 1 / 3), result], "naive")
+    lines = table_text(columns_of("filtering"), runs, "naive").splitlines()
+    assert len(lines) == 3
+    assert len({line.count("\t") for line in lines}) == 1
+    assert "0.333333" in lines[1].split("\t")
+    assert "first second third" in lines[2]
+    assert "Speed-up vs naive" in lines[0]
+    named = table_text(columns_of("filtering"), compared([make_failure(reason="=cmd|' /C calc'!A0")], ""), "")
+    assert "\t=cmd" not in named
+
+
+def speed_ups(results, baseline, chosen=None):
+    return [run.speed_up for run in compared(results, baseline, chosen)]
+
+
+def test_that_a_speed_up_is_the_baselines_time_over_the_runs_of_filters_and_of_products():
+    results = [make_result("cpu-serial", 6.0), make_result("tiled", 1.5), make_result("cpu-parallel", 12.0)]
+    assert speed_ups(results, "cpu-serial") == [1.0, 4.0, 0.5]
+    assert speed_ups(results, "cached") == [None] * 3
+    assert Compared(results[0]).speed_up is None
+    small, large = (made_rows(MatrixProduct(side, side, side), (8,), cuda=True) for side in (8, 16))
+    results = [made_product(small[1], 1.0), made_product(small[2], 4.0), made_product(large[1], 1.0)]
+    assert speed_ups(results, "numpy") == [4.0, 1.0, None]
+    assert speed_ups([make_result("naive", 0.0), make_result("tiled", 1.0)], "naive") == [None, None]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"height": 511}, {"width": 511}, {"channels": 1}, {"dtype": "float32"}, {"anchor": (0, 0)},
+        {"mask_shape": (5, 3), "anchor": (2, 1)}, {"border": Border.WRAP}, {"result_dtype": "uint8"},
+        {"border": Border.CONSTANT, "cval": 1.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_that_problems_that_differ_are_not_compared(change):
+    other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))
+    # Other weights are another problem, whatever the name.
+    weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
+    found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
+    assert found == [1.0, None, None]
+
+
+def test_that_results_without_a_digest_are_told_apart_by_the_masks_name_and_an_unused_value_by_nothing():
+    old = [make_result("naive", 8.0, mask_name=name, weights_digest=None) for name in ("box", "gauss")]
+    new = make_result("tiled", 2.0, mask_name="box", weights_digest=None)
+    assert speed_ups([*old, new], "naive") == [1.0, 1.0, 4.0]
+    unused = make_result("tiled", 1.0, problem=replace(PROBLEM, cval=7.0))
+    assert comparable(unused) == comparable(make_result())
+
+
+def test_that_the_fastest_verified_run_of_the_baseline_counts_and_is_named():
+    slow, fast, newest = (make_result("naive", kernel_ms) for kernel_ms in (3.0, 2.0, 4.0))
+    without = [make_failure("naive"), make_unverified("naive"), make_simulated("naive")]
+    runs = compared([slow, fast, newest, *without, make_result("tiled", 1.0)], "naive")
+    assert runs[-1].speed_up == 2.0
+    assert [run.baseline_run for run in runs] == [2, 2, 2, None, None, None, 2]
+    assert runs[-1].baseline is fast
+    assert [run.number for run in runs] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_and_of_no_other():
+    elsewhere = replace(PROBLEM, width=100)
+    fast, chosen = make_result("naive", 2.0), make_result("naive", 8.0)
+    results = [
+        fast, chosen, make_result("tiled", 1.0),
+        make_result("naive", 6.0, problem=elsewhere), make_result("tiled", 2.0, problem=elsewhere),
+    ]  # fmt: skip
+    runs = compared(results, "naive", chosen)
+    assert [run.speed_up for run in runs] == [4.0, 1.0, 8.0, 1.0, 3.0]
+    assert [run.baseline_run for run in runs] == [2, 2, 2, 4, 4]
+    assert speed_ups([fast, make_failure("naive")], "naive", results[-1]) == [1.0, None]
+
+
+def test_that_layouts_are_compared_like_with_like_and_a_run_of_the_cpu_with_either():
+    results = [
+        make_result("cpu-serial", 12.0),
+        make_result("naive", 4.0, layout="pitched"),
+        make_result("naive", 6.0, layout="packed"),
+        make_result("tiled", 3.0, layout="packed"),
+    ]
+    assert speed_ups(results, "naive") == [4.0 / 12.0, 1.0, 1.0, 2.0]
+    assert speed_ups(results, "cpu-serial") == [1.0, 3.0, 2.0, 4.0]
+    assert speed_ups(results, "tiled") == [0.25, None, 0.5, 1.0]

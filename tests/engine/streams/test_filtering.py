@@ -1,6 +1,5 @@
 """The call for large pictures and batches, on the CPU and in the simulator."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant, 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.executor import SimulatorExecutor
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Progress
 from engine.run.measure import Outcome
 from engine.streams import chunking
 from engine.streams.timeline import Queue
@@ -23,9 +22,10 @@ from tests.made_runs import make_unverified
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
+STACK = r"an array is one picture.*pass list\(array\)"
 
 
-def bits(values: np.ndarray) -> np.ndarray:
+def bits(values):
     """Return an array that is equal only where every bit is."""
     return values.view(np.uint8)
 
@@ -69,7 +69,7 @@ def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(ke
     np.testing.assert_array_equal(out, whole)
 
 
-def bands_of_every_variant(checkpoint: Checkpoint) -> list[tuple[str, str, int, bool]]:
+def bands_of_every_variant(checkpoint):
     """Filter a picture whole and in bands with every CUDA variant. Called in: the simulator's process.
 
     Return for each variant and border its key, the result's type, the number of bands, and whether every bit
@@ -133,15 +133,15 @@ def test_that_a_chunk_that_the_simulator_did_not_verify_is_an_error(monkeypatch)
 
 def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
     shapes = [(9, 4), (1, 1), (40, 7, 3), (9, 4)]
-    taken: list[int] = []
-    received: list[tuple[int, int]] = []
+    taken = []
+    received = []
 
-    def pictures() -> Iterator[np.ndarray]:
+    def pictures():
         for number, shape in enumerate(shapes):
             taken.append(number)
             yield np.full(shape, number, np.uint8)
 
-    def receive(number: int, values: np.ndarray) -> None:
+    def receive(number, values):
         received.append((number, len(taken)))
         assert values.shape == shapes[number]
         assert float(values.max()) == 2 * number
@@ -153,7 +153,7 @@ def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
     assert [chunk.picture for chunk in streamed.timeline.chunks] == [0, 1, *[2] * 10, 3]
 
 
-def test_that_results_go_where_the_caller_wants_them():
+def test_that_results_go_where_the_caller_wants_them_and_whole_numbers_of_numpy_are_taken():
     pictures = [GOOD, np.eye(4, dtype=np.float32)]
     arrays = [np.full(picture.shape, np.nan, np.float32) for picture in pictures]
     streamed = engine.filter_stream(pictures, [[1, 1]], device="cpu", out=arrays)
@@ -167,9 +167,6 @@ def test_that_results_go_where_the_caller_wants_them():
     stacked = np.empty((2, 3, 3), np.float32)
     engine.filter_stream([GOOD, GOOD], [[2]], device="cpu", out=list(stacked))
     np.testing.assert_array_equal(stacked, [2 * GOOD] * 2)
-
-
-def test_that_whole_numbers_of_numpy_are_taken():
     how = {"device": "cpu", "chunk_bytes": np.int64(4 * 9 * 3), "ring": np.uint8(2)}
     assert len(engine.filter_stream(np.eye(9), [[1]], **how).timeline.chunks) == 3
 
@@ -203,17 +200,14 @@ def test_that_whole_numbers_of_numpy_are_taken():
     ids=lambda value: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
 )
 def test_that_errors_of_the_call_are_not_reported_for_a_picture(options, words):
-    def pictures() -> Iterator[np.ndarray]:
+    def pictures():
         taken.append(1)
         yield GOOD
 
-    taken: list[int] = []
+    taken = []
     with pytest.raises(EngineError, match=words):
         engine.filter_stream(pictures(), [[1]], **{"device": "cpu"} | options)
     assert not taken
-
-
-STACK = r"an array is one picture.*pass list\(array\)"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +233,7 @@ def test_that_what_is_no_picture_is_named(pictures, words):
         engine.filter_stream(pictures, [[1]], device="cpu")
 
 
-def read_only() -> np.ndarray:
+def read_only():
     array = np.empty_like(GOOD)
     array.flags.writeable = False
     return array
@@ -291,9 +285,9 @@ def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it(
 
 
 def test_that_a_stream_reports_its_progress_and_can_be_stopped():
-    steps: list[Progress] = []
+    steps = []
 
-    def checkpoint(step: Progress) -> None:
+    def checkpoint(step):
         steps.append(step)
         if len(steps) == 5:
             raise Cancelled("Stopped")
@@ -345,7 +339,7 @@ def test_that_pinned_memory_without_a_gpu_is_refused_in_words():
 @pytest.mark.slow
 def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks():
     picture = np.zeros((4096, 8192), np.float32)
-    fractions: list[float] = []
+    fractions = []
     timeline = engine.filter_stream(
         picture, [[1, 2]], device="cpu", checkpoint=lambda step: fractions.append(step.fraction)
     ).timeline

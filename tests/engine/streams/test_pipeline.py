@@ -1,6 +1,5 @@
 import itertools
 import threading
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
-from engine.device.launches import Prepared
 from engine.errors import Cancelled, EngineError
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -24,9 +22,7 @@ CHUNKS = 11
 MASK = Mask([[0, 1, 0], [1, -4, 1], [0, 2, 0]])
 
 
-def jobs(
-    queues: FakeQueues, pinned_in: bool, pinned_out: bool, dtype: str = "float32"
-) -> tuple[list[ChunkJob], list[np.ndarray]]:
+def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     """Return chunks of different sizes whose results are of the pictures' type, and what they must be."""
     random = np.random.default_rng(3)
     found, wanted = [], []
@@ -49,12 +45,12 @@ def jobs(
     return found, wanted
 
 
-def run(queues: FakeQueues, ring: int, pinned_in: bool, pinned_out: bool, dtype: str = "float32") -> Pipeline:
+def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
     """Send all chunks through; each result is right when it is reported, and nothing is left under way."""
     chunks, wanted = jobs(queues, pinned_in, pinned_out, dtype)
-    finished: list[int] = []
+    finished = []
 
-    def check(job: ChunkJob) -> None:
+    def check(job):
         assert job.target.dtype == dtype
         np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
         finished.append(job.chunk.number)
@@ -83,12 +79,12 @@ def test_that_forgotten_waits_would_be_seen():
 class LateThreads:
     """Threads that do nothing until their result is awaited, and then do it once."""
 
-    def __init__(self, *arguments: object, **named: object) -> None: ...
+    def __init__(self, *arguments, **named): ...
 
-    def submit(self, action: Callable[..., None], *arguments: object) -> SimpleNamespace:
+    def submit(self, action, *arguments):
         return SimpleNamespace(result=cache(partial(action, *arguments)))
 
-    def shutdown(self, **named: object) -> None: ...
+    def shutdown(self, **named): ...
 
 
 def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(monkeypatch):
@@ -114,14 +110,14 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
     chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
     taken = finished = 0
 
-    def one_by_one() -> Iterator[ChunkJob]:
+    def one_by_one():
         nonlocal taken
         for job in chunks:
             taken += 1
             assert taken - finished <= 2 * 2 + 1
             yield job
 
-    def count(job: ChunkJob) -> None:
+    def count(job):
         nonlocal finished
         finished += 1
 
@@ -132,7 +128,7 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
 def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
-    def fail() -> Prepared:
+    def fail():
         raise Cancelled("Stopped") if who == "pictures" else EngineError("Failed")
 
     for number in (0, 1, 2, 7):
@@ -141,13 +137,13 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
         if who == "prepare":
             chunks[number] = replace(chunks[number], prepare=fail)
 
-        def pictures(chunks: list[ChunkJob] = chunks, number: int = number) -> Iterator[ChunkJob]:
+        def pictures(chunks=chunks, number=number):
             yield from chunks[:number]
             if who == "pictures":
                 fail()
             yield from chunks[number:]
 
-        def finished(job: ChunkJob, number: int = number) -> None:
+        def finished(job, number=number):
             if who == "finished" and job.chunk.number == number:
                 fail()
 
@@ -161,10 +157,10 @@ def test_that_the_error_of_an_earlier_picture_comes_first():
     queues = FakeQueues(5)
     chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
 
-    def fail() -> Prepared:
+    def fail():
         raise EngineError("the first")
 
-    def with_a_wrong_second() -> Iterator[ChunkJob]:
+    def with_a_wrong_second():
         yield replace(chunks[0], prepare=fail)
         raise EngineError("the second")
 
@@ -177,11 +173,11 @@ def test_that_the_error_of_an_earlier_picture_comes_first():
 def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copied_first, monkeypatch):
     queues = FakeQueues(1)
     chunks, wanted = jobs(queues, pinned, pinned)
-    copied: set[int] = set()
-    copied_at_prepare: list[int] = []
+    copied = set()
+    copied_at_prepare = []
 
-    def seen(job: ChunkJob) -> ChunkJob:
-        def prepare() -> Prepared:
+    def seen(job):
+        def prepare():
             copied_at_prepare.append(len(copied))
             return job.prepare()
 

@@ -127,14 +127,24 @@ def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str,
     return faults
 
 
-def error_in_bounds(
-    variant: Variant, problem: Problem, mask: Mask, image: np.ndarray, result: np.ndarray
-) -> float:
+def error_in_bounds(variant, problem, mask, image, result):
     """Return the largest error of a float32 result, in what rounding and the variant may be off."""
     wanted = oracle.correlate(image, mask, problem.border, problem.cval)
     bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)
     added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
     return float(np.max(np.abs(result - wanted) / (bound + added)))
+
+
+def verified(result, image, mask, problem, added_error=0.0):
+    """Return the verification of a result, which it passes."""
+    verification = verify(np.ascontiguousarray(result), image, mask, problem, added_error=added_error)
+    assert verification.passed, verification.reason
+    return verification
+
+
+def problem_of(height, width, mask, channels=1, dtype="float32", **others):
+    """Return the problem of a mask on a picture of that size."""
+    return Problem(height, width, channels, dtype, mask.shape, mask.anchor, **others)
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
@@ -155,8 +165,7 @@ def check(variant: Variant, case: Case, device: str) -> None:
     assert not fault, fault
     added = variant.added_error(problem, mask)
     compare(result, samples, mask, case, added * largest_magnitude(samples, problem) if added else 0.0)
-    verification = verify(result, samples, mask, problem, added_error=added)
-    assert verification.passed, verification.reason
+    verified(result, samples, mask, problem, added)
 
 
 def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:

@@ -60,15 +60,13 @@ class Number:
         self.counts.multiplications += 1
         return Number(self.value * self._number(other), self.counts)
 
-    __rmul__ = __mul__
-
     def __add__(self, other: Any) -> "Number":
         return Number(self.value + self._number(other), self.counts)
 
-    __radd__ = __add__
-
     def __sub__(self, other: Any) -> "Number":
         return Number(self.value - self._number(other), self.counts)
+
+    __rmul__, __radd__ = __mul__, __add__
 
     def __gt__(self, other: Any) -> bool:
         return bool(self.value > self._number(other))
@@ -146,9 +144,7 @@ def result_of(variant: Variant, problem: Problem, mask: Mask, block: Block, imag
     return out
 
 
-def run_pass(
-    step: Pass, counts: Counts, arrays: dict[Operand, CountingArray], *, in_order: bool = False
-) -> None:
+def run_pass(step, counts, arrays, *, in_order=False):
     """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
     def counted(argument: Any) -> Any:
@@ -182,9 +178,7 @@ def _warps(threads: Iterable[Running], block: tuple[int, ...]) -> list[list[Runn
     return list(warps.values())
 
 
-def _until_block_waits(
-    place: SimpleNamespace, warp: list[Running], shuffle: Callable[[list[Any]], None]
-) -> list[Running]:
+def _until_block_waits(place, warp, shuffle):
     """Run a warp's threads up to their next barrier of the whole block, and return those that met one."""
     waiting = []
     while warp:
@@ -245,9 +239,7 @@ class _BarriersYield(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _as_generator(
-    function: Callable[..., None], cuda: object, counts: Counts
-) -> Callable[..., Generator[str]]:
+def _as_generator(function, cuda, counts):
     """Return the kernel as a generator function that yields at barriers, with stand-ins for Numba's names."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = _BarriersYield().visit(tree.body[0])

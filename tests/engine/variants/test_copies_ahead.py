@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,52 +10,44 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
 from engine.variants.contract import MaskClass
 from engine.variants.low_rank import low_rank_2, product_strips
 from engine.variants.register_blocked import register_blocked
-from engine.variants.register_blocked.byte_loader import byte_tile_loader
-from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
-from engine.variants.strips.strip_loader import strip_loader
+from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
 
 class LateCopies:
     """Stands in for the loader and its groups: a thread's copies arrive when it waits for them."""
 
-    def __init__(self) -> None:
-        self._groups: dict[Any, list[Any]] = {}
+    def __init__(self):
+        self._groups = {}
 
-    def tile_loader(self, *arguments: Any) -> Any:
-        """Return a loader that notes its copies as a group."""
-        return self._late(tile_loader(*arguments).py_func)
+    def late(self, maker):
+        """Return what makes a loader that notes its copies as a group."""
 
-    def byte_tile_loader(self, *arguments: Any) -> Any:
-        """Return a loader that notes its copies as a group."""
-        return self._late(byte_tile_loader(*arguments).py_func)
+        def make(*arguments):
+            load_now = maker(*arguments).py_func
 
-    def strip_loader(self, *arguments: Any) -> Any:
-        """Return a loader that notes its copies as a group."""
-        return self._late(strip_loader(*arguments).py_func)
+            def load(tile, *others):
+                copies = {}
+                load_now(copies, *others)
+                self._mine().append((tile, copies))
 
-    def _late(self, load_now: Any) -> Any:
-        def load(tile: Any, *others: Any) -> None:
-            copies: dict[int, Any] = {}
-            load_now(copies, *others)
-            self._mine().append((tile, copies))
+            return load
 
-        return load
+        return make
 
-    def closer(self) -> Any:
+    def closer(self):
         """Return the function that makes an empty group."""
         return lambda: self._mine().append((None, {}))
 
-    def waiter(self, pending: int) -> Any:
+    def waiter(self, pending):
         """Return the function that lets all groups arrive but the last `pending` ones."""
 
-        def wait() -> None:
+        def wait():
             groups = self._mine()
             while len(groups) > pending:
                 tile, copies = groups.pop(0)
@@ -65,7 +56,7 @@ class LateCopies:
 
         return wait
 
-    def _mine(self) -> list[Any]:
+    def _mine(self):
         # The kernel that called: who it is, and which block it belongs to by its shared memory.
         names = sys._getframe(2).f_locals
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
@@ -86,22 +77,17 @@ class LateCopies:
         (box.VARIANT, box, 25, "float32"),
     ],
     ids=[
-        "register-blocked, one step",
-        "register-blocked, two steps",
-        "register-blocked, bytes",
-        "separable-fused, in place",
-        "separable-fused, a ring",
-        "separable-fused, a ring of filtered rows",
-        "low-rank-2, one ahead",
-        "box, a tile",
-        "box, a ring",
+        "register-blocked, one step", "register-blocked, two steps", "register-blocked, bytes",
+        "separable-fused, in place", "separable-fused, a ring", "separable-fused, a ring of filtered rows",
+        "low-rank-2, one ahead", "box, a tile", "box, a ring",
     ],
-)
+)  # fmt: skip
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, side, dtype, monkeypatch):
     copies = LateCopies()
-    for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):
-        if hasattr(module, name):
-            monkeypatch.setattr(module, name, getattr(copies, name))
+    monkeypatch.setattr(module, "closer", copies.closer, raising=False)
+    monkeypatch.setattr(module, "waiter", copies.waiter)
+    for name in {"tile_loader", "byte_tile_loader", "strip_loader"} & set(vars(module)):
+        monkeypatch.setattr(module, name, copies.late(getattr(module, name)))
     # Not the kernels that are kept: those have their loaders.
     for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
@@ -118,5 +104,4 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, si
     problem = replace(problem, result_dtype=dtype)
     # Cells of shared memory are NaN until somebody writes them.
     result = count(variant, problem, mask, variant.default_block, image).out
-    verification = verify(np.ascontiguousarray(result), image, mask, problem)
-    assert verification.passed, verification.reason
+    verified(result, image, mask, problem)

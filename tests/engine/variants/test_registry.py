@@ -1,19 +1,31 @@
+"""The registry and its documents; plans and refusals of every variant: pure functions of plain integers."""
+
+import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.variants.digit_sums import digit_sums
+from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant, variant
+from engine.variants.split_float16 import split_float16
+from tests.engine.variants.cases import problem_of
+from tests.engine.variants.emitted import RANDOM, refused
+from tests.engine.variants.suited import mask_for, typed
 
 
-def test_that_keys_and_titles_are_unique_and_everything_is_told():
+def test_that_the_stable_keys_are_there_in_teaching_order_with_titles_of_their_own_and_an_idea():
     for known in (VARIANTS, MATMUL_VARIANTS):
         assert len({one.key for one in known}) == len({one.title for one in known}) == len(known)
         assert all(one.title and one.idea.endswith(".") for one in known)
-
-
-def test_that_the_stable_keys_are_there_in_teaching_order():
     assert " ".join(known.key for known in VARIANTS) == (
         "cpu-serial cpu-parallel cpu-separable cpu-box cpu-fft naive constant tiled-input tiled cached "
         "separable-l0 separable-l1 separable-l2 implicit-gemm register-blocked digit-sums split-float16 "
@@ -23,21 +35,14 @@ def test_that_the_stable_keys_are_there_in_teaching_order():
     assert matmul_variant("numpy").title == "numpy (BLAS)"
 
 
-def test_that_every_variant_is_found_by_its_key():
-    assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
-
-
-DOCUMENTS = Path(__file__).parents[3] / "docs"
-
-
 def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_drawing_and_work():
-    sections: dict[str, str] = {}
-    for page in sorted((DOCUMENTS / "variants").glob("*.md")):
+    documents, sections = Path(__file__).parents[3] / "docs", {}
+    for page in sorted((documents / "variants").glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for key, section in re.findall(r"(?ms)^## `([a-z0-9-]+)`$(.*?)(?=^## |\Z)", text):
             assert key not in sections, f"{key}: two sections"
             sections[key] = f"variants/{page.name}#{key}{section}"
-    chooser = (DOCUMENTS / "variants.md").read_text(encoding="utf-8")
+    chooser = (documents / "variants.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| \[`([a-z0-9-]+)`\]\((\S+)\)", chooser)
     assert [key for key, _ in rows] == [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
     assert sections.keys() == dict(rows).keys()
@@ -47,8 +52,187 @@ def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_
         assert re.search(r"(?m)^Work\b", sections[known.key]), f"{known.key}: no work formula"
 
 
-def test_that_an_unknown_key_is_refused_with_the_nearest_one():
+def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_the_nearest():
+    assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
     with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
         variant("tilde")
     with pytest.raises(UnknownName, match=r"variant 'matmul-tield'.*Did you mean matmul-tiled\?.*numpy"):
         matmul_variant("matmul-tield")
+
+
+CUDA = [known for known in VARIANTS if known.has_kernels]
+CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
+LIMITS = Limits()
+every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
+# One thread a result, along columns and rows; the others have plans and tests of their own.
+PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
+every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
+
+
+@pytest.mark.parametrize("known", [*PLAIN, variant("tiled-input")], ids=lambda known: known.key)
+@pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1)], ids=str)
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 8), (5, 9), (97, 31)])
+def test_that_the_grid_covers_the_picture_without_an_idle_block(known, height, width, block):
+    mask = Mask(np.ones((3, 5)))
+    input_tile = Block(block.x + 4, block.y + 2)
+    threads = input_tile if known.block_covers_input else block
+    (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
+    across, down, deep = launch.grid
+    assert (across - 1) * block.x < width <= across * block.x
+    assert (down - 1) * block.y < height <= down * block.y
+    assert deep == 3
+    assert launch.block == (threads.x, threads.y, 1)
+    cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
+    assert launch.shared_bytes == 4 * cells
+
+
+@pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
+def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known):
+    mask = Mask(np.ones((63, 63)))
+    assert known.plan(problem_of(5, 5, mask), Block(16, 16)) == ()
+    assert known.unsupported(problem_of(5, 5, mask), mask, Block(0, 0), LIMITS) is None
+    assert not known.uses_block
+
+
+@pytest.mark.parametrize("known", [v for v in CUDA if v.uses_block], ids=lambda known: known.key)
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        *((block, "no threads") for block in (Block(0, 16), Block(16, 0), Block(-3, 4))),
+        (Block(2048, 1), "too wide"),
+        (Block(1, 2048), "too high"),
+        (Block(64, 32), "2,048 threads; the limit is 1,024"),
+    ],
+    ids=str,
+)
+def test_that_an_illegal_block_is_refused_with_a_legal_one(known, block, words):
+    mask = mask_for(known, 3, 3)
+    problem = problem_of(50, 50, mask)
+    refusal = known.unsupported(problem, mask, block, LIMITS)
+    assert words in refusal.reason
+    assert refusal.nearest_block is not None
+    assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+    assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
+
+
+@every_cuda_variant
+def test_that_the_default_block_is_legal(known):
+    side = min(15, math.isqrt(known.most_cells))
+    mask = mask_for(known, side, side)
+    problem = typed(known, problem_of(100, 100, mask))
+    assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
+
+
+@every_plain_variant
+def test_that_a_legal_block_is_not_refused(known):
+    mask = Mask(np.ones((63, 63)))
+    for block in (Block(1, 1), Block(32, 8)):
+        assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
+
+
+def brute_force(block, limits, shared_bytes, least):
+    """Return the distance of the nearest legal block, all of them tried."""
+
+    def ratio(a, b):
+        return max(a, b) / min(a, b)
+
+    return min(
+        ratio(x, max(block.x, 1)) * ratio(y, max(block.y, 1))
+        for y in range(least.y, limits.max_block_y + 1)
+        for x in range(least.x, limits.max_block_x + 1)
+        if x * y <= limits.max_threads and shared_bytes(Block(x, y)) <= limits.shared_bytes
+    )
+
+
+@pytest.mark.parametrize("least", [Block(1, 1), Block(1, 5), Block(5, 1)], ids=str)
+@pytest.mark.parametrize("shared_limit", [200, 900, 4096])
+@pytest.mark.parametrize(
+    "block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str
+)
+def test_that_the_nearest_legal_block_is_the_nearest_of_all(block, shared_limit, least):
+    limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
+
+    def shared_bytes(candidate):
+        return (candidate.x + 2) * (candidate.y + 4) * 4
+
+    nearest = nearest_legal(block, limits, shared_bytes, least)
+    assert nearest.threads <= 96
+    assert nearest.x >= least.x
+    assert nearest.y >= least.y
+    assert shared_bytes(nearest) <= shared_limit
+    distance = max(nearest.x, block.x or 1) / min(nearest.x, block.x or 1)
+    distance *= max(nearest.y, block.y) / min(nearest.y, block.y)
+    assert distance == brute_force(block, limits, shared_bytes, least)
+
+
+def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_there_is_one():
+    tiled, mask = variant("tiled"), Mask(np.ones((63, 63)))
+    problem = problem_of(2000, 2000, mask)
+    refusal = tiled.unsupported(problem, mask, Block(256, 4), LIMITS)
+    assert "needs 83,952 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
+    assert tiled.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+    refusal = tiled.unsupported(problem, mask, Block(8, 8), Limits(shared_bytes=1000))
+    assert (refusal.nearest_block, refusal.remedy) == (None, "")
+
+
+@every_plain_variant
+@pytest.mark.parametrize("side", [3, 63])
+@pytest.mark.parametrize("block", [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)], ids=str)
+def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(known, block, side):
+    mask = Mask(np.ones((side, side)))
+    problem = problem_of(1 << 24, 8, mask)
+    refusal = known.unsupported(problem, mask, block, LIMITS)
+    if block == Block(32, 8):
+        assert "16,777,216 rows need 2,097,152 blocks of 32 x 8 down; CUDA allows 65,535" in refusal.reason
+    if refusal.nearest_block is None:
+        # 257 rows of threads and 62 of halo are too much for any width of this tile.
+        assert (known.key, side) == ("tiled", 63)
+        return
+    assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+    (launch,) = known.plan(problem, refusal.nearest_block)
+    assert launch.grid[1] <= MAX_GRID_Y
+    # The highest grid is allowed, and one row more is not.
+    assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
+    refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)
+    assert refusal.nearest_block == Block(8, 5)
+
+
+@pytest.mark.parametrize(
+    "known", [v for v in VARIANTS if v.has_kernels and not v.uses_block], ids=lambda known: known.key
+)
+def test_that_the_block_of_the_request_does_not_matter(known):
+    mask = mask_for(known, 9, 9)
+    problem = typed(known, problem_of(40, 300, mask))
+    assert known.plan(problem, Block(7, 3)) == known.plan(problem, known.default_block)
+    assert not refused(known, problem, mask, block=Block(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("key", "mask", "words"),
+    [
+        ("register-blocked", Mask(np.ones((31, 31))), "for its tile; a block has 4,096"),
+        ("separable-fused", gaussian(31), "for its rows; a block has 4,096"),
+        (
+            "low-rank-2",
+            Mask(gaussian(31).weights - gaussian(31, sigma=2.0).weights),
+            "memory; a block has 4,096",
+        ),
+        ("split-float16", Mask(RANDOM.standard_normal((9, 9))), "shared memory; a block has 4,096"),
+    ],
+)
+def test_that_a_device_with_little_shared_memory_is_refused_in_words(key, mask, words):
+    reason = refused(variant(key), problem_of(99, 99, mask), mask, Limits(shared_bytes=4096))
+    assert "bytes of shared memory" in reason
+    assert words in reason
+
+
+@pytest.mark.parametrize("key", ["digit-sums", "split-float16"])
+def test_that_masks_of_one_shape_share_a_kernel_and_the_last_64_are_kept(key):
+    known, masks = variant(key), [Mask(RANDOM.standard_normal((9, 9))) for _ in range(3)]
+    problem = typed(known, problem_of(500, 700, masks[0]))
+    found = [known.passes(problem, mask, known.default_block)[0] for mask in masks]
+    assert len({id(step.kernel) for step in found}) == len({step.signature for step in found}) == 1
+    if key == "digit-sums":
+        assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
+    for module in (digit_sums, split_float16):
+        assert module.kernel.cache_info().maxsize == 64

@@ -14,7 +14,6 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.variants.auto.planner import choose, why_not
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.cases import error_in_bounds
 from tests.engine.variants.counting import result_of
@@ -29,7 +28,7 @@ SIMULATED = [known for known in VARIANTS if known.has_kernels and known.rank == 
 
 
 @cache
-def masks_of(scale: float, shapes: tuple[tuple[int, int], ...]) -> tuple[Mask, ...]:
+def masks_of(scale, shapes):
     """Return products of broken and of whole numbers, products exact in float32, and equal weights."""
     random = np.random.default_rng(8)
     step = 2.0 ** np.round(np.log2(scale))
@@ -44,7 +43,7 @@ def masks_of(scale: float, shapes: tuple[tuple[int, int], ...]) -> tuple[Mask, .
     return tuple(found)
 
 
-def pictures(height: int, width: int) -> tuple[np.ndarray, ...]:
+def pictures(height, width):
     random = np.random.default_rng(9)
     return (
         random.standard_normal((height, width, 1)).astype(np.float32),
@@ -53,7 +52,7 @@ def pictures(height: int, width: int) -> tuple[np.ndarray, ...]:
     )
 
 
-def over_the_bound(known: Variant, mask: Mask, picture: np.ndarray) -> float | None:
+def over_the_bound(known, mask, picture):
     """Return the largest error of a variant's results, in bounds; None where it refuses the mask."""
     problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
     if why_not(known, problem, mask, known.default_block, LIMITS) is not None:

@@ -4,17 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from engine.device.launches import DeviceKind
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import Case, by_group, faults_of
+from tests.engine.variants.cases import by_group, faults_of
 from tests.engine.variants.suited import cases_in_simulator, suited_cases
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +19,7 @@ CPU = [variant for variant in VARIANTS if variant.device is DeviceKind.CPU]
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 
 
-def groups_of(variants: list[Variant], cases_of: Callable[[Variant], tuple[Case, ...]]) -> list[ParameterSet]:
+def groups_of(variants, cases_of):
     """Return (variant, group, its cases) for every variant."""
     return [
         pytest.param(variant, group, cases, id=f"{variant.key}-{group}")
@@ -44,7 +41,7 @@ def in_simulator():
         env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
     )
 
-    def ask(variant: Variant, group: str) -> dict[str, str]:
+    def ask(variant, group):
         child.stdin.write(f"{variant.key}\t{group}\n")
         answer = child.stdout.readline()
         assert answer, f"the simulator's process ended ({child.poll()})"

@@ -9,10 +9,13 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.work import Work
 from engine.variants.cpu import parallel, separable, serial
-from engine.variants.registry import VARIANTS
+from engine.variants.digit_sums.weight_digits import digits_of
+from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
+from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.cases import Case, compare, error_in_bounds
 from tests.engine.variants.counting import CountingArray, Counts, count
 from tests.engine.variants.suited import mask_for, suited, typed
@@ -78,6 +81,39 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtyp
     assert model.minimum_bytes == 7 * 6 * 2 * 2 * itemsize
     added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
     compare(counts.out, image, mask, suited_case, added)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "channels", "border", "shape"),
+    [
+        ("digit-sums", 1, Border.CONSTANT, (3, 4)),
+        ("digit-sums", 3, Border.REFLECT, (3, 3)),
+        ("digit-sums", 4, Border.ZERO, (2, 5)),
+        ("register-blocked", 1, Border.CONSTANT, (3, 4)),
+        ("register-blocked", 3, Border.REFLECT, (3, 4)),
+    ],
+)
+def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rounded_exactly(
+    key, channels, border, shape
+):
+    image = RANDOM.integers(0, 256, (7, 6, channels), np.uint8)
+    # Halves: sums are exact, and some lie in the middle of two whole numbers.
+    mask = Mask(RANDOM.integers(-3, 4, shape) / 2, anchor=(0, shape[1] - 1), offset=1.5)
+    problem = describe_problem(image, mask, border, 3.0, "uint8")
+    assert digits_of(mask).count == 1
+    assert byte_tile_shape(problem) is not None
+    known, block = variant(key), variant(key).default_block
+    counts, model = count(known, problem, mask, block, image), known.work(problem, block)
+    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
+    assert model.picture_loads >= counts.picture_loads > 0
+    assert model.shared_stores >= counts.shared_stores > 0
+    assert model.global_loads - model.picture_loads == counts.weight_loads
+    assert (model.shared_loads, model.constant_loads) == (counts.shared_loads, counts.constant_loads)
+    assert model.flops == 2 * counts.multiplications
+    assert model.global_store_bytes == counts.out_stores
+    exact = oracle.correlate(image, mask, border, 3.0)
+    assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
 
 
 @pytest.mark.parametrize("border", list(Border))

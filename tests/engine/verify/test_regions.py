@@ -1,7 +1,5 @@
 """Which parts are checked where the oracle cannot afford everything, of pictures and of products alike."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.product import agreement as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, verify_regions
+from engine.verify.verification import verify_regions
 
 
 @pytest.mark.parametrize(
@@ -49,7 +47,7 @@ def test_that_the_seed_chooses_the_rectangles_and_all_is_checked_where_it_can_be
     assert regions_of(3, None) == (Region(0, 1000, 0, 900),)
 
 
-def judged(result: np.ndarray, wanted: np.ndarray, checkpoint: Callable[[float], None]) -> Verification:
+def judged(result, wanted, checkpoint):
     """Compare a result with what is wanted, at its edges and in one rectangle."""
     height, width = result.shape[:2]
     return verify_regions(
@@ -67,7 +65,7 @@ def judged(result: np.ndarray, wanted: np.ndarray, checkpoint: Callable[[float],
 def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column):
     wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
     result = wanted.astype(np.float32)
-    fractions: list[float] = []
+    fractions = []
     fine = judged(result, wanted, fractions.append)
     assert (fine.passed, fine.exact) == (True, True)
     assert fine.checked_pixels < fine.total_pixels == 240_000
@@ -82,7 +80,7 @@ def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column
 
 
 def test_that_a_task_compares_a_large_result_in_part_and_can_be_stopped():
-    def stop(fraction: float) -> None:
+    def stop(fraction):
         raise Cancelled("The request", "it was stopped")
 
     with pytest.raises(Cancelled):

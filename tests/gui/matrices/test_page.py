@@ -18,6 +18,10 @@ from engine.course.papers import PAPERS
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.host.protocol import Preview
+from engine.results.compare import compared
+from engine.results.export import machine_document, results_csv, results_document
+from engine.results.read import results_from_document
+from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
@@ -128,6 +132,42 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope).startswith("Last run: CPU")
     haloscope.window.show_page("matrices")
     assert status(haloscope) == last
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_that_products_are_saved_in_the_form_of_the_command_line_without_what_was_only_counted(
+    open_page, tmp_path, suffix
+):
+    haloscope, page = open_page()
+    button = shown_button(page, suffix.upper())
+    rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
+    haloscope.matmul.set_counted(rows)
+    assert not button.isEnabled()
+    assert not haloscope.actions[f"export_{suffix}"].isEnabled()
+    for row in (rows[1], rows[-1]):
+        haloscope.matmul.add(made_product(row))
+    button.click()
+    dialog = haloscope.files.dialog
+    assert dialog.selectedFiles()[0].endswith(f"product-1024x1024x1024-results.{suffix}")
+    dialog.reject()
+    path = tmp_path / f"products.{suffix}"
+    haloscope.files.folder = str(tmp_path)
+    haloscope.actions[f"export_{suffix}"].trigger()
+    haloscope.files.dialog.fileSelected.emit(str(path))
+    haloscope.files.dialog.reject()
+    runs = [run for run in compared(haloscope.matmul.rows, "numpy") if not run.result.no_speed]
+    assert haloscope.window.message_bar.text == f"2 results saved as {path}."
+    if suffix == "csv":
+        assert path.read_bytes().decode() == results_csv(runs, "numpy")
+        return
+    written = json.loads(path.read_text())
+    machine = machine_document(haloscope.state.devices, {}, "")
+    assert written == json.loads(json_text(results_document(runs, "numpy", machine)))
+    assert [result.variant for result in results_from_document(written)] == ["matmul-naive", "numpy"]
+
+
+def shown_button(page, text):
+    return next(button for button in shown(page, QAbstractButton) if button.text() == text)
 
 
 @pytest.mark.slow

@@ -1,18 +1,143 @@
-"""The judge of every result: what it accepts, what it refuses, and whether its bound can be believed."""
+"""Problem, oracle and judge: mathematics that must hold, a naive loop and SciPy as witnesses, the bound."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
+from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, rounding_bound, verify
-from engine.verify.verification import Verification
+from engine.tasks.filtering.oracle import correlate, magnitudes
+from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.verify.regions import Region
 
-RANDOM = np.random.default_rng(8)
+
+def test_that_a_problem_counts_its_work_and_only_a_constant_border_has_a_value_of_its_own():
+    problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
+    counts = (problem.taps, problem.samples, problem.multiply_adds, problem.itemsize)
+    assert counts == (12, 105, 1260, 2)
+    assert [Problem(1, 1, dtype=dtype).itemsize for dtype in ("uint8", "uint16", "float32")] == [1, 2, 4]
+    texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
+    assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
+    values = {border: Problem(1, 1, border=border, cval=2.5).ghost_value for border in Border}
+    assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"height": 0, "width": 3}, "a picture of 0 x 3"),
+        ({"height": 3, "width": -1}, "a picture of 3 x -1"),
+        ({"height": MAX_SIDE + 1, "width": 1}, "each side must have 1 to 16,777,216 pixels"),
+        ({"height": 3, "width": 3, "channels": 0}, "a picture of 0 channels"),
+        ({"height": 3, "width": 3, "channels": 5}, "groups of at most 4"),
+        ({"height": 3, "width": 3, "dtype": "float64"}, "samples of type float64"),
+        ({"height": 3, "width": 3, "dtype": "int16"}, "Convert the picture to float32"),
+        ({"height": 3, "width": 3, "anchor": (3, 0)}, "Choose a row from 0 to 2"),
+        ({"height": 3, "width": 3, "anchor": (0, -1)}, r"anchor \(0, -1\)"),
+        ({"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"},
+         r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8"),
+        ({"height": 2, "width": 2, "result_dtype": "uint8"}, r"Choose float32\.$"),
+    ],
+)  # fmt: skip
+def test_that_an_impossible_problem_is_refused_in_words(arguments, words):
+    with pytest.raises(BadValue, match=words):
+        Problem(**arguments)
+
+
+RANDOM = np.random.default_rng(11)
+# Small integers: every product and sum is exact in float64, so that equality is what must hold.
+PICTURE = RANDOM.integers(-9, 10, (7, 6)).astype(np.float32)
+SCIPY = {
+    Border.ZERO: "constant",
+    Border.CONSTANT: "constant",
+    Border.REPLICATE: "nearest",
+    Border.REFLECT: "reflect",
+    Border.MIRROR: "mirror",
+    Border.WRAP: "grid-wrap",
+}
+every_border = pytest.mark.parametrize("border", list(Border))
+
+
+def whole_mask(rows, columns, anchor=None, offset=0.0):
+    return Mask(RANDOM.integers(-5, 6, (rows, columns)), anchor, offset)
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (0, 3), (2, 0), (2, 3)])
+def test_that_a_single_weight_shifts_the_picture(row, column):
+    weights = np.zeros((3, 4))
+    weights[row, column] = 1
+    shifted = correlate(PICTURE, Mask(weights, (1, 1)), Border.WRAP)
+    assert np.array_equal(shifted, np.roll(PICTURE, (1 - row, 1 - column), (0, 1)))
+
+
+def naive(image, mask, border, cval):
+    """Correlate as the formula is written, one multiply-add at a time."""
+    result = np.zeros(image.shape)
+    ghost = cval if border is Border.CONSTANT else 0.0
+    for r, c, m, n in itertools.product(*map(range, (*image.shape, *mask.shape))):
+        row = border.rule(r + m - mask.anchor[0], image.shape[0])
+        column = border.rule(c + n - mask.anchor[1], image.shape[1])
+        result[r, c] += mask.weights[m, n] * (ghost if min(row, column) < 0 else float(image[row, column]))
+    return result + mask.offset
+
+
+@every_border
+@pytest.mark.parametrize(
+    ("shape", "anchor"),
+    [((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))],
+)
+def test_that_it_is_the_quadruple_loop(shape, anchor, border):
+    mask = whole_mask(*shape, anchor, offset=-2.0)
+    assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
+
+
+@every_border
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (4, 4), (5, 7)])
+def test_that_scipy_agrees(shape, border):
+    mask = whole_mask(*shape)
+    cval = 3.0 if border is Border.CONSTANT else 0.0
+    witness = ndimage.correlate(PICTURE.astype(np.float64), mask.weights, mode=SCIPY[border], cval=cval)
+    assert np.array_equal(correlate(PICTURE, mask, border, cval), witness)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+def test_that_channels_are_filtered_apart(dtype):
+    image = RANDOM.integers(0, 200, (5, 6, 3)).astype(dtype)
+    mask = whole_mask(3, 3)
+    whole = correlate(image, mask, Border.MIRROR)
+    for channel in range(3):
+        assert np.array_equal(whole[:, :, channel], correlate(image[:, :, channel], mask, Border.MIRROR))
+
+
+@every_border
+@pytest.mark.parametrize("region", [Region(0, 1, 0, 6), Region(2, 5, 1, 3), Region(6, 7, 5, 6)], ids=str)
+def test_that_a_region_is_the_crop_of_the_whole(region, border):
+    mask = whole_mask(5, 9)
+    for compute in (correlate, magnitudes):
+        crop = compute(PICTURE, mask, border, 2.0)[region.slices]
+        assert np.array_equal(compute(PICTURE, mask, border, 2.0, region), crop)
+        assert crop.size == region.pixels
+
+
+def test_that_the_oracle_rounds_what_the_kernels_get_and_follows_what_is_not_finite():
+    mask = Mask([[0.1]], offset=0.3)
+    assert correlate(np.ones((1, 1)), mask)[0, 0] == float(np.float32(0.1)) + float(np.float32(0.3))
+    seen = correlate(np.zeros((1, 1)), Mask([[1, 0]]), Border.CONSTANT, 0.7)
+    assert seen[0, 0] == float(np.float32(0.7))
+    image = np.array([[np.nan, 1, np.inf]])
+    assert np.isnan(correlate(image, Mask([[0.0]]))).tolist() == [[True, False, True]]
+    image = np.array([[-2.0, np.nan, np.inf, 5.0]])
+    sizes = magnitudes(image, Mask([[-1.0, 3.0]], (0, 0), offset=-0.5), Border.CONSTANT, -4.0)
+    assert sizes.tolist() == [[2.5, 0.5, 15.5, 17.5]]
+
+
 BYTES = RANDOM.integers(0, 256, (9, 7, 2), np.uint8)
 REALS = RANDOM.standard_normal((9, 7, 2)).astype(np.float32)
 LARGEST = np.finfo(np.float32).max
@@ -20,11 +145,11 @@ SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
 HALVES = Mask([[0.5, -1.0, 1.5]], offset=60.0)
 
 
-def judged(result: np.ndarray, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> Verification:
+def judged(result, image, mask, border=Border.MIRROR):
     return verify(result, image, mask, describe_problem(image, mask, border, 0.0))
 
 
-def rounded(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> np.ndarray:
+def rounded(image, mask, border=Border.MIRROR):
     with np.errstate(over="ignore"):
         return oracle.correlate(image, mask, border).astype(np.float32)
 
@@ -73,7 +198,10 @@ def test_that_one_ulp_is_too_much_in_the_exact_class():
 # --- the bound
 
 
-def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
+def test_that_the_bound_is_that_of_the_books_and_one_ulp_beyond_it_is_refused():
+    u, taps = 2.0**-24, 9
+    gamma = (taps + 2) * u / (1 - (taps + 2) * u)
+    assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
     mask = Mask(RANDOM.standard_normal((3, 3)))
     wanted = oracle.correlate(REALS, mask, Border.MIRROR)
     bound = rounding_bound(oracle.magnitudes(REALS, mask, Border.MIRROR), mask.taps)
@@ -90,17 +218,17 @@ def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
     assert accepted.bound == bound[place]
 
 
-def exact_sum(weights: np.ndarray, cells: np.ndarray, offset: np.float32) -> Fraction:
+def exact_sum(weights, cells, offset):
     products = (Fraction(float(w)) * Fraction(float(x)) for w, x in zip(weights, cells, strict=True))
     return sum(products, Fraction(float(offset)))
 
 
-def fused(value: np.float32, weight: np.float32, total: np.float32) -> np.float32:
+def fused(value, weight, total):
     # float64 holds a product of two float32 exactly; its sum rounds once more, by less than 2^-29 of an ulp.
     return np.float32(np.float64(value) * np.float64(weight) + np.float64(total))
 
 
-def orders(weights: np.ndarray, cells: np.ndarray, offset: np.float32, columns: int) -> list[np.float32]:
+def orders(weights, cells, offset, columns):
     """Return the sum as it is formed serially, by mask rows, each plain and fused, and by pairs."""
     plain_row = plain = plain_rows = fused_row = fused_rows = fused_all = np.float32(0)
     for i, (weight, cell) in enumerate(zip(weights, cells, strict=True)):
@@ -141,12 +269,6 @@ def test_that_no_order_of_summation_leaves_the_bound(columns, kind):
         bound = Fraction(float(rounding_bound(np.array([float(size)]), weights.size)[0]))
         for total in orders(weights, cells, offset, columns):
             assert abs(Fraction(float(total)) - true) <= bound
-
-
-def test_that_the_bound_is_that_of_the_books():
-    u, taps = 2.0**-24, 9
-    gamma = (taps + 2) * u / (1 - (taps + 2) * u)
-    assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
 
 
 # --- what is not a number
@@ -211,11 +333,11 @@ def test_that_infinity_is_accepted_where_a_sum_may_pass_the_largest_number(
 # --- results of 8 and 16 bit
 
 
-def judged_whole(result: np.ndarray, image: np.ndarray, mask: Mask) -> Verification:
+def judged_whole(result, image, mask):
     return verify(result, image, mask, describe_problem(image, mask, Border.MIRROR, 0.0, image.dtype.name))
 
 
-def whole(image: np.ndarray, mask: Mask) -> np.ndarray:
+def whole(image, mask):
     sums = oracle.correlate(image, mask, Border.MIRROR)
     return np.rint(np.clip(sums, 0, np.iinfo(image.dtype).max)).astype(image.dtype)
 

@@ -1,7 +1,10 @@
-"""What `auto` chooses, that it says why, and what it must not choose."""
+"""What `auto` chooses and why, and the table of measured times that it reads."""
 
+import json
+import math
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,15 +14,139 @@ from engine.device.cuda import simulator_info
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto import planner
-from engine.variants.auto.costs import CostTable, Rates
+from engine.variants.auto.costs import (
+    TABLE_PATH,
+    CostTable,
+    Rates,
+    cost_table,
+    kind_of,
+    mask_side_of,
+    nearest_kind,
+    rates_of,
+    repeated,
+)
 from engine.variants.auto.planner import choose, holds_bound, why_not
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
+
+# Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
+TABLE = CostTable(
+    Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
+)
+
+
+def sized(height, width, mask_shape, channels=1):
+    return Problem(height, width, channels, mask_shape=mask_shape, anchor=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("side", "mask_shape", "wanted_us"),
+    [
+        (512, (3, 3), 9.0), (1024, (9, 9), 324.0), (724, (5, 5), 49.98), (2048, (18, 18), 5184.0),
+        (1024, (3, 27), 324.0),
+    ],
+)  # fmt: skip
+def test_that_times_lie_on_straight_lines_of_logarithms(side, mask_shape, wanted_us):
+    found = TABLE.time_us(variant("tiled"), sized(side, side, mask_shape), TABLE.rates)
+    assert found == pytest.approx(wanted_us, rel=1e-3)
+
+
+def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the_border():
+    grey = TABLE.time_us(variant("tiled"), sized(1024, 512, (3, 3)), TABLE.rates)
+    assert TABLE.time_us(variant("tiled"), sized(512, 512, (3, 3), 2), TABLE.rates) == grey
+    row = {"ghost cells, float32 x 3": [[9.0]]}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
+    found = table.time_us(variant("tiled"), sized(512, 512, (3, 3), 3), table.rates)
+    assert found == pytest.approx(9.0, rel=1e-3)
+
+
+def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes_for_ever():
+    table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
+    problem = sized(1024, 1024, (9, 9))
+    assert table.time_us(variant("tiled"), problem, table.rates) == pytest.approx(324.0)
+    assert math.isinf(table.time_us(variant("naive"), problem, table.rates))
+
+
+def test_that_memory_and_multiply_adds_are_scaled_apart():
+    samples, copy_us = 1024 * 1024, 18.0
+    rates = Rates(samples * 8 / copy_us / 1e3, 100.0)
+    table = CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
+    found = table.time_us(variant("tiled"), sized(1024, 1024, (3, 3)), Rates(rates.copy_gb_s / 2, 25.0))
+    assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
+
+
+def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it():
+    problem = sized(9, 9, (4, 36))
+    assert mask_side_of(variant("tiled"), problem) == 12
+    assert mask_side_of(variant("separable-l1"), problem) == 20
+    assert mask_side_of(variant("cpu-box"), problem) == 20
+    assert mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
+
+
+GREY, RGB = "uint8 x 1", "uint8 x 3"
+KINDS = (GREY, RGB, "float32 x 1")
+GHOSTS = ("float32 x 1", "ghost cells, float32 x 1", RGB)
+RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
+
+
+@pytest.mark.parametrize(
+    ("problem", "kinds", "nearest"),
+    [
+        (Problem(9, 9, 4, "uint16"), KINDS, RGB),
+        (Problem(9, 9, 3, "float32"), KINDS, "float32 x 1"),
+        (Problem(9, 9), (), None),
+        (Problem(9, 9, border=Border.CONSTANT), GHOSTS, "ghost cells, float32 x 1"),
+        (Problem(9, 9, border=Border.WRAP), GHOSTS, "float32 x 1"),
+        (Problem(9, 9, 3, "uint8", border=Border.ZERO), GHOSTS, RGB),
+        (Problem(9, 9, 1, "uint8", result_dtype="uint8"), RESULTS, "uint8 to uint8 x 1"),
+        (Problem(9, 9, 1, "uint8"), RESULTS, GREY),
+        (Problem(9, 9, 3, "uint8", result_dtype="uint8"), RESULTS, RGB),
+        (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
+    ],
+)
+def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(problem, kinds, nearest):
+    assert nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
+
+
+def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
+    problem = replace(sized(512, 512, (3, 3)), dtype="uint8")
+    found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
+    assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
+
+
+def test_that_a_device_is_measured_by_its_facts():
+    facts = {"multiprocessors": "10", "clock": "2000 MHz"}
+    device = DeviceInfo("cuda:0", "cuda", "small", True, "", True, facts, bandwidth_gb_s=200.0)
+    assert rates_of(device, TABLE.rates) == Rates(170.0, 2560.0)
+    assert rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, "", True), TABLE.rates) == TABLE.rates
+    assert rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(cpu_info().facts["cores"])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_that_the_table_is_whole_and_says_where_it_is_from(device):
+    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device]
+    assert table["from"]
+    read = cost_table(device)
+    keys = {known.key for known in VARIANTS if known.device.value == device}
+    for key, kinds in read.times_us.items():
+        assert key in keys | {repeated(known) for known in keys}
+        types = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
+        assert kinds.keys() <= {
+            kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
+            for (dtype, result), channels, ghosts in product(types, (1, 3), (False, True))
+        }
+        for rows in kinds.values():
+            assert len(rows) == len(read.picture_sides)
+            assert all(len(row) == len(read.mask_sides) for row in rows)
+            assert all(time is None or 0.0 < time < 1e9 for row in rows for time in row)
+
 
 CPU, CUDA = cpu_info(), simulator_info()
 BOX = Mask(np.ones((15, 15)))
@@ -28,11 +155,11 @@ ODD = Mask(np.random.default_rng(1).standard_normal((9, 9)))
 IMAGE = np.zeros((9, 9, 1), np.uint8)
 
 
-def problem_of(mask: Mask, dtype: str = "float32", side: int = 1024) -> Problem:
+def problem_of(mask, dtype="float32", side=1024):
     return Problem(side, side, dtype=dtype, mask_shape=mask.shape, anchor=mask.anchor)
 
 
-def costing(monkeypatch: pytest.MonkeyPatch, **times_us: float) -> None:
+def costing(monkeypatch, **times_us):
     """Let every named variant cost so much, whatever the problem, and the others have no times."""
     rows = {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()}
     table = CostTable(Rates(1e9, 1.0), (1024,), (9,), rows)
@@ -42,7 +169,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, **times_us: float) -> None:
 
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=lambda device: device.kind)
 @pytest.mark.parametrize("mask", [BOX, ROUND, ODD, Mask([[2.0]]), Mask(np.ones((63, 62)))], ids=repr)
-def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask: Mask, device: DeviceInfo) -> None:
+def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask, device):
     choice = choose(AUTO, problem_of(mask), mask, None, device)
     assert choice.variant.device.value == device.kind
     assert choice.variant.unsupported(problem_of(mask), mask, choice.block, device.limits) is None
@@ -52,7 +179,7 @@ def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask: Mask
     assert re.match(rf"estimated {figure}{on_which}; next best: [a-z0-9-]+ \({figure}\)", choice.reason)
 
 
-def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch):
     costing(monkeypatch, naive=9000.0, tiled=400.0, box=41.0)
     choice = choose(AUTO, problem_of(BOX, side=1024), BOX, None, CUDA)
     assert choice.variant.key == "box"
@@ -61,7 +188,7 @@ def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch: pyt
     assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "tiled"
 
 
-def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch):
     mask = Mask(np.ones((9, 9)))
     costing(monkeypatch, tiled=104.0, box=100.0)
     assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "tiled"
@@ -69,9 +196,7 @@ def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch
     assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "box"
 
 
-def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_named(monkeypatch):
     costing(monkeypatch, cpu_parallel=1000.0, cpu_fft=10.0)
     floats = choose(AUTO, problem_of(ODD), ODD, None, CPU)
     assert floats.variant.key == "cpu-parallel"
@@ -82,19 +207,19 @@ def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_
     assert "Fourier transform" in exact.reason
 
 
-def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound() -> None:
+def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound():
     for shape, sure in (((2, 2), False), ((2, 4), False), ((4, 2), False), ((2, 5), True), ((1, 2), True)):
         mask = Mask(np.ones(shape))
         assert holds_bound(variant("separable-l0"), problem_of(mask), mask) is sure
         assert holds_bound(variant("tiled"), problem_of(mask), mask)
 
 
-def test_that_a_variant_that_is_asked_for_is_taken_at_its_word() -> None:
+def test_that_a_variant_that_is_asked_for_is_taken_at_its_word():
     choice = choose("cpu-serial", problem_of(BOX), BOX, None, CPU)
     assert (choice.variant.key, choice.reason) == ("cpu-serial", "")
 
 
-def test_that_variants_without_times_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_variants_without_times_come_last(monkeypatch):
     costing(monkeypatch, naive=1e6)
     assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "naive"
     costing(monkeypatch)
@@ -102,9 +227,7 @@ def test_that_variants_without_times_come_last(monkeypatch: pytest.MonkeyPatch) 
     assert "nothing was measured" in choice.reason
 
 
-def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(monkeypatch):
     costing(monkeypatch, cpu_serial=900.0, cpu_box=10.0)
     problem = replace(problem_of(BOX, "uint8"), result_dtype="uint8")
     choice = choose(AUTO, problem, BOX, None, CPU)
@@ -112,28 +235,25 @@ def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_na
     assert ("cpu-box would be faster" in choice.reason) is not variant("cpu-box").integer_output
 
 
-def test_that_the_first_of_a_kind_is_named_where_no_block_suits() -> None:
+def test_that_the_first_of_a_kind_is_named_where_no_block_suits():
     device = replace(CUDA, limits=Limits(shared_bytes=0, max_threads=0))
     choice = choose(AUTO, problem_of(BOX), BOX, Block(99, 99), device)
     first = next(known for known in VARIANTS if known.device is DeviceKind.CUDA)
     assert choice.variant is first
 
 
-def refusal_of(known: Variant, result_dtype: str):
+def refusal_of(known, result_dtype):
     mask = mask_for(known, 3, 3)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, result_dtype)
     return why_not(known, problem, mask, known.default_block, LIMITS)
 
 
 @pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
-def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(
-    known: Variant,
-) -> None:
+def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(known):
     own = refusal_of(known, "uint8" if known.uint8_only else "float32")
     # One takes no integer pictures.
     assert own is None or known.library or known.key == "split-float16"
     refusal = refusal_of(replace(known, integer_output=False), "uint8")
-    assert refusal is not None
     assert refusal.nearest_block is None
     assert refusal.reason.startswith(
         "It writes float32 results only. Choose float32 results, or for uint8 one of: "
@@ -145,7 +265,7 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
 
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=["cpu", "cuda"])
 @pytest.mark.parametrize("size", [3, 63])
-def test_that_auto_takes_one_that_writes_8_bit_results(device: DeviceInfo, size: int) -> None:
+def test_that_auto_takes_one_that_writes_8_bit_results(device, size):
     mask = mask_for(variant("naive"), size, size)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, "uint8")
     choice = choose("auto", problem, mask, None, device)

@@ -1,55 +1,53 @@
-"""`box` and `cpu-box`: the masks they take, where blocks meet, NaN and large numbers."""
+"""`box` and `cpu-box`: the masks they take, where blocks meet, window sums, NaN and large numbers."""
 
 import re
 
 import numpy as np
 import pytest
 
-from engine.device.numba_cuda import cuda, missing
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
+from engine.variants.box.tile_sums import ColumnWindows, RowWindows, column_summer, row_summer, sums_store
+from engine.variants.box.window_sums import Windows, window_sums
 from engine.variants.cpu import box as cpu_box
 from engine.variants.registry import variant
-from tests.engine.variants.counting import count
+from tests.engine.variants.cases import problem_of, verified
+from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
 BLOCK = Block(32, 4)
 LIMITS = Limits()
 
 
-def filtered(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> np.ndarray:
+def filtered(image, mask, border=Border.MIRROR):
     problem = describe_problem(image, mask, border, 0.0)
     out = np.full(image.shape, np.nan, np.float32)
     cpu_box.prepare(problem, mask, BLOCK).launch(image, out)
-    assert (passed := verify(out, image, mask, problem)).passed, passed.reason
+    verified(out, image, mask, problem)
     return out
 
 
 @pytest.mark.parametrize("key", ["box", "cpu-box"])
-def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(key: str) -> None:
+def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(key):
     weights = np.full((3, 4), 0.1)
     weights[2, 1] = 0.1 + 1e-7
     mask = Mask(weights)
-    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = variant(key).unsupported(problem, mask, BLOCK, LIMITS)
-    assert refusal is not None
+    refusal = variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS)
     assert re.search("that in row 3, column 2 is 0.100000098.*Use ", refusal.reason)
     with pytest.raises(UnsupportedVariant, match="row 3, column 2"):
-        variant(key).prepare(problem, mask, BLOCK)
+        variant(key).prepare(problem_of(9, 9, mask), mask, BLOCK)
     for weight in (1.0, -0.3, 0.0, 1 / 9):
         mask = Mask([[weight, weight * (1 + 1e-12)]])
-        problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
-        assert variant(key).unsupported(problem, mask, BLOCK, LIMITS) is None
+        assert variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS) is None
 
 
-def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only() -> None:
+def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only():
     image = np.ones((40, 50, 1), np.float32)
     image[20, 25], image[5, 5] = np.nan, np.inf
     out = filtered(image, Mask(np.full((5, 7), 0.5)))[..., 0]
@@ -66,9 +64,7 @@ def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_win
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5, 63])
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
-def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(
-    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(rows, columns, monkeypatch):
     rows = 1 if columns > 63 else rows
     # Three bands and two tiles, the second one of no whole number of vectors.
     monkeypatch.setattr(cpu_box, "cores", lambda: 3)
@@ -78,11 +74,11 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
         filtered(random.integers(0, 9, shape).astype(dtype), mask, border)
 
 
-def wavefronts(elements: list[int], width: int) -> int:
+def wavefronts(elements, width):
     """Return the wavefronts of a warp that reads `width` elements of shared memory per thread."""
     turns, lanes = 0, 32 // width
     for first in range(0, 32, lanes):
-        banks: dict[int, set[int]] = {}
+        banks = {}
         for element in elements[first : first + lanes]:
             for k in range(width):
                 banks.setdefault((element + k) % 32, set()).add(element + k)
@@ -92,7 +88,7 @@ def wavefronts(elements: list[int], width: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels: int) -> None:
+def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels):
     sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]
     rings = set()
     for rows, columns in [*sides, (127, 1), (1, 127)]:
@@ -116,7 +112,7 @@ def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channe
     assert rings == {False, True}
 
 
-def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side() -> None:
+def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side():
     cells, sides = 4096 * 4096, (3, 5, 9, 15, 31, 63)
     problems = [Problem(4096, 4096, mask_shape=(side, side), anchor=(side // 2,) * 2) for side in sides]
     work = [box.work(problem, BLOCK) for problem in problems]
@@ -126,11 +122,9 @@ def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side
     assert work[-1].flops < 16 * cells
 
 
-def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fits_the_grid() -> None:
+def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fits_the_grid():
     mask = Mask(np.ones((63, 63)))
-    problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
-    assert refusal is not None
+    refusal = box.unsupported(problem_of(99, 99, mask, 3), mask, BLOCK, Limits(shared_bytes=30_000))
     assert re.search("38,400 bytes of shared memory.*has 30,000", refusal.reason)
     assert box.plan(Problem(1 << 24, 8), BLOCK)[0].grid[1] <= MAX_GRID_Y
 
@@ -140,27 +134,20 @@ def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fit
     ("height", "width", "channels", "mask_shape", "border"),
     [
         # Tiles: windows in one group and in several, of 4 to 16 neighbours; 4 and 6 rows per thread.
-        (33, 140, 1, (3, 3), Border.REFLECT),
+        (3, 3, 4, (1, 127), Border.ZERO),
         (33, 9, 4, (2, 3), Border.ZERO),
-        (9, 200, 1, (1, 127), Border.ZERO),
-        (33, 45, 3, (16, 33), Border.CONSTANT),
+        pytest.param(33, 140, 1, (3, 3), Border.REFLECT, marks=pytest.mark.slow),
+        pytest.param(9, 200, 1, (1, 127), Border.ZERO, marks=pytest.mark.slow),
+        pytest.param(33, 45, 3, (16, 33), Border.CONSTANT, marks=pytest.mark.slow),
         # Rings: 128 and 64 samples wide; 16 and 8 rows per thread; mask rows - 1 of whole steps, and not.
-        (34, 130, 1, (33, 2), Border.MIRROR),
-        (34, 131, 1, (24, 9), Border.CONSTANT),
+        pytest.param(34, 130, 1, (33, 2), Border.MIRROR, marks=pytest.mark.slow),
+        pytest.param(34, 131, 1, (24, 9), Border.CONSTANT, marks=pytest.mark.slow),
         (40, 12, 1, (63, 63), Border.MIRROR),
         pytest.param(34, 23, 3, (63, 63), Border.WRAP, marks=pytest.mark.slow),
-        (50, 20, 1, (127, 1), Border.REPLICATE),
-        (3, 3, 4, (1, 127), Border.ZERO),
+        pytest.param(50, 20, 1, (127, 1), Border.REPLICATE, marks=pytest.mark.slow),
     ],
 )
-def test_that_blocks_and_steps_meet_without_a_seam(
-    height: int,
-    width: int,
-    channels: int,
-    mask_shape: tuple[int, int],
-    border: Border,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask_shape, border, monkeypatch):
     # Else pictures of this height are one strip.
     monkeypatch.setattr(box, "MULTIPROCESSORS", 1)
     monkeypatch.setattr(box, "MOST_ROWS", 16)
@@ -168,45 +155,130 @@ def test_that_blocks_and_steps_meet_without_a_seam(
     image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
     mask = Mask(np.full(mask_shape, 0.3))
     problem = describe_problem(image, mask, border, 2.5)
-    counts = count(variant("box"), problem, mask, BLOCK, image)
-    assert verify(np.ascontiguousarray(counts.out), image, mask, problem).passed
-    model = box.work(problem, BLOCK)
-    assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
-    assert (model.picture_loads, model.flops) == (counts.picture_loads, 2 * counts.multiplications)
+    check_counted(variant("box"), problem, mask, image)
 
 
 @pytest.mark.slow
-def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
+def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
     image = np.ones((40, 20, 1), np.float32)
     image[20, 9], image[2, 3] = np.nan, np.inf
     mask = Mask(np.full((25, 4), 0.5))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
     assert box.box_shape(problem).is_ring
-    out = np.ascontiguousarray(count(variant("box"), problem, mask, BLOCK, image).out)
-    assert verify(out, image, mask, problem).passed
-    assert np.isnan(out).sum() == 25 * 4
+    counts = check_counted(variant("box"), problem, mask, image)
+    assert np.isnan(counts.out).sum() == 25 * 4
 
 
 @pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@needs_nvvm
 @pytest.mark.parametrize(
     ("sides", "dtype", "channels", "capability"),
     [((15, 15), "uint8", 3, (9, 0)), ((31, 31), "float32", 1, (7, 5)), ((31, 31), "float32", 1, (9, 0)),
      ((63, 63), "uint16", 4, (8, 6)), ((1, 127), "float32", 4, (9, 0))],
 )  # fmt: skip
-def test_that_code_reads_whole_vectors_and_needs_no_local_memory(
-    sides: tuple[int, int], dtype: str, channels: int, capability: tuple[int, int]
-) -> None:
+def test_that_code_reads_whole_vectors_and_needs_no_local_memory(sides, dtype, channels, capability):
     mask = Mask(np.full(sides, 0.5))
     problem = Problem(5000, 7000, channels, dtype, mask.shape, mask.anchor, result_dtype=dtype)
-    (step,) = box.passes(problem, mask, BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)
+    ptx = ptx_of(variant("box"), problem, mask, capability)
     assert "ld.shared.v4.f32" in ptx
     assert "st.shared.v4.f32" in ptx
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     # Only sums along a row multiply; the compiler may unroll the loop over a thread's rows.
     found = len(re.findall(r"\b(?:fma\.rn|mul)\.f32", ptx))
     times, rest = divmod(found, box.box_shape(problem).along.windows.weighed)
     assert rest == 0
     assert 1 <= times <= 8
+
+
+RANDOM = np.random.default_rng(11)
+# Length, apart, count, shift.
+GREY = [(1, 1, 4, 0), (3, 1, 4, 1), (7, 1, 8, 2), (15, 1, 16, 3), (63, 1, 16, 1)]
+COLOUR = [(127, 4, 32, 0), (2, 3, 16, 3), (31, 3, 32, 2), (20, 2, 16, 0)]
+ROWS = [RowWindows(Windows(*windows), shift) for *windows, shift in GREY + COLOUR]
+COLUMNS = [ColumnWindows(rows, results, 4, 24, 0) for rows, results in ((1, 4), (3, 4), (15, 6), (40, 5))]
+COLUMNS += [ColumnWindows(rows, results, 4, 24, 64) for rows, results in ((9, 4), (49, 16))]
+COLUMNS += [ColumnWindows(rows, 16, 1, 20, 80) for rows in (5, 31, 63)]
+WEIGHT, START = np.float32(0.3), np.float32(3.0)
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 16, 32])
+@pytest.mark.parametrize("apart", [1, 2, 3, 4])
+def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_additions(apart, count):
+    for length in (*range(1, 20), 31, 63, 64, 127):
+        windows, weighed, joins = Windows(length, apart, count), [], []
+
+        def first(cell, weighed=weighed):
+            weighed.append(cell)
+            return [cell]
+
+        def joined(left, right, joins=joins):
+            joins.append(1)
+            return left + right
+
+        def added(total, cell, first=first, joined=joined):
+            return joined(total, first(cell))
+
+        def begin(cell, first=first):
+            return ["start", *first(cell)]
+
+        sums = window_sums(windows, lambda cell: cell, begin, first, added, joined)
+        for place, cells in enumerate(sums):
+            assert cells.count("start") == 1
+            cells.remove("start")
+            assert sorted(cells) == [place + number * apart for number in range(length)]
+        assert len(sums) == count
+        assert (len(weighed), max(weighed)) == (windows.weighed, windows.samples - 1)
+        if apart == 1 and count >= 16:
+            assert len(joins) < 6 * max(count, length // 4)
+
+
+def aligned(count):
+    """Return so many random float32 that begin where a vector may."""
+    room = np.empty(count + 4, np.float32)
+    begin = -room.ctypes.data % 16 // 4
+    room[:] = RANDOM.standard_normal(room.size)
+    return room[begin : begin + count]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_numbers(row):
+    windows, samples = row.windows, aligned(row.read)
+    sums, plain = on_the_processor(row_summer(row)), row_summer(row).py_func
+    whole = np.rint(samples * 9)
+    assert sums(whole, 0, np.float32(2)) == plain(whole, 0, np.float32(2))
+    terms = [
+        WEIGHT.astype(float) * samples[row.shift + place :: windows.apart][: windows.length].astype(float)
+        for place in range(windows.count)
+    ]
+    # A product rounded, and as many additions as there are cells but one.
+    for got, cells in zip(sums(samples, 0, WEIGHT), terms, strict=True):
+        assert abs(got - cells.sum()) <= windows.length * 1.01 * 2.0**-24 * np.abs(cells).sum()
+    # A NaN reaches the sums of its windows and no others.
+    samples[row.shift + windows.samples // 2] = np.nan
+    cells_of = [
+        range(place, place + windows.length * windows.apart, windows.apart) for place in range(windows.count)
+    ]
+    wanted = [windows.samples // 2 in cells for cells in cells_of]
+    assert np.isnan(sums(samples, 0, WEIGHT)).tolist() == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("down", COLUMNS, ids=str)
+def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_numbers(down):
+    rows = down.ring_rows or down.mask_rows + down.rows - 1
+    tile, column = aligned(rows * down.pitch), 8
+    sums, plain = on_the_processor(column_summer(down)), column_summer(down).py_func
+    for first in {0, down.ring_rows // 2 // down.rows * down.rows, max(0, down.ring_rows - down.rows)}:
+        whole = np.rint(tile * 9)
+        assert sums(whole, first, column, START) == plain(whole, first, column, START)
+        turned = np.roll(tile.reshape(rows, down.pitch), -first, axis=0)
+        for place, got in enumerate(sums(tile, first, column, START)):
+            i, k = divmod(place, down.columns)
+            terms = np.array([START, *turned[i : i + down.mask_rows, column + k]], float)
+            assert abs(got - terms.sum()) <= down.mask_rows * 1.01 * 2.0**-24 * np.abs(terms).sum()
+
+
+def test_that_sums_are_kept_side_by_side():
+    tile = np.zeros(12, np.float32)
+    sums_store(8).py_func(tile, 4, tuple(range(8)))
+    assert tile.tolist() == [0, 0, 0, 0, *range(8)]

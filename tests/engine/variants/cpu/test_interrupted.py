@@ -3,8 +3,6 @@
 import _thread
 import signal
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +20,11 @@ from engine.variants.matmul import blas
 RANDOM = np.random.default_rng(7)
 
 
-def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]:
+def then_interrupted(call, after):
     """Return a call that sends Ctrl+C once it was called so often, as the system does."""
-    calls: list[int] = []
+    calls = []
 
-    def called(*arguments: Any, **named: Any) -> Any:
+    def called(*arguments, **named):
         answer = call(*arguments, **named)
         calls.append(1)
         if len(calls) == after:
@@ -37,9 +35,7 @@ def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]
 
 
 @pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
-def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
-    border: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(border, monkeypatch):
     image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
     mask = Mask(RANDOM.standard_normal((6, 5)), anchor=(1, 4))
     problem = describe_problem(image, mask, border, 0.0)
@@ -52,7 +48,7 @@ def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
     assert all(one.tobytes() == results[0].tobytes() for one in results)
 
 
-def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
     problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
     rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_a_call
@@ -70,7 +66,7 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: 
 
 
 @pytest.fixture
-def tiles(monkeypatch: pytest.MonkeyPatch) -> cpu_fft.TransformedTiles:
+def tiles(monkeypatch):
     """Return a transform of sixteen tiles."""
     monkeypatch.setattr(cpu_fft, "TILE_RESULTS", 2)
     mask = Mask(np.ones((3, 3)))
@@ -78,23 +74,21 @@ def tiles(monkeypatch: pytest.MonkeyPatch) -> cpu_fft.TransformedTiles:
     return cpu_fft.prepare(problem, mask, Block(1, 1))
 
 
-def launch(tiles: cpu_fft.TransformedTiles) -> None:
+def launch(tiles):
     tiles.launch(np.ones((8, 8, 1), np.float32), np.empty((8, 8, 1), np.float32))
 
 
-def all_threads_done() -> None:
+def all_threads_done():
     """Return when what was left in the queue of the transform's threads is done."""
     others = threading.Barrier(cpu_fft._threads()._max_workers)
     list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
 
 
 @pytest.mark.slow
-def test_that_an_interrupted_transform_writes_no_more(
-    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
     is_awaited, began, ended = threading.Event(), [], []
 
-    def slow(self: SpectralFilter, *arguments: Any) -> None:
+    def slow(self, *arguments):
         began.append(1)
         if len(began) == 1:
             # A real signal wakes the main thread, which waits for a lock.
@@ -102,7 +96,7 @@ def test_that_an_interrupted_transform_writes_no_more(
         is_awaited.wait(10)
         ended.append(1)
 
-    def await_lock(lock: threading.Lock) -> None:
+    def await_lock(lock):
         is_awaited.set()
         lock.acquire()
 
@@ -116,12 +110,10 @@ def test_that_an_interrupted_transform_writes_no_more(
     assert len(began) == len(ended) == written
 
 
-def test_that_a_failure_in_a_tile_ends_the_others_first(
-    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began: list[int] = []
+def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
+    began = []
 
-    def fail(self: SpectralFilter, *arguments: Any) -> None:
+    def fail(self, *arguments):
         began.append(1)
         raise EngineError("no tile")
 
@@ -133,7 +125,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(
     assert len(began) == known
 
 
-def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch):
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
     monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)

@@ -5,13 +5,13 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
 import pytest
 from numba import njit
 
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -20,7 +20,6 @@ from engine.variants.cpu import thread_pool as threads
 from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, share
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
-from tests.engine.variants.banded import BLOCK
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8
@@ -49,7 +48,7 @@ def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
 
 
 @pytest.fixture
-def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+def four_threads(monkeypatch):
     """Four threads that are held to no core, also where the machine has two."""
     threads.compiled()
     boxes = np.zeros((4, threads.MAILBOX_ELEMENTS), np.int64)
@@ -61,7 +60,7 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
     assert (boxes[:, threads.STATE] == 0).all()
 
 
-def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0) -> tuple[np.ndarray, ...]:
+def launched(boards, workers, bands, wait_for=0):
     board = boards.take(workers)
     taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
     counts = np.zeros(24, np.int64)
@@ -74,7 +73,7 @@ def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0
     return taken_by, rows, counts
 
 
-def at_the_same_time(count: int, call: Callable[[], None]) -> None:
+def at_the_same_time(count, call):
     callers = [threading.Thread(target=call) for _ in range(count)]
     for caller in callers:
         caller.start()
@@ -82,7 +81,7 @@ def at_the_same_time(count: int, call: Callable[[], None]) -> None:
         caller.join()
 
 
-def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads: np.ndarray) -> None:
+def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads):
     boards = threads.Boards()
     for workers in (1, 2, 3, 5):
         taken_by, rows, counts = launched(boards, workers, 200, wait_for=workers)
@@ -91,14 +90,12 @@ def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads
         assert rows[:, 0].sum() == 200
 
 
-def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
-    four_threads: np.ndarray,
-) -> None:
+def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
     boards, failures = threads.Boards(), []
     # Now and then a thread helps, and an order that came too late is never done.
     assert {int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
 
-    def call() -> None:
+    def call():
         try:
             for _ in range(300):
                 taken_by, rows, _ = launched(boards, 4, 40)
@@ -111,15 +108,13 @@ def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
     assert not failures
 
 
-def test_that_a_caller_sleeps_until_the_others_are_done(
-    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatch):
     board, box = threads.Boards().take(2), four_threads[0]
     # An order under way, as the caller finds it: it is done only when this test says so.
     box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
     over = threading.Event()
 
-    def wait() -> None:
+    def wait():
         finish_only(board)
         over.set()
 
@@ -140,9 +135,7 @@ def finish_only(board):
     finish(board, 0)
 
 
-def test_that_the_thread_of_the_callers_own_core_is_left_asleep(
-    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, monkeypatch):
     four_threads[:, threads.CORE] = range(4)
     monkeypatch.setattr(threads, "_current_core", lambda: 2)
     board = threads.Boards().take(5)
@@ -151,23 +144,23 @@ def test_that_the_thread_of_the_callers_own_core_is_left_asleep(
     assert counts[BEGUN] == 4
 
 
-def launched_alone() -> bool:
+def launched_alone():
     taken_by, _, counts = launched(threads.Boards(), 5, 20)
     return bool((taken_by == 1).all()) and counts[BEGUN] == 1
 
 
-def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads: np.ndarray) -> None:
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads):
     four_threads[:, threads.STATE] = 1 << 40
     assert launched_alone()
     four_threads[:, threads.STATE] = 0
 
 
-def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_threads_are_started_once_however_many_call_first(monkeypatch):
     monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
     begun = threading.Barrier(8)
     found = []
 
-    def call() -> None:
+    def call():
         begun.wait()
         found.append(threads.mailboxes())
 
@@ -178,9 +171,7 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pyte
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
-def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them() -> (
-    None
-):
+def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them():
     before = weakref.ref(threads.mailboxes())
     # As in a forked process; or as when the interpreter exits, the threads asleep.
     threads._begin_anew()
@@ -189,8 +180,8 @@ def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while
     assert before() is not None
 
 
-def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(thread: threading.Thread) -> None:
+def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch):
+    def refuse(thread):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
@@ -198,25 +189,25 @@ def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch
     assert launched_alone()
 
 
-def test_that_a_lock_is_waited_for_through_interruptions() -> None:
+def test_that_a_lock_is_waited_for_through_interruptions():
     interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
 
     class Lock:
-        def acquire(self) -> None:
+        def acquire(self):
             for kind in interruptions:
                 raise kind
 
-    cpu_fft.await_lock(Lock())  # type: ignore[arg-type]
+    cpu_fft.await_lock(Lock())
     assert next(interruptions, None) is None
 
 
-def test_that_the_plain_loops_let_other_threads_run() -> None:
+def test_that_the_plain_loops_let_other_threads_run():
     image = np.ones((700, 700, 1), np.float32)
     mask = Mask(np.ones((15, 15)))
-    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
+    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
     running, over = threading.Event(), threading.Event()
 
-    def filter_picture() -> None:
+    def filter_picture():
         running.set()
         prepared.launch(image, np.empty_like(image))
         over.set()
@@ -234,7 +225,7 @@ def test_that_the_plain_loops_let_other_threads_run() -> None:
 
 
 @pytest.mark.slow
-def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core() -> None:
+def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core():
     program = """
 import os, numpy, engine
 from engine.device import core_count

@@ -1,36 +1,37 @@
-"""`digit-sums`: what it refuses, its work, its code, and its kernel for every mask of a shape."""
+"""`digit-sums`: what it refuses, work, code, what lanes hold and multiply, results on their way out."""
 
+import itertools
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit, types
 
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import why_not
-from engine.variants.digit_sums.digit_layout import chains_of
-from engine.variants.digit_sums.digit_sums import VARIANT, digit_shape, kernel
-from engine.variants.digit_sums.weight_digits import digits_of
+from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
+from engine.variants.digit_sums.digit_shape import PIXELS
+from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
+from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
+from engine.variants.ir.device_function import device_function
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.counting import count
+from tests.engine.variants.emitted import BytesOfWords, on_the_processor
 
 RANDOM = np.random.default_rng(31)
 BLOCK = VARIANT.default_block
 
 
-def problem_of(mask: Mask, channels: int = 1, **others: Any) -> Problem:
+def problem_of(mask, channels=1, **others):
     types = {"dtype": "uint8", "result_dtype": "uint8"} | others
     return Problem(500, 700, channels, mask_shape=mask.shape, anchor=mask.anchor, **types)
 
 
-def refused(mask: Mask, limits: Limits | None = None, channels: int = 1, **others: Any) -> str:
+def refused(mask, limits=None, channels=1, **others):
     """Return the reason of a refusal, which names another variant; empty where there is none."""
     refusal = why_not(VARIANT, problem_of(mask, channels, **others), mask, BLOCK, limits or Limits())
     if refusal is None:
@@ -75,63 +76,24 @@ CONSTANT = Border.CONSTANT
     ],
     ids=str,
 )
-def test_that_only_bytes_small_masks_and_new_devices_are_taken(
-    sentence: str, mask: Mask, others: dict[str, Any]
-) -> None:
+def test_that_only_bytes_small_masks_and_new_devices_are_taken(sentence, mask, others):
     said = refused(mask, **others)
     assert sentence in said
     assert bool(sentence) == bool(said)
 
 
-def test_that_tiled_does_not_name_it_for_16_bits() -> None:
+def test_that_tiled_does_not_name_it_for_16_bits():
     tiled = next(known for known in VARIANTS if known.key == "tiled")
     for dtype, is_named in (("uint8", True), ("uint16", False)):
         refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
-        assert refusal is not None
         assert ("digit-sums" in refusal.reason) == is_named
 
 
-def test_that_a_picture_higher_than_the_grid_is_refused() -> None:
+def test_that_a_picture_higher_than_the_grid_is_refused():
     highest = replace(problem_of(ONES), height=65_535 * 64)
     assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
     refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
-    assert refusal is not None
     assert "it takes up to 4,194,240." in refusal.reason
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("channels", "border", "shape"),
-    [(1, Border.CONSTANT, (3, 4)), (3, Border.REFLECT, (3, 3)), (4, Border.ZERO, (2, 5))],
-)
-def test_that_the_model_counts_what_the_source_does_with_one_digit_and_results_are_rounded_exactly(
-    channels: int, border: Border, shape: tuple[int, int]
-) -> None:
-    image = RANDOM.integers(0, 256, (7, 6, channels)).astype(np.uint8)
-    # Halves: sums are exact, and some lie in the middle of two whole numbers.
-    mask = Mask(RANDOM.integers(-3, 4, shape) / 2, anchor=(0, shape[1] - 1), offset=1.5)
-    assert digits_of(mask).count == 1
-    problem = replace(describe_problem(image, mask, border, 3.0), result_dtype="uint8")
-    counts = count(VARIANT, problem, mask, BLOCK, image)
-    model = VARIANT.work(problem, BLOCK)
-    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
-    assert model.picture_loads >= counts.picture_loads > 0
-    assert model.global_loads - model.picture_loads == counts.weight_loads
-    assert model.shared_loads == counts.shared_loads
-    assert model.shared_stores >= counts.shared_stores > 0
-    assert model.constant_loads == counts.constant_loads == 0
-    assert model.flops == 2 * counts.multiplications
-    assert model.global_store_bytes == counts.out_stores
-    exact = oracle.correlate(image, mask, border, 3.0)
-    assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
-
-
-def test_that_masks_of_one_shape_share_a_kernel() -> None:
-    masks = [Mask(RANDOM.standard_normal((5, 5))), Mask(np.ones((5, 5))), Mask(np.zeros((5, 5)))]
-    found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in masks]
-    assert len({id(step.kernel) for step in found}) == 1
-    assert len({step.signature for step in found}) == 1
-    assert [step.arguments[2] for step in found] == [digits_of(mask).count for mask in masks]
 
 
 @pytest.mark.slow
@@ -140,12 +102,9 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
 @pytest.mark.parametrize(
     ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
 )
-def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(
-    shape: tuple[int, int], channels: int
-) -> None:
+def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(shape, channels):
     mask = Mask(np.ones(shape))
     work = digit_shape(shape, mask.anchor[1], channels)
-    assert work is not None
     (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
     head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
@@ -171,12 +130,9 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
 
 
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel() -> (
-    None
-):
-    def registers(rows: int, columns: int, channels: int) -> int | None:
+def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel():
+    def registers(rows, columns, channels):
         shape = digit_shape((rows, columns), columns // 2, channels)
-        assert shape is not None
         return shape.registers
 
     assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]
@@ -190,4 +146,176 @@ def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler
         (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
         assert step.kernel.targetoptions.get("max_registers") == limit
         assert step.kernel._cache._options is step.kernel.targetoptions
-    assert kernel.cache_info().maxsize == 64
+
+
+# (mask shape, anchor's column, channels)
+MASKS = [
+    ((5, 5), 2, 1), ((5, 5), 2, 3), ((3, 3), 0, 4), ((1, 1), 0, 1),
+    ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
+]  # fmt: skip
+LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
+every_mask = pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
+
+
+def shape_for(mask_shape, left, channels):
+    return digit_shape(mask_shape, left, channels)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_anchor(channels):
+    for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
+        for left in range(side):
+            shape = shape_for((side, side), left, channels)
+            assert shape.shared_bytes <= SHARED_BYTES
+            # A thread of the loader copies one piece per round.
+            assert shape.tile_samples // 16 <= shape.threads
+            assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
+            assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
+            assert shape.stage_pitch >= shape.out_samples
+            assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
+            assert [word + k for word, size in shape.loads for k in range(size)] == list(shape.words)
+            for channel in range(channels):
+                assert set(shape.loads_of(channel)) <= set(shape.loads)
+                loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
+                for group in shape.pixel_groups:
+                    assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
+            assert shape.before + 4 * shape.words[0] >= 0
+            last_lane = shape.before + shape.out_samples - shape.across
+            assert last_lane + 4 * (shape.words[-1] + 1) <= shape.tile_samples
+            assert all(word % size == shape.across % (4 * size) == 0 for word, size in shape.loads)
+
+
+@every_mask
+def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, left, channels):
+    shape = shape_for(mask_shape, left, channels)
+    words = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
+    for group, channel in itertools.product(shape.pixel_groups, range(channels)):
+        places = shape.sources(group, channel)
+        if any(places):
+            got = planar_word(BytesOfWords(), words, places)
+            for byte, place in enumerate(places):
+                assert place is None or got[byte] == channels * (4 * group + byte) + channel
+    cells = fragment_cells(shape)
+    for first_lane in range(0, 32, 4):
+        found = [cells[place] for place in cell_places(shape, first_lane)]
+        assert found == list(range(mask_shape[0] * mask_shape[1]))
+
+
+def warp_sums(shape, digit, tile):
+    """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
+
+    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
+    t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
+    """
+    words = fragments_of(shape, digit[np.newaxis]).reshape(shape.digit_vectors, 32, 4)
+    digits = words.swapaxes(0, 1).reshape(32, -1).copy().view(np.uint8 if digit.max() > 127 else np.int8)
+    digits = digits.reshape(32, -1, 4)
+    out = np.zeros((4, shape.out_samples), np.int64)
+    lanes = [divmod(lane, 4) for lane in range(32)]
+
+    def samples_of(lane, sample):
+        (g, t), (row, group) = lane, sample
+        first = shape.before + g * shape.across
+        places = shape.sources(group, channel)
+        assert any(places), "a word that no lane puts together"
+        return [int(tile[4 * row + t, first + 4 * p[0] + p[1]]) if p else 99 for p in places]
+
+    for channel, chain in itertools.product(range(shape.channels), chains_of(shape)):
+        sums = np.zeros((16, 8), np.int64)
+        for step in chain.steps:
+            a, b = np.zeros((16, 32), np.int64), np.zeros((32, 8), np.int64)
+            for number, (g, t) in enumerate(lanes):
+                for register, sample in enumerate(step.samples):
+                    half, below = divmod(register, 2)
+                    columns = slice(16 * half + 4 * t, 16 * half + 4 * t + 4)
+                    a[g + 8 * below, columns] = samples_of((g, t), sample)
+                for half in (0, 1):
+                    b[16 * half + 4 * t : 16 * half + 4 * t + 4, g] = digits[number, step.first_word + half]
+            sums += a @ b
+        for g, t in lanes:
+            for place, pixel in enumerate(chain.pixels):
+                sample = g * shape.across + pixel * shape.channels + channel
+                out[t, sample] = sums[g + 8 * (place // 2), 2 * t + place % 2]
+    return out
+
+
+@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
+def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
+    shape = shape_for(mask_shape, left, channels)
+    tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
+    for least in (-128, 0):
+        digit = RANDOM.integers(least, least + 256, mask_shape)
+        digit[0, 0] = least + 255
+        got = warp_sums(shape, digit, tile)
+        wanted = np.zeros_like(got)
+        for m in range(mask_shape[0]):
+            for n in range(mask_shape[1]):
+                first = shape.before + (n - left) * channels
+                wanted += int(digit[m, n]) * tile[m : m + 4, first : first + got.shape[1]]
+        assert np.array_equal(got, wanted)
+    pixels = [pixel for chain in chains_of(shape) for pixel in chain.pixels]
+    assert sorted(pixels) == list(range(16))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_words_of_channels_are_put_side_by_side(channels):
+    planes = [
+        [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
+        for channel in range(channels)
+    ]
+    words = interleaved_words(BytesOfWords(), planes)
+    bytes_ = [byte for word in words for byte in word]
+    assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
+
+
+def staged_shape(channels):
+    shape = digit_shape((5, 5), 2, channels)
+    assert shape.is_staged
+    return shape
+
+
+@pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])
+def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels, banks):
+    shape = staged_shape(channels)
+    places = [row * shape.stage_pitch + lane * shape.across for row in range(4) for lane in range(2)]
+    assert len({place // 16 % 8 for place in places}) == banks
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
+    shape = staged_shape(channels)
+
+    def emit(code, out, row, sample, samples, stage, lane, table):
+        place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)
+        own = code.pointer(table) + lane * (shape.across // 4)
+        words = [(own + k).load() for k in range(shape.across // 4)]
+        store_staged(code, out, place, code.shared(stage), lane, words, shape)
+
+    store = on_the_processor(device_function(types.void, emit))
+
+    @njit
+    def run(out, row, sample, samples, stage, table):
+        # Lanes wait for one another between staging and storing: by the second time all have staged.
+        for _ in range(2):
+            for lane in range(32):
+                store(out, row, sample, samples, stage, lane, table)
+
+    results = RANDOM.integers(0, 256, (PIXELS, shape.out_samples)).astype(np.uint8)
+    # Lane (g, t) has row t, samples from g x across on.
+    table = results.reshape(PIXELS, 8, -1).swapaxes(0, 1).copy().reshape(-1).view(np.int32)
+    across = 2 * shape.out_samples
+    # Whole; rows that begin anywhere; the last row and the last pixel missing.
+    whole = (9, across, 256)
+    for height, samples, pixels in (whole, (9, across, 259), (5, across, 256), (9, across - channels, 256)):
+        # A picture with rows after it.
+        wanted = np.full((height + 3, pixels, channels), 99, np.uint8)
+        out = wanted.copy()
+        inside = wanted.reshape(height + 3, -1)[2 : min(6, height), shape.out_samples : min(samples, across)]
+        inside[:] = results[: inside.shape[0], : inside.shape[1]]
+        stage = np.full(shape.stage_bytes, 55, np.uint8)
+        run(out[:height], 2, shape.out_samples, samples, stage, table)
+        assert np.array_equal(out, wanted)
+        # The whole of it went through the stage, anything else did not.
+        assert (stage != 55).any() == ((height, samples, pixels) == whole)

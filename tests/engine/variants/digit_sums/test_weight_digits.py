@@ -7,19 +7,13 @@ import pytest
 
 from engine.mask.float_step import step_of
 from engine.mask.mask import Mask
-from engine.variants.digit_sums.weight_digits import (
-    LARGEST_PART,
-    MOST_DIGITS,
-    WeightDigits,
-    digits_of,
-    overflows,
-)
+from engine.variants.digit_sums.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
 
 RANDOM = np.random.default_rng(12)
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
 
 
-def parts_of(digits: WeightDigits) -> list[list[Fraction]]:
+def parts_of(digits):
     """Return what the digits down to each one add up to, cell by cell."""
     cells = digits.digits.reshape(digits.count, -1)
     units = [Fraction(digits.unit) / 256**number for number in range(digits.count)]
@@ -30,7 +24,7 @@ def parts_of(digits: WeightDigits) -> list[list[Fraction]]:
     ]
 
 
-def are_digits_as_said(digits: WeightDigits) -> bool:
+def are_digits_as_said(digits):
     """Return whether a lone digit and upper ones are of -128 to 127, lower ones of 0 to 255."""
     alone = digits.count % 2
     signed = [digits.digits[:alone], digits.digits[alone::2]]
@@ -43,17 +37,13 @@ def are_digits_as_said(digits: WeightDigits) -> bool:
 @pytest.mark.parametrize(
     "weights",
     [
-        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16,
-        RANDOM.standard_normal((3, 11)) * 1e-40,
-        [[SMALLEST, -SMALLEST], [1.0, 0.0]],
-        [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
-        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]],
-        [[1 / 3]],
-        [[0.0, 0.0]],
+        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16, RANDOM.standard_normal((3, 11)) * 1e-40,
+        [[SMALLEST, -SMALLEST], [1.0, 0.0]], [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
+        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]], [[1 / 3]], [[0.0, 0.0]],
     ],
     ids=["whole", "subnormal", "far apart", "ends", "ends of pairs", "one", "zeros"],
-)
-def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights: list[list[float]]) -> None:
+)  # fmt: skip
+def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
     mask = Mask(weights)
     digits = digits_of(mask)
     assert parts_of(digits)[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
@@ -64,9 +54,7 @@ def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights: list[lis
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)], ids=str)
-def test_that_random_masks_take_four_digits_or_fewer_and_change_by_no_more_than_is_said(
-    shape: tuple[int, int],
-) -> None:
+def test_that_random_masks_take_four_digits_or_fewer_and_change_by_no_more_than_is_said(shape):
     taken = []
     for seed in range(20):
         mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
@@ -82,7 +70,7 @@ def test_that_random_masks_take_four_digits_or_fewer_and_change_by_no_more_than_
 
 
 @pytest.mark.parametrize("cells", [9, 121])
-def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells: int) -> None:
+def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells):
     # One below, and one at, the sum from which on no picture but a black one has exact results.
     small = 2**24 // (cells - 1) // 3 | 1
     for more, is_exact in ((-1, True), (0, False)):
@@ -94,7 +82,7 @@ def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells:
         assert is_kept or not is_exact
 
 
-def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them() -> None:
+def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them():
     # 27 roundings are granted and a few used: the last of 2^25 + 1 is one of 2.
     weights = np.full((5, 5), 2.0**24)
     weights[2, 2] = 1.0
@@ -109,11 +97,11 @@ def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them() -
     [([127, -128], 1), ([128, 1], 2), ([3 / 16, -8 / 16], 1), ([255, 1], 2), ([1e30], 3),
      ([32767, -32768], 2), ([32768, 1], 3), ([2**23 - 32769, 1], 3), ([2**23, 1], 4)],
 )  # fmt: skip
-def test_that_weights_take_no_more_digits_than_they_must(weights: list[float], count: int) -> None:
+def test_that_weights_take_no_more_digits_than_they_must(weights, count):
     assert digits_of(Mask([weights])).count == count
 
 
-def test_that_no_part_of_a_weight_is_larger_than_is_said() -> None:
+def test_that_no_part_of_a_weight_is_larger_than_is_said():
     worst = 256**5 - 128 * (256**5 - 1) // 255
     for mask in (Mask([[float(np.float32(worst))]]), Mask([[128.0]]), Mask(RANDOM.standard_normal((11, 11)))):
         digits = digits_of(mask)
@@ -123,7 +111,7 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said() -> None:
         assert digits.unit <= LARGEST_PART * float(np.abs(mask.weights32).max())
 
 
-def worst_errors(mask: Mask, pixels: np.ndarray) -> tuple[float, float]:
+def worst_errors(mask, pixels):
     """Return the largest error of the digits' sums over some pictures, in u S, and its bound."""
     digits = digits_of(mask)
     weights = [Fraction(w) for w in mask.weights32.ravel().tolist()]
@@ -152,7 +140,7 @@ def worst_errors(mask: Mask, pixels: np.ndarray) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)], ids=str)
-def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape: tuple[int, int]) -> None:
+def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape):
     taps = shape[0] * shape[1]
     for seed in range(5):
         random = np.random.default_rng([seed, taps])
@@ -165,7 +153,7 @@ def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape: tu
         assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
 
 
-def test_that_weights_so_far_apart_that_sums_could_round_more_are_found() -> None:
+def test_that_weights_so_far_apart_that_sums_could_round_more_are_found():
     assert not digits_of(Mask([[1e-30, 1.0, 1e30]])).holds_bound
     assert digits_of(Mask([[0.25, 1.0, 1e3]])).holds_bound
     singles = (SMALLEST, LARGEST, 1 / 3, 1.0, float(np.float32(0.1)))
@@ -177,6 +165,6 @@ def test_that_weights_so_far_apart_that_sums_could_round_more_are_found() -> Non
     assert not digits.holds_bound
 
 
-def test_that_weights_whose_sums_could_overflow_are_found() -> None:
+def test_that_weights_whose_sums_could_overflow_are_found():
     found = [overflows(Mask([weights])) for weights in ([LARGEST], [6e35, -1e35], [6e35], [0.0])]
     assert found == [True, True, False, False]

@@ -3,7 +3,6 @@
 import inspect
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from engine.device.numba_cuda import cuda, missing
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function, opaque_constant
 from engine.variants.ir.plain import PLAIN, PlainCode
-from tests.engine.variants.on_processor import on_the_processor
+from tests.engine.variants.emitted import on_the_processor
 
 PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
@@ -25,7 +24,7 @@ OF_CUDA_ALONE = {
 INT64 = types.int64
 
 
-def operations(backend: type) -> dict[str, list[str]]:
+def operations(backend):
     """Return the operations of a backend, each with the names of its arguments."""
     public = ((name, member) for name, member in inspect.getmembers(backend) if not name.startswith("_"))
     return {
@@ -36,7 +35,7 @@ def operations(backend: type) -> dict[str, list[str]]:
     }
 
 
-def test_that_the_backends_have_the_same_operations_with_the_same_arguments() -> None:
+def test_that_the_backends_have_the_same_operations_with_the_same_arguments():
     emitted, plain = operations(CudaCode), operations(PlainCode)
     assert set(emitted) - set(plain) == OF_CUDA_ALONE
     assert set(plain) <= set(emitted)
@@ -48,30 +47,22 @@ def test_that_the_backends_have_the_same_operations_with_the_same_arguments() ->
     assert not differing
 
 
-def arithmetic(code: Any, a: Any, b: Any) -> list[Any]:
+def arithmetic(code, a, b):
     quotient, rest = divmod(a, 7)
     return [
-        a + b,
-        3 - a,
-        a * b - 1,
-        quotient,
-        rest,
-        (a | 8) & 13 ^ 1,
-        a << 2,
-        1 << (b & 3),
-        a >> 1,
+        a + b, 3 - a, a * b - 1, quotient, rest, (a | 8) & 13 ^ 1, a << 2, 1 << (b & 3), a >> 1,
         code.larger(a, b),
-    ]
+    ]  # fmt: skip
 
 
-def branches(code: Any, a: Any, b: Any) -> list[Any]:
+def branches(code, a, b):
     chosen = code.when(a < b, lambda: [a, b + 1], lambda: [b, a + 2])
     kept = code.when(code.all_of(a != b, code.negated(a < 3)), lambda: a * 10, b)
     return [*chosen, kept, code.select(a >= b, a, -1), code.select(code.is_below(a - 5, 3), 1, b)]
 
 
-def loops(code: Any, a: Any, b: Any) -> list[Any]:
-    def round_of(number: Any, values: list[Any]) -> list[Any]:
+def loops(code, a, b):
+    def round_of(number, values):
         total = values[0]
         return [total + a + code.wide(number), [total]]
 
@@ -80,15 +71,15 @@ def loops(code: Any, a: Any, b: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("emit", "count"), [(arithmetic, 10), (branches, 5), (loops, 2)])
-def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit: Any, count: int) -> None:
+def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit, count):
     function = device_function(types.UniTuple(INT64, count), emit)
     run = on_the_processor(function)
     for a, b in ((0, 0), (2, 9), (5, 1), (7, 7), (40, 3)):
         assert run(a, b) == function.py_func(a, b)
 
 
-def test_that_memory_is_the_same_in_both_backends() -> None:
-    def spread(code: Any, array: Any, out: Any, first: Any) -> None:
+def test_that_memory_is_the_same_in_both_backends():
+    def spread(code, array, out, first):
         source, target = code.pointer(array), code.pointer(out)
         for row in code.loop(code.narrow(first), 6, 2):
             for _ in code.where(row != 2):
@@ -106,18 +97,18 @@ def test_that_memory_is_the_same_in_both_backends() -> None:
     assert emitted.ravel().tolist() == plain.ravel().tolist() == wanted.tolist()
 
 
-def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does() -> None:
+def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does():
     assert [opaque_constant(value).py_func() for value in (1, 4)] == [1, 4]
     assert PLAIN.opaque(4) == 4
 
 
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_what_the_page_on_emission_says_is_so() -> None:
+def test_that_what_the_page_on_emission_says_is_so():
     blocks = dict.fromkeys(("python", "ptx"), "")
     for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         blocks[language] += text
-    names: dict[str, Any] = {}
+    names = {}
     exec(compile(blocks["python"], str(PAGE), "exec"), names)
     signature = (types.float32, types.float32, types.float32[::1])
     ptx, _ = cuda.compile_ptx(names["kernel"], signature, cc=(9, 0))

@@ -8,18 +8,17 @@ import pytest
 
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.agreement import is_exact_class, verify
+from engine.tasks.filtering.agreement import is_exact_class
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from engine.variants.ladder import two_passes
 from engine.variants.registry import variant
+from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 
 KEYS = ("separable-l0", "separable-l1", "separable-l2")
@@ -30,24 +29,20 @@ LARGEST = float(np.finfo(np.float32).max)
 SMALL_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
 
 
-def agrees(
-    known: Variant, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, cval: float = 0.0,
-    block: Block = SMALL_BLOCK,
-) -> np.ndarray:  # fmt: skip
+def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=SMALL_BLOCK):
     """Run a variant's source on a picture (H x W), have the result verified, and return it."""
     samples = np.ascontiguousarray(image)[:, :, np.newaxis]
     problem = describe_problem(samples, mask, border, cval)
     assert known.unsupported(problem, mask, block, Limits()) is None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         result = count(known, problem, mask, block, samples).out
-    verification = verify(np.ascontiguousarray(result), samples, mask, problem)
-    assert verification.passed, verification.reason
+    verified(result, samples, mask, problem)
     return result
 
 
 @every_border
 @every_variant
-def test_that_whole_numbers_are_exact_under_every_border(known: Variant, border: Border) -> None:
+def test_that_whole_numbers_are_exact_under_every_border(known, border):
     image = np.random.default_rng(1).integers(0, 256, (5, 6), np.uint8)
     for mask in (
         Mask([[2, 4], [3, 6]], anchor=(1, 0), offset=5.0),
@@ -60,12 +55,12 @@ def test_that_whole_numbers_are_exact_under_every_border(known: Variant, border:
 
 
 @every_variant
-def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known: Variant) -> None:
+def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known):
     # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
     mask = Mask(np.outer([1, 2, 3, 4, 5], [1, 10, 100]))
     result = agrees(known, np.zeros((1, 1), np.uint8), mask, Border.CONSTANT, 2.0)
     assert result.tolist() == [[[2.0 * (mask.total - mask.weights[2, 1])]]]
-    problem = Problem(1, 1, mask_shape=mask.shape, anchor=mask.anchor, border=Border.CONSTANT, cval=2.0)
+    problem = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0)
     factors = factor(mask)
     assert two_passes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
@@ -73,14 +68,12 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
 @pytest.mark.slow
 @every_border
 @every_variant
-def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, border: Border) -> None:
+def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known, border):
     image = np.random.default_rng(2).standard_normal((6, 7)).astype(np.float32)
     factors = (
-        ([1, 0, 2], [0.5, 0.25, 0.1]),
-        ([0.1, -0.2], [1, 0, -3]),
-        ([0, 0, 0], [1, 2]),
+        ([1, 0, 2], [0.5, 0.25, 0.1]), ([0.1, -0.2], [1, 0, -3]), ([0, 0, 0], [1, 2]),
         ([1e-18, 1], [1, 1e-18]),
-    )
+    )  # fmt: skip
     for column, row in factors:
         for strange in (np.nan, np.inf, -np.inf):
             bad = image.copy()
@@ -94,7 +87,7 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, borde
 
 
 @every_variant
-def test_that_nothing_overflows_between_the_passes(known: Variant) -> None:
+def test_that_nothing_overflows_between_the_passes(known):
     image = np.full((4, 5), LARGEST / 2, np.float32)
     assert np.isfinite(agrees(known, image, box(3))).all()
     # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
@@ -114,7 +107,7 @@ def test_that_nothing_overflows_between_the_passes(known: Variant) -> None:
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 @every_variant
-def test_that_extreme_weights_agree(known: Variant, scale: float) -> None:
+def test_that_extreme_weights_agree(known, scale):
     image = np.random.default_rng(3).random((5, 6)).astype(np.float32)
     agrees(known, image, Mask(gaussian(5, sigma=1.2).weights * scale))
     agrees(known, image, Mask(np.outer([1, 0.3], [1, scale, 0.7])))
@@ -125,7 +118,7 @@ def test_that_extreme_weights_agree(known: Variant, scale: float) -> None:
 
 
 @every_variant
-def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known: Variant) -> None:
+def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known):
     image = np.random.default_rng(4).integers(0, 256, (5, 7), np.uint8)
     for anchor in ((0, 0), (6, 10), (3, 5)):
         agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
@@ -133,7 +126,7 @@ def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known: Va
 
 
 @every_variant
-def test_that_rounding_is_covered_in_the_smallest_masks(known: Variant) -> None:
+def test_that_rounding_is_covered_in_the_smallest_masks(known):
     # The worst case of these is beyond the bound; half of it is the most that was ever seen.
     random = np.random.default_rng(5)
     for shape in ((2, 2), (2, 3), (4, 2)):
@@ -141,7 +134,7 @@ def test_that_rounding_is_covered_in_the_smallest_masks(known: Variant) -> None:
         agrees(known, random.random((9, 9)).astype(np.float32), mask)
 
 
-def test_that_the_bound_covers_two_passes_of_every_mask_but_three() -> None:
+def test_that_the_bound_covers_two_passes_of_every_mask_but_three():
     beyond = {}
     for rows, columns in itertools.product(range(2, 64), repeat=2):
         roundings = rows + columns + 1 + 4 * (1 - 1 / rows) * (1 - 1 / columns) + 2
@@ -150,9 +143,8 @@ def test_that_the_bound_covers_two_passes_of_every_mask_but_three() -> None:
     assert beyond == {(2, 2): (8, 6), (2, 3): (9.33, 8), (2, 4): (10.5, 10)}
 
 
-def refusal_of(known: Variant, mask: Mask, block: Block = DEFAULT_BLOCK) -> Refusal | None:
-    problem = Problem(50, 60, mask_shape=mask.shape, anchor=mask.anchor)
-    return known.unsupported(problem, mask, block, Limits())
+def refusal_of(known, mask, block=DEFAULT_BLOCK):
+    return known.unsupported(problem_of(50, 60, mask), mask, block, Limits())
 
 
 @pytest.mark.parametrize(
@@ -167,18 +159,15 @@ def refusal_of(known: Variant, mask: Mask, block: Block = DEFAULT_BLOCK) -> Refu
     ids=["rank 2", "lost weights"],
 )
 @every_variant
-def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(
-    known: Variant, mask: Mask, sentence: str
-) -> None:
+def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(known, mask, sentence):
     refusal = refusal_of(known, mask)
-    assert refusal is not None
     assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", refusal.reason)
     assert refusal.nearest_block is None
     with pytest.raises(UnsupportedVariant, match=sentence):
-        known.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, Block(8, 8))
+        known.passes(problem_of(9, 9, mask), mask, Block(8, 8))
 
 
-def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):
     calls = []
     svd = np.linalg.svd
     monkeypatch.setattr(np.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
@@ -191,19 +180,18 @@ def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch: pytest.M
     assert len(calls) == 1
 
 
-def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_block_is_refused() -> None:
+def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron_or_the_block_is_refused():
     problem = Problem(100, 200, mask_shape=(15, 9), anchor=(7, 4))
     used = [[step.shared_bytes for step in known.plan(problem, Block(32, 8))] for known in SEPARABLE]
     assert used == [[0, 0], [8 * (32 + 8) * 4, (8 + 14) * 32 * 4], [32 * 8 * 4, 32 * 8 * 4]]
     known, mask = variant("separable-l1"), Mask(np.ones((63, 63)))
     refusal = refusal_of(known, mask, Block(1024, 1))
-    assert refusal is not None
     assert "258,048 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
     assert refusal.nearest_block is not None
     assert refusal_of(known, mask, refusal.nearest_block) is None
 
 
-def test_that_the_loads_are_those_of_the_docstrings() -> None:
+def test_that_the_loads_are_those_of_the_docstrings():
     problem = Problem(800, 3200, mask_shape=(15, 15), anchor=(7, 7), border=Border.MIRROR)
     direct, shared, cached = (known.work(problem, Block(32, 8)) for known in SEPARABLE)
     assert direct.flops == shared.flops == cached.flops == 2 * 30 * problem.samples

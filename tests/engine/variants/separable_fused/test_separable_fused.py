@@ -1,4 +1,4 @@
-"""`separable-fused`: its refusals, its shapes in place and with a ring, large masks, and the emitted code."""
+"""`separable-fused`: refusals, shapes in place and with a ring, sums along a line, and the emitted code."""
 
 import itertools
 import re
@@ -13,39 +13,50 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.separable_fused import fused_in_place, fused_ring
+from engine.variants.box.tile_sums import ColumnWindows, RowWindows
+from engine.variants.box.window_sums import Windows
+from engine.variants.ir.register_tile import VECTOR
+from engine.variants.separable_fused import fused_in_place, fused_ring, line_filter
+from engine.variants.separable_fused.column_filter import ColumnShape, column_filter
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
+from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 from engine.variants.separable_fused.separable_fused import VARIANT
-from tests.engine.variants.ir.emitted import RANDOM, check_counted, multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.cases import problem_of
+from tests.engine.variants.emitted import (
+    RANDOM,
+    check_counted,
+    multiply_adds,
+    needs_nvvm,
+    on_both,
+    ptx_of,
+    refused,
+    whole,
+)
 
 BLOCK = VARIANT.default_block
 every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
 
 
 @pytest.fixture
-def ring_for_every_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+def ring_for_every_mask(monkeypatch):
     monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
 
 
-def product(rows: int, columns: int, anchor: tuple[int, int] | None = None) -> Mask:
+def product(rows, columns, anchor=None):
     """Return a mask of rank 1 without a zero."""
     return Mask(np.outer(RANDOM.uniform(0.1, 1, rows), RANDOM.uniform(0.1, 1, columns)), anchor)
 
 
-def problem_of(height: int, width: int, mask: Mask, channels: int = 1, dtype: str = "float32") -> Problem:
-    return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
-
-
 @pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
-def test_that_a_mask_over_63_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
+def test_that_a_mask_over_63_is_refused_with_what_would_do(shape):
     mask = Mask(np.ones(shape))
     reason = refused(VARIANT, problem_of(50, 50, mask), mask)
     assert f"A mask of {shape[0]} x {shape[1]}" in reason
     assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
 
 
-def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
+def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
     assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
@@ -55,7 +66,7 @@ def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
 @pytest.mark.parametrize(
     ("width", "mask"), [(3, gaussian(3)), (3, gaussian(63)), (2, Mask(np.ones((40, 1))))], ids=str
 )
-def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> None:
+def test_that_a_picture_may_be_as_high_as_it_likes(width, mask):
     for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
         problem = problem_of(height, width, mask)
         assert not refused(VARIANT, problem, mask)
@@ -67,7 +78,7 @@ def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> No
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @every_number_of_channels
-def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels: int, dtype: str) -> None:
+def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels, dtype):
     for rows in (1, 2, 9, 15, 26, 27, 33, 34, 47, 63):
         for columns in (1, 2, 9, 15, 26, 33, 34, 47, 62, 63):
             for column in {0, columns // 2, columns - 1}:
@@ -80,9 +91,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
 @pytest.mark.parametrize("size", [9, 4096])
-def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
-    size: int, channels: int, dtype: str
-) -> None:
+def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(size, channels, dtype):
     rings = 0
     for rows, columns in itertools.product((1, 2, 9, 15, 31, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
@@ -108,9 +117,7 @@ def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
-def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63(
-    channels: int, dtype: str
-) -> None:
+def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63(channels, dtype):
     for rows, columns in itertools.product((1, 15, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
             problem = Problem(4096, 4096, channels, dtype, (rows, columns), (rows // 2, anchor))
@@ -126,14 +133,12 @@ def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63
 
 
 @pytest.mark.parametrize(("channels", "side", "rows"), [(1, 63, 416), (3, 31, 320)])
-def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(
-    channels: int, side: int, rows: int
-) -> None:
+def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(channels, side, rows):
     problem = problem_of(4096, 4096, product(side, side), channels)
     assert strip_rows(problem, ring_shape(problem)) == rows
 
 
-def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
+def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
     few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
     assert many.flops < 4 * few.flops
     assert many.picture_loads < 2 * 4096 * 4096
@@ -161,14 +166,7 @@ COUNTED_IN_RINGS = {
 }
 
 
-def counted(
-    picture: tuple[int, int, int],
-    mask: Mask,
-    border: Border,
-    dtype: str = "float32",
-    *,
-    has_nan: bool = False,
-) -> None:
+def counted(picture, mask, border, dtype="float32", *, has_nan=False):
     image = RANDOM.uniform(0, 255, picture).astype(dtype)
     if has_nan:
         image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
@@ -177,7 +175,7 @@ def counted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED)
-def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
     # Else only large pictures take several steps per block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     picture, rows, columns, anchor, border = COUNTED[name]
@@ -185,9 +183,7 @@ def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(monkeypatch):
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
     # Strips of two steps: the second one has a single row.
@@ -197,8 +193,8 @@ def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTED_IN_RINGS)
 def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
-    name: str, ring_for_every_mask: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name, ring_for_every_mask, monkeypatch
+):
     monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
     picture, rows, columns, anchor, border = COUNTED_IN_RINGS[name]
     dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
@@ -210,15 +206,11 @@ def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
     [
-        (5, "float32", 1),
-        (13, "float32", 2),
-        (15, "uint8", 3),
-        (27, "float32", 3),
-        (31, "uint16", 1),
+        (5, "float32", 1), (13, "float32", 2), (15, "uint8", 3), (27, "float32", 3), (31, "uint16", 1),
         (63, "float32", 4),
     ],
-)
-def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels: int) -> None:
+)  # fmt: skip
+def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     mask = product(side, side)
     problem = problem_of(5000, 7000, mask, channels, dtype)
     ptx, shape, ring = ptx_of(VARIANT, problem, mask), in_place_shape(problem), ring_shape(problem)
@@ -245,8 +237,8 @@ def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels
 @pytest.mark.parametrize("capability", [(7, 5), (8, 6), (9, 0)], ids=str)
 @pytest.mark.parametrize(("side", "dtype", "channels"), [(47, "float32", 1), (63, "uint8", 3)])
 def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
-    side: int, dtype: str, channels: int, capability: tuple[int, int], ring_for_every_mask: None
-) -> None:
+    side, dtype, channels, capability, ring_for_every_mask
+):
     mask = product(side, side)
     problem = problem_of(4096, 4096, mask, channels, dtype)
     ptx, shape = ptx_of(VARIANT, problem, mask, capability), ring_shape(problem)
@@ -254,3 +246,76 @@ def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
     # A round of the loop, and what comes after its last one.
     written = side if side * 16 <= 800 else 16 + 15
     assert ptx.count("fma.rn.f32") == written * (shape.results + shape.rows)
+
+
+START = np.float32(3.0)
+PITCH, CELL = 24, 8
+# All rows written out, with a loop, and of a ring, from a place before its end.
+SHAPES = [ColumnShape(rows, results, PITCH, 0) for rows, results in ((1, 4), (2, 5), (15, 6), (16, 1))]
+SHAPES += [ColumnShape(rows, results, PITCH, 0) for rows, results in ((33, 8), (31, 4), (40, 5), (127, 1))]
+SHAPES += [ColumnShape(rows, 4, PITCH, 64) for rows in (9, 25, 31, 33)]
+ROWS = [
+    RowWindows(Windows(length, apart, 16), shift)
+    for length, apart, shift in ((1, 1, 0), (27, 1, 3), (12, 3, 1), (63, 1, 1), (63, 3, 2), (63, 4, 0))
+]
+COLUMNS = [
+    ColumnWindows(rows, count, 1, 12, ring)
+    for rows, count, ring in ((27, 16, 48), (63, 16, 96), (63, 16, 80))
+]
+# All weights one after another; or a loop of many rounds.
+either_way = pytest.mark.parametrize("most", [5000, 100], ids=["written out", "in a loop"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "shape", SHAPES, ids=lambda s: f"{s.mask_rows} rows, {s.rows} results, {s.ring_rows}"
+)
+def test_that_each_result_is_the_sum_over_its_column(shape):
+    tile = whole((shape.ring_rows or shape.mask_rows + shape.rows - 1, PITCH), 50)
+    weights = whole((shape.mask_rows, 1), 90)
+    run = on_both(column_filter(shape, 0, shape.mask_rows))
+    for first in (0, 28, 32, 60) if shape.ring_rows else (0,):
+        columns = np.roll(tile, -first, axis=0)[:, CELL : CELL + VECTOR]
+        wanted = [START + (columns[i : i + shape.mask_rows] * weights).sum(axis=0) for i in range(shape.rows)]
+        assert run(tile.ravel(), first, CELL, weights, START) == np.ravel(wanted).tolist()
+
+
+def test_that_the_multiply_adds_in_the_code_are_those_that_the_shape_says():
+    for shape in SHAPES:
+        loop = shape.rounds * shape.round_rows
+        written = 4 * sum(
+            0 <= j - i < shape.mask_rows
+            for j in range(shape.rows + shape.mask_rows - 1)
+            if not shape.rows <= j < shape.rows + loop
+            for i in range(shape.rows)
+        )
+        assert shape.written == written + (4 * shape.rows * shape.round_rows if loop else 0)
+
+
+def windows_of(line, weights, apart, count, start):
+    """Return the sums over neighbouring windows of a line."""
+    last = (weights.size - 1) * apart + 1
+    return [float(start + (line[k : k + last : apart] * weights.ravel()).sum()) for k in range(count)]
+
+
+@pytest.mark.slow
+@either_way
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.windows} {row.shift}")
+def test_that_each_result_along_a_row_is_the_sum_over_its_window(row, most, monkeypatch):
+    monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
+    # No more cells than it may read.
+    cells, weights = whole((row.read,), 50), whole((1, row.windows.length), 90)
+    found = on_both(row_weigher(row, weights.size))(cells, 0, weights)
+    assert found == windows_of(cells[row.shift :], weights, row.windows.apart, row.windows.count, 0.0)
+
+
+@either_way
+@pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
+def test_that_each_result_down_a_ring_is_the_sum_over_its_column(down, most, monkeypatch):
+    monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
+    ring, weights = whole((down.ring_rows, down.pitch), 50), whole((down.mask_rows, 1), 90)
+    cells = np.concatenate([np.full(8, np.nan, np.float32), ring.ravel()])
+    run = on_both(column_weigher(down, 8, 0, weights.size))
+    for first in (0, down.rows, down.ring_rows - down.rows):
+        line = np.roll(ring[:, 5], -first)
+        assert run(cells, first, 5, weights, START) == windows_of(line, weights, 1, down.rows, START)

@@ -1,0 +1,319 @@
+"""CPU variants that compute in bands: tiles, edges, buffers, threads, two passes, and integer results."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.variants.cpu import banded_filter as bands
+from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
+from engine.variants.cpu.edges import Halo, holds
+from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
+from engine.variants.cpu.row_sums import MOST_ROWS, product_rows
+from engine.variants.ir.cpu_vectors import VECTOR
+from engine.variants.registry import variant
+from tests.engine.variants.cases import Case, check, verified
+
+KEYS = ("cpu-parallel", "cpu-separable")
+BLOCK = Block(1, 1)
+COMPILED = ((streamed_bands, "stream_bands"), (two_passes, "two_passes_of_bands"))
+NARROW_TILE_FLOATS = 1 << 13
+every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
+
+
+def filtered(module, image, mask, border=Border.MIRROR, **more):
+    """Return a picture filtered by a variant's module, verified."""
+    problem = replace(describe_problem(image, mask, border, 0.0), **more)
+    out = np.zeros(image.shape, problem.result_dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    verified(out, image, mask, problem)
+    return out
+
+
+HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, two_passes.BLOCK_ROWS)
+HEIGHTS = sorted({*HEIGHTS, two_passes.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
+# In samples of a row: vectors, and the wide tiles with both edges.
+WIDE = streamed_bands.TILE_SAMPLES
+WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
+@pytest.mark.parametrize("module", [parallel, separable, box], ids=[*KEYS, "cpu-box"])
+def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
+    guard, guarded = 1024, []
+
+    def guarding(function):
+        def call(*arguments):
+            inner = list(arguments)
+            for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
+                if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
+                    copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
+                    copy[guard:-guard] = buffer.reshape(-1)
+                    guarded.append(copy)
+                    inner[index] = copy[guard:-guard].reshape(buffer.shape)
+            function(*inner)
+
+        return call
+
+    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
+    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
+    for holder, name in (*COMPILED, (box, "box_sums_of_bands")):
+        monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
+    image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
+    problem = describe_problem(image, mask, "wrap", 0.0)
+    out = np.full(image.size + 2 * guard, 7.5, np.float32)
+    module.prepare(problem, mask, BLOCK).launch(image, out[guard:-guard].reshape(shape))
+    assert guarded
+    for buffer in (*guarded, out):
+        assert (buffer[:guard] == 7.5).all()
+        assert (buffer[-guard:] == 7.5).all()
+    assert (out[guard:-guard] == mask.taps).all()
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("height", HEIGHTS)
+def test_that_tiles_meet_without_a_seam(key, height, monkeypatch):
+    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
+    for number, width in enumerate(WIDTHS):
+        border = list(Border)[(height + number) % len(Border)]
+        check(variant(key), colour("tiles", height, -(-width // 3), border=border), "cpu")
+        check(variant(key), Case("grey", height, width, weights="rank 1 even"), "cpu")
+
+
+def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
+    for rows in (MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 1):
+        for height in (rows // 2, 3 * rows):
+            check(variant("cpu-parallel"), Case(f"{rows} rows", height, 40, mask_shape=(rows, 2)), "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [2, 7])
+@pytest.mark.parametrize("side", [7, 17])
+@every_banded_variant
+def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
+    image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
+    mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: 1)
+    alone = filtered(module, image, mask)
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: threads)
+    assert np.array_equal(alone, filtered(module, image, mask))
+
+
+@pytest.mark.parametrize("width", [64, 63, 33])
+@pytest.mark.parametrize("first", [0, 1, 5])
+@every_banded_variant
+def test_that_results_stored_past_the_cache_are_the_same(module, width, first, monkeypatch):
+    image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
+    mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
+    problem = describe_problem(image, mask, Border.REFLECT, 0.0)
+    wanted = filtered(module, image, mask, Border.REFLECT)
+    monkeypatch.setattr(streamed_bands, "PAST_CACHE_BYTES", 0)
+    # Wherever the result begins in memory: vectors past the cache have to be aligned.
+    out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
+@every_banded_variant
+def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(module, cval):
+    image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
+    for mask in (Mask(np.ones((3, 5))), gaussian(7)):
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval)
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
+
+
+def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
+    image = np.ones((5, 9, 1), np.float32)
+    filtered(parallel, image, Mask(np.ones((3, 3))))
+    before = len(streamed_bands.stream_bands.signatures)
+    image.setflags(write=False)
+    filtered(parallel, image, Mask(np.ones((5, 5))))
+    assert len(streamed_bands.stream_bands.signatures) == before
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7, 16])
+@pytest.mark.parametrize("cost_rows", [0, 2, 62])
+@pytest.mark.parametrize(
+    ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]
+)
+def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
+    height, tiles, cost_rows, workers
+):
+    cut = bands.cut(height, tiles, workers, cost_rows)
+    # They begin at whole groups of rows.
+    assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
+    covered = np.zeros((height, tiles), int)
+    for top, bottom, tile in cut:
+        assert top < bottom
+        covered[top:bottom, tile] += 1
+    assert (covered == 1).all()
+    pieces = -(-height // bands.LEAST_ROWS) * tiles
+    assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
+
+
+@pytest.mark.parametrize(("tiles", "workers"), [(1, 2), (2, 16), (6, 16), (3, 8)])
+def test_that_a_slow_core_holds_up_a_launch_by_little(tiles, workers):
+    speed = np.ones(workers)
+    speed[0] = 0.5
+    free_at = np.zeros(workers)
+    for top, bottom, _ in bands.cut(4096, tiles, workers, 2):
+        taker = free_at.argmin()
+        free_at[taker] += (bottom - top + 2) / speed[taker]
+    # Bands of equal size, four per worker, take 1.2 to 1.3 times as long as the cores' mean speed allows.
+    assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
+
+
+def test_that_small_work_stays_on_one_thread():
+    work = (0, bands.LEAST_MULTIPLY_ADDS * 3, 10**12)
+    assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 3, 16]
+
+
+def test_that_only_what_samples_are_exactly_is_held():
+    assert all((holds("uint8", 255.0), holds("uint16", 256.0), holds("float32", -0.5)))
+    assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
+
+
+@pytest.mark.parametrize("before_vector", [0, 3])
+@pytest.mark.parametrize("samples", [1, 30, 64, 1000])
+def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_vector):
+    image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
+    halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
+    left_end, right_start = halo.columns(samples, before_vector)
+    assert 0 <= left_end <= right_start <= samples
+    assert (right_start - left_end) % VECTOR == 0
+    if right_start > left_end:
+        assert left_end >= 2
+        assert right_start + 4 <= samples
+        assert left_end % VECTOR == before_vector or not before_vector
+    assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
+
+
+@pytest.mark.parametrize("sums_rows", [34, 46, 158])
+@pytest.mark.parametrize("samples", [1, VECTOR, 1500, 12_288, 100_003])
+def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows, samples):
+    wide = two_passes.tile_samples(sums_rows, samples)
+    assert wide % VECTOR == 0
+    assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
+    # As many tiles as have to be, so all about as wide.
+    widest = min(two_passes.MOST_TILE_SAMPLES, two_passes.TILE_FLOATS // sums_rows)
+    assert -(-samples // wide) <= -(-samples // widest)
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
+    random = np.random.default_rng(10)
+    # There is code for few rows of integers only.
+    assert set(product_rows(whole_numbers=True)) <= set(product_rows(whole_numbers=False)) & set(range(8))
+    assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
+    for dtype in ("float32", "uint8"):
+        # Heights with and without rows that are taken together; widths with and without a middle part.
+        for shape in ((3, 5, 2), (29, 150, 1), (60, 47, 3)):
+            image = random.integers(0, 200, shape).astype(dtype)
+            for rows in (*product_rows(dtype == "uint8"), 6, 8):
+                mask = Mask(np.outer(random.integers(-4, 5, rows), random.integers(-4, 5, 4)))
+                filtered(separable, image, mask, border)
+                filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("taps", range(1, 10))
+def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps, channels):
+    random = np.random.default_rng(9)
+    half = random.integers(1, 9, taps)
+    for dtype in ("uint8", "uint16"):
+        image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
+        for row in (half + half[::-1], (half + half[::-1]) / 7):
+            # In one walk, and in two passes.
+            for column in ([1, 2, 4, 8], [1, 2, 4, 8, 16, 32]):
+                assert (len(column) in product_rows(whole_numbers=True)) == (len(column) == 4)
+                filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
+
+
+def test_that_masks_that_are_no_product_are_refused_in_words():
+    problem = describe_problem(np.zeros((5, 5, 1), np.float32), gaussian(3), Border.ZERO, 0.0)
+    refusal = separable.unsupported(problem, Mask(np.eye(3)), BLOCK, Limits())
+    assert "its rank is 3" in refusal.reason
+    assert "cpu-parallel takes every mask" in refusal.reason
+    with pytest.raises(UnsupportedVariant, match="its rank is 3"):
+        separable.prepare(problem, Mask(np.eye(3)), BLOCK)
+    assert separable.unsupported(problem, gaussian(31), BLOCK, Limits()) is None
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(border, monkeypatch):
+    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
+    for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):
+        image[row, column] = strange
+    for mask in (
+        gaussian(9),
+        gaussian(15),
+        *(Mask(np.outer(column, [0.5, 0, 0.1, 3])) for column in ([1, 0, 2], [1, 0, 2, 0, 0, 1])),
+        Mask(np.outer([1, -1], [1, 2, 1])),
+    ):
+        filtered(separable, image, mask, border)
+
+
+# Mask rows for which strips have four vectors, two, three, and one, in one pass and in two.
+STRIPS = [*((parallel, rows) for rows in (1, 2, 3, 5)), *((separable, rows) for rows in (3, 5, 7, 9))]
+every_strip = pytest.mark.parametrize(
+    ("module", "rows"), STRIPS, ids=[f"{m.__name__.rpartition('.')[2]} {rows}" for m, rows in STRIPS]
+)
+# Whole strips of four vectors, and what is left beside them.
+WIDTH = 11 * VECTOR + 3
+
+
+def quantised(module, image, weights, offset=0.0):
+    """Return a picture filtered with a border of 0, in the picture's type."""
+    mask = Mask(weights, offset=offset)
+    problem = describe_problem(image, mask, Border.ZERO, 0.0, image.dtype.name)
+    out = np.full(image.shape, 99, image.dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@every_strip
+def test_that_results_even_infinite_ones_are_saturated_and_rounded_half_to_even(module, rows, dtype):
+    largest = np.iinfo(dtype).max
+    image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
+    before = np.pad(image, ((0, 0), (1, 0), (0, 0)))[:, :-1].astype(float)
+    for left, own, offset in ((0.5, 0.0, 0.0), (1.5, -0.25, 0.5), (-3.0, 2.0, 0.0), (300.0, 0.0, -1.0)):
+        weights = np.zeros((rows, 2))
+        weights[rows // 2] = left, own
+        wanted = np.rint(np.clip(left * before + own * image + offset, 0, largest)).astype(dtype)
+        assert np.array_equal(quantised(module, image, weights, offset), wanted)
+    # Infinite in float32 from samples of 2 on.
+    weights = np.zeros((rows, 1))
+    weights[rows // 2] = 3e38
+    assert np.array_equal(quantised(module, image, weights), np.where(image > 0, largest, 0))
+    assert not quantised(module, image, -weights).any()
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5])
+def test_that_nan_becomes_0(rows):
+    image = np.random.default_rng(13).choice(np.array([0, 255], np.uint8), (21, WIDTH, 1))
+    weights = np.zeros((rows, 1))
+    # Where both samples are 255, one mask row's sum is infinite and the other's is its negative.
+    weights[rows // 2 - 1], weights[rows // 2] = 3e38, -3e38
+    above = np.pad(image, ((1, 0), (0, 0), (0, 0)))[:-1]
+    assert ((above == 255) & (image == 255)).any()
+    assert np.array_equal(
+        quantised(parallel, image, weights), np.where((above == 255) & (image == 0), 255, 0)
+    )

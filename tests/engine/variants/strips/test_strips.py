@@ -1,0 +1,138 @@
+"""Strips that a warp streams down: how they cover a picture, their loader, their multiply-adds."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ir.device_function import zero_accumulators
+from engine.variants.low_rank import product_strips
+from engine.variants.low_rank.product_strips import shape_of
+from engine.variants.split_float16 import split_float16
+from engine.variants.strips.streaming_accumulator import streaming_accumulator
+from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_shape import LANES
+from tests.engine.variants.emitted import GHOST, RANDOM, cells_by_rule, on_the_processor, whole
+
+MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
+
+
+def grids_of(size, side):
+    problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
+    halves = [split_float16.grid_of(problem)] if 7 <= side <= 17 else []
+    return [product_strips.grid_of(problem, product_strips.shape_of(problem, 2)), *halves]
+
+
+@pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
+@pytest.mark.parametrize("size", [1, 7, 33, 256, 1024, 4096, 16384])
+def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size, side):
+    for grid in grids_of(size, side):
+        launch, rows = grid.launch(), grid.rows
+        assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
+        assert launch.grid[0] * launch.block[1] * 128 >= size
+        assert (rows + side - 1) % grid.shape.group_rows == 0
+        if size >= 4096:
+            assert (side - 1) / rows <= 0.25
+            assert launch.blocks * launch.block[1] >= 900
+        elif grid.most_warps == split_float16.MOST_WARPS:
+            assert launch.blocks * launch.block[1] <= MOST_WARPS
+
+
+GUARD = 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
+@pytest.mark.parametrize(
+    ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
+)
+def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
+    problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
+    shape = shape_of(problem, 2)
+    along, rows = shape.along, shape.group_rows
+    columns_of = on_the_processor(strip_columns(along, border.rule))
+    load_of_lane = on_the_processor(strip_loader(along, rows, np.dtype(dtype).itemsize, border.rule))
+
+    @njit
+    def load(tile, at, image, samples, top, left, ghost_value):
+        for lane in range(LANES):
+            columns = columns_of(samples, lane, left)
+            load_of_lane(tile, at, image, samples, top, lane, left, columns, ghost_value)
+
+    # Rows that begin anywhere; padded ones; a strip that lies inside; smaller than a vector.
+    for height, width, row_pixels in ((7, 35, 35), (9, 45, 48), (14, 240, 240), (2, 1, 1)):
+        samples = width * channels
+        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(dtype)
+        for top in (-2, height - rows + 1, height - rows, height - 1):
+            for left in range(-along.before, samples, along.out_samples):
+                tile = np.full(along.tile_samples * rows + 2 * GUARD, 999, np.float32)
+                load(tile, GUARD, image, samples, top, left, np.float32(GHOST))
+                wanted = cells_by_rule(image[:, :width], border, top, rows, left, along.tile_samples)
+                assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1), wanted), (
+                    height, width, top, left,
+                )  # fmt: skip
+                assert np.all(tile[:GUARD] == 999)
+                assert np.all(tile[-GUARD:] == 999)
+
+
+LANE = 7
+# (mask shape, anchor's column, channels, terms)
+MASKS = [((side, side), side // 2, 1, 1) for side in (1, 2, 3, 5, 15, 31)]
+MASKS += [((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
+MASKS += [((1, 63), 62, 1, 1), ((33, 1), 0, 1, 1), ((9, 9), 4, 1, 2), ((31, 8), 3, 3, 3)]
+
+
+def shape_for(mask_shape, left, channels, terms):
+    return shape_of(Problem(99, 99, channels, "float32", mask_shape, (0, left)), terms)
+
+
+def streamed(shape, tile, rows, columns):
+    """Return the results that each input row of a tile completes for one lane, in both backends."""
+    function = streaming_accumulator(shape)
+    # As constant memory has them; on plain numbers the factors are what they are.
+    weights = np.zeros(shape.weights, np.float32)
+    for term, row in enumerate(rows):
+        weights[term * shape.along.weight_pitch :][: row.size] = row
+    weights[shape.down_at :][: columns.size] = columns.ravel()
+    both = []
+    for run, along, down in (
+        (on_the_processor(function), weights, weights),
+        (function.py_func, rows, columns),
+    ):
+        accumulators, results = zero_accumulators(shape.kept).py_func(), []
+        for at in range(0, tile.size, shape.group_cells):
+            made, after = run(tile.ravel(), at, LANE, accumulators, along, down)
+            results += made
+            accumulators = tuple(map(np.float32, after))
+        both.append(np.array(results, np.float32).reshape(-1, 4))
+    return both[0], both[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mask_shape", "left", "channels", "terms"), MASKS)
+def test_that_streaming_gives_each_result_its_correlation_in_both_backends(mask_shape, left, channels, terms):
+    shape = shape_for(mask_shape, left, channels, terms)
+    along, (mask_rows, mask_columns) = shape.along, mask_shape
+    tile = whole((shape.groups(5) * shape.group_rows, along.tile_samples), 30)
+    rows, columns = whole((terms, mask_columns), 9), whole((mask_rows, terms), 9)
+    emitted, plain = streamed(shape, tile, rows, columns)
+    mask = columns @ rows
+    for top in range(len(tile) - mask_rows + 1):
+        for k in range(4):
+            first = 4 * LANE + along.shift + k
+            cells = tile[top : top + mask_rows, first : first + (mask_columns - 1) * channels + 1 : channels]
+            # A row of results is complete with the last input row under its mask.
+            found = emitted[top + mask_rows - 1, k], plain[top + mask_rows - 1, k]
+            assert found == ((mask * cells).sum(dtype=np.float64),) * 2
+
+
+def test_that_nan_reaches_exactly_the_results_that_it_lies_under_and_stays_in_no_accumulator():
+    shape = shape_for((3, 3), 1, 1, 1)
+    tile = np.ones((8, shape.along.tile_samples), np.float32)
+    tile[3, 4 * LANE + shape.along.shift + 2] = np.nan
+    # 0 x NaN is NaN: input rows 3 to 5 complete the results that have row 3 under their mask.
+    wanted = np.zeros((8, 4), bool)
+    wanted[3:6, :3] = True
+    for results in streamed(shape, tile, np.zeros((1, 3), np.float32), np.zeros((3, 1), np.float32)):
+        assert np.array_equal(np.isnan(results), wanted)
