@@ -27,8 +27,7 @@ import math
 
 import numpy as np
 
-from engine.device.cuda_kernels import prepare_passes
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import DeviceKind, Launch, Pass, prepare_passes
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal

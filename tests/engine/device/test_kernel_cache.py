@@ -11,8 +11,10 @@ import pytest
 
 from engine.device import constant_memory, kernel_cache
 from engine.device.cuda_kernels import PreparedPasses, float32, int64, types
-from engine.device.kernel_cache import for_current_device, kept_on_disk
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_cache import for_current_device
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from engine.device.numba_cuda import cuda, missing
+from engine.device.cuda_presence import missing
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

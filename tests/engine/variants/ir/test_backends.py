@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.device.numba_cuda import cuda, missing
+from engine.device.cuda_presence import missing
+from engine.device.numba_cuda import cuda
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function, opaque_constant
 from engine.variants.ir.plain import PLAIN, PlainCode
