@@ -1,15 +1,16 @@
 """Settings of every test: no screen, own settings and caches, automatic markers."""
 
 import ctypes
+import itertools
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+_numbers = itertools.count()
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 
 
@@ -59,6 +60,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture(autouse=True)
 def _own_settings(tmp_path_factory, monkeypatch):
     """Keep the person's settings out of the tests, and the tests out of the person's settings."""
-    folder: Path = tmp_path_factory.mktemp("settings")
+    # Made only where a test writes there: 2,600 of `mktemp` take 2.4 s, and the time grows with the square.
+    folder = tmp_path_factory.getbasetemp() / f"settings-{next(_numbers)}"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

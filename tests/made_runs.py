@@ -16,20 +16,11 @@ from engine.verify.verification import Verification
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
-ENVIRONMENT = Environment(
-    "NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234"
-)
+VERSIONS = {"numba": "0.68.1", "numpy": "2.4.6"}
+ENVIRONMENT = Environment("NVIDIA H200", "580.65", "1980 MHz", VERSIONS, "abc1234")
 PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
-REFUTED = Verification(
-    False,
-    0.5,
-    3e-6,
-    262_144,
-    262_144,
-    exact=False,
-    reason="12 pixels differ by more than rounding, first at row 3",
-)
-
+WRONG = "12 pixels differ by more than rounding, first at row 3"
+REFUTED = replace(PROVED, passed=False, max_error=0.5, reason=WRONG)
 
 # Of a tiled kernel: 25 shared loads and 1.6 loads of the picture for each result.
 WORK = Work(

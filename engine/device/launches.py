@@ -1,15 +1,10 @@
 """What a device runs: launches, passes with their arguments, and a variant made ready. No Numba in here."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 import numpy as np
-
-from engine.geometry.block import Block
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 
 
 class DeviceKind(StrEnum):
@@ -78,33 +73,3 @@ class Pass:
     launch: Launch
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None
-
-
-def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
-    """Return the arguments of a filter kernel: image, weights, width, anchor, ghost value, offset, out.
-
-    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves
-    both layouts.
-    """
-    return (
-        Operand.IMAGE,
-        mask.weights32,
-        problem.width,
-        *problem.anchor,
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
-
-
-def prepare_passes(
-    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
-) -> Callable[[Problem, Mask, Block], Prepared]:
-    """Return the `prepare` of a variant that consists of these passes."""
-
-    def prepare(problem: Problem, mask: Mask, block: Block) -> Prepared:
-        from engine.device.cuda_kernels import PreparedPasses
-
-        return PreparedPasses(passes(problem, mask, block))
-
-    return prepare

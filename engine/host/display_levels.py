@@ -4,7 +4,7 @@ On two cores a 1920 x 1080 colour picture took about 5 ms; the same in NumPy too
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -41,7 +41,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="screen")
 
 
-def _in_bands(rows: int, action) -> None:
+def _in_bands(rows: int, action: Callable[[int, int], None]) -> None:
     count = max(1, min(cores() * 2, rows // 64))
     edges = [rows * band // count for band in range(count + 1)]
     # A single band is done on this thread.

@@ -5,11 +5,18 @@ import pytest
 import main
 from engine import commands
 from engine.commands.arguments import Parser
+from engine.commands.output import print_answer
+
+
+def run(arguments):
+    """Say hello."""
+    print_answer(" ".join(["hello", *arguments]))
+    return 0
 
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
-    line = commands.Command("say hello", "tests.architecture.toy_command", "[NAME]")
+    line = commands.Command("say hello", __name__, "[NAME]")
     monkeypatch.setitem(commands.COMMANDS, "hello", line)
 
 

@@ -16,7 +16,7 @@ from engine.image.faults import Unsupported
 from engine.image.form import Form
 from engine.image.formats import Format
 from engine.image.picture import Picture
-from tests.gui.conftest import haloscope, open_window  # noqa: F401 - fixtures
+from tests.gui.conftest import haloscope, light_again, open_window  # noqa: F401 - fixtures
 
 HEADER = struct.Struct("<4sII")
 

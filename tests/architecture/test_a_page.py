@@ -18,7 +18,7 @@ from gui.page.intents import LoadKernel
 from gui.page.jobs import Job
 from gui.shell import main_window
 from gui.shell.pages import PAGES
-from tests.gui.conftest import open_window  # noqa: F401 - a fixture
+from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
 
 GUI = Path(main_window.__file__).parents[1]
 WORK = CountMatmul(MatrixProduct(4, 4, 4), (2,), "auto")

@@ -2,13 +2,12 @@
 
 import threading
 from dataclasses import dataclass
-from typing import ClassVar
 
 from engine.host import shared
 from engine.host.handlers import HANDLERS
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Double(Request):
     in_simulator: bool = False
 
     @property
-    def wants_simulator(self) -> bool:
+    def wants_simulator(self):
         return self.in_simulator
 
 
@@ -40,7 +39,7 @@ class Wait(Request):
 class Greet(Request):
     """Be answered while another is at work."""
 
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    queue = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ class Newest(Request):
     """Only the newest of these counts."""
 
     number: int
-    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+    queue = QueuePolicy.NEWEST
 
 
-def double(request: Double, report: Checkpoint) -> Doubled:
+def double(request, report):
     from engine.device.numba_cuda import SIMULATED
 
     (result,) = shared.create((request.numbers.shape, request.numbers.dtype))
@@ -59,7 +58,7 @@ def double(request: Double, report: Checkpoint) -> Doubled:
     return Doubled(SIMULATED, (result,))
 
 
-def wait(request: Wait, report: Checkpoint) -> None:
+def wait(request, report):
     clock = threading.Event()
     while not clock.wait(0.01):
         report(Progress("waiting", 0.0, 60.0))

@@ -2,7 +2,6 @@
 """The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
 import ctypes
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -18,59 +17,59 @@ LAUNCH_MS = 0.01
 class MadeUpDriver:
     """Enough of the driver for events, graphs and a queue that is held."""
 
-    def __init__(self, real: Any, *, graphs: bool = True) -> None:
+    def __init__(self, real, *, graphs=True):
         self._real, self._graphs = real, graphs
         self.now_ms, self.launched, self.held = 0.0, [], 0
         self._captured_from = 0.0
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         is_call = name.startswith("cu") and name != "cuuint32_t"
         return (lambda *arguments: self._ok()) if is_call else getattr(self._real, name)
 
-    def _ok(self, *values: Any) -> tuple[Any, ...]:
+    def _ok(self, *values):
         return (self._real.CUresult.CUDA_SUCCESS, *values)
 
-    def launch(self, copy: int) -> None:
+    def launch(self, copy):
         self.launched.append(copy)
         self.now_ms += LAUNCH_MS
 
-    def cuEventCreate(self, flags: int) -> Any:
+    def cuEventCreate(self, flags):
         return self._ok([0.0])
 
-    def cuEventRecord(self, event: list[float], stream: Any) -> Any:
+    def cuEventRecord(self, event, stream):
         event[0] = self.now_ms
         return self._ok()
 
-    def cuEventElapsedTime(self, begin: list[float], end: list[float]) -> Any:
+    def cuEventElapsedTime(self, begin, end):
         return self._ok(end[0] - begin[0])
 
-    def cuStreamBeginCapture(self, stream: Any, mode: Any) -> Any:
+    def cuStreamBeginCapture(self, stream, mode):
         if not self._graphs:
             return (self._real.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,)
         self._captured_from = self.now_ms
         return self._ok()
 
-    def cuStreamEndCapture(self, stream: Any) -> Any:
+    def cuStreamEndCapture(self, stream):
         took_ms, self.now_ms = self.now_ms - self._captured_from, self._captured_from
         return self._ok(took_ms)
 
-    def cuGraphInstantiate(self, graph: float, flags: int) -> Any:
+    def cuGraphInstantiate(self, graph, flags):
         return self._ok(graph)
 
-    def cuGraphLaunch(self, executable: float, stream: Any) -> Any:
+    def cuGraphLaunch(self, executable, stream):
         self.now_ms += executable
         return self._ok()
 
 
 class Held:
-    def __init__(self, driver: MadeUpDriver, *, gave_up: bool = False) -> None:
+    def __init__(self, driver, *, gave_up=False):
         self._driver = driver
         self.gave_up = gave_up
 
-    def hold(self, stream: Any) -> None:
+    def hold(self, stream):
         self._driver.held += 1
 
-    def release(self) -> None:
+    def release(self):
         self._driver.held -= 1
 
 
@@ -78,7 +77,7 @@ class Held:
 def made_up(monkeypatch):
     """Put a driver in place of the real one, whose streams can be held."""
 
-    def make(*, graphs: bool = True, gave_up: bool = False) -> MadeUpDriver:
+    def make(*, graphs=True, gave_up=False):
         driver = MadeUpDriver(device_clock.driver, graphs=graphs)
         monkeypatch.setattr(device_clock, "driver", driver)
         monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver, gave_up=gave_up))
@@ -104,9 +103,7 @@ def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(made_up):
     [(False, "device events around a full queue (no graph: "), (True, "wait for the device by themselves")],
     ids=["held", "a call that waits itself"],
 )
-def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_themselves(
-    made_up, monkeypatch, gave_up, name
-):
+def test_that_what_cannot_be_captured_is_queued_and_held_unless_it_waits(made_up, monkeypatch, gave_up, name):
     driver = made_up(graphs=False, gave_up=gave_up)
     clock = DeviceClock(driver.launch, 1, 0, launches=4)
     if gave_up:

@@ -1,9 +1,9 @@
-"""What the benchmark takes for a right result: float32, 8-bit, other borders, copies, large pictures."""
-
 import numpy as np
 import pytest
 
 from bench.peers.cells import Cell, mask_of, pictures_of
+from bench.peers.grid import MASKS, check_cells, tables_of
+from bench.peers.measure import COLD_BYTES, copies_of
 from bench.peers.oracle import Oracle
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -13,11 +13,11 @@ CELL = Cell(20, 17, 5, batch=2)
 GREY = Cell(20, 17, 5, dtype="uint8", kind="integer")
 
 
-def judge_of(cell: Cell) -> Oracle:
+def judge_of(cell):
     return Oracle(cell, pictures_of(cell))
 
 
-def right(cell: Cell, border: Border = Border.ZERO) -> np.ndarray:
+def right(cell, border=Border.ZERO):
     mask = Mask(mask_of(cell).weights)
     return np.stack([oracle.correlate(picture, mask, border) for picture in pictures_of(cell)])
 
@@ -43,11 +43,11 @@ def test_that_one_wrong_sample_is_found(at, wrong):
     assert verdict.text.startswith("not verified: row 19, column 16 is ")
 
 
-def one_step(results: np.ndarray, *, off: int) -> None:
+def one_step(results, *, off):
     results[0, 7, 7] = int(results[0, 7, 7, 0]) + off
 
 
-def next_float(results: np.ndarray) -> None:
+def next_float(results):
     results[0, 4, 4] = np.nextafter(results[0, 4, 4], np.float32(np.inf))
 
 
@@ -70,7 +70,7 @@ def test_that_results_of_whole_weights_may_be_as_far_off_as_they_promise(results
     assert not judge_of(GREY).verdict(results, "zero", steps=steps).passed
 
 
-def test_that_a_library_without_a_border_is_compared_inside():
+def test_that_a_library_without_a_border_is_compared_inside_and_a_large_picture_in_part():
     results = right(GREY)
     results[:, :2], results[:, :, -2:] = 99, 99
     cut = np.rint(results).astype(np.uint8)
@@ -79,9 +79,12 @@ def test_that_a_library_without_a_border_is_compared_inside():
     assert judge.verdict(cut, "interior").passed
     cut[0, 2, 14] += 3
     assert not judge.verdict(cut, "interior").passed
+    cell = Cell(300, 300, 3)
+    judge = Oracle(cell, pictures_of(cell), affordable=100_000)
+    assert "% of the pixels" in judge.verdict(right(cell).astype(np.float32), "zero").text
 
 
-def test_that_a_replicated_border_and_a_copy_are_compared_with_what_they_are():
+def test_that_a_copy_a_border_and_a_stated_error_are_compared_with_what_they_are():
     pictures, results = pictures_of(CELL), right(CELL, Border.REPLICATE).astype(np.float32)
     found = [
         judge_of(CELL).verdict(*given).passed
@@ -90,18 +93,9 @@ def test_that_a_replicated_border_and_a_copy_are_compared_with_what_they_are():
         )
     ]  # fmt: skip
     assert found == [True, False, True, False]
-
-
-def test_that_an_error_of_our_own_is_granted_only_where_it_is_stated():
     results = (right(CELL) + 1e-4).astype(np.float32)
     assert not judge_of(CELL).verdict(results, "zero").passed
     assert judge_of(CELL).verdict(results, "zero", added_error=2e-4).passed
-
-
-def test_that_a_large_picture_is_compared_in_part_and_says_so():
-    cell = Cell(300, 300, 3)
-    judge = Oracle(cell, pictures_of(cell), affordable=100_000)
-    assert "% of the pixels" in judge.verdict(right(cell).astype(np.float32), "zero").text
 
 
 def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_rounding_explains_it():
@@ -115,3 +109,41 @@ def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_roun
         off = rounded.copy()
         off.flat[place] = int(off.flat[place]) + (1 if off.flat[place] < wanted.flat[place] else -1)
         assert judge.verdict(off, "zero", steps=0).passed is is_explained
+
+
+def every_cell(device, *, quick):
+    return {cell for table in tables_of(device, quick=quick) for cell in table.cells}
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_that_a_cell_has_a_key_of_its_own_and_the_check_measures_cells_of_both_grids(device):
+    quick, cells = (every_cell(device, quick=quick) for quick in (True, False))
+    assert set(check_cells(device)) <= quick & cells
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert {Cell.from_json(cell.as_json()) for cell in cells} == cells
+
+
+@pytest.mark.parametrize("side", MASKS)
+def test_that_whole_weights_cannot_saturate_8_bit_results(side):
+    mask = mask_of(Cell(8, 8, side, dtype="uint8", kind="integer"))
+    assert mask.divisor is not None
+    assert (mask.whole / mask.divisor == mask.weights32).all()
+    assert mask.weights32.min() >= 0
+    assert mask.weights.sum() <= 1
+
+
+def test_that_masks_are_the_same_for_all_who_factor_them_or_round_them_to_float32():
+    gaussian, random = mask_of(Cell(8, 8, 7, kind="gaussian")), mask_of(Cell(8, 8, 5))
+    assert (np.outer(gaussian.factor, gaussian.factor) == gaussian.weights).all()
+    assert (random.weights32.astype(np.float64) == random.weights).all()
+    assert np.linalg.matrix_rank(random.weights) == 5
+
+
+def test_that_pictures_are_always_the_same_and_a_cold_cell_has_more_copies_than_a_cache_keeps():
+    cell = Cell(5, 6, 3, channels=3, dtype="uint8", batch=2)
+    assert pictures_of(cell).shape == (2, 5, 6, 3)
+    assert (pictures_of(cell) == pictures_of(cell)).all()
+    cell = Cell(1024, 1024, 5, cache="cold")
+    assert copies_of(cell) * 2 * cell.picture_bytes >= COLD_BYTES
+    assert copies_of(Cell(16384, 16384, 5, cache="cold")) == 1
+    assert copies_of(Cell(1024, 1024, 5)) == 1

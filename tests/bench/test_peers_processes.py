@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -29,6 +27,7 @@ def measurement():
     made.close()
 
 
+@pytest.mark.slow
 def test_that_only_a_right_result_has_a_time(measurement):
     found = measurement.cells([CELL])[CELL.key]["contenders"]
     for name in ("haloscope auto", "peer correlate"):
@@ -44,6 +43,7 @@ def test_that_only_a_right_result_has_a_time(measurement):
     }
 
 
+@pytest.mark.slow
 def test_that_what_is_not_there_is_told_and_only_wanted_contenders_are_measured(measurement):
     assert measurement.absent == {
         "stranger": "not built for this machine",
@@ -70,11 +70,11 @@ def test_that_a_process_that_ended_is_started_again(tmp_path):
 class Scripted(Worker):
     """Answers at once, and notes what it was asked."""
 
-    def __init__(self, name: str, asked: list[str], ms: float = 1.0) -> None:
+    def __init__(self, name, asked, ms=1.0):
         super().__init__(name)
         self._name, self._asked, self._ms = name, asked, ms
 
-    def ask(self, do: str, *, timeout_s: float = 0.0, **fields: Any) -> dict[str, Any]:
+    def ask(self, do, *, timeout_s=0.0, **fields):
         self._asked.append(f"{self._name} {do}")
         return {"ok": True, "ms": self._ms, "runs": 1, "clock": "made up", "methods": ["filter"]}
 
@@ -102,7 +102,7 @@ def test_that_a_run_that_would_take_too_long_is_left_out():
 
 
 def test_that_a_ratio_is_formed_within_each_round():
-    def sampled(key: str, method: str, *samples_ms: float) -> Contender:
+    def sampled(key, method, *samples_ms):
         return Contender(Worker("x"), Entry(key, "", ""), method, samples_ms=list(samples_ms))
 
     # The machine is four times slower from the third round on; the slow peer has only the first three.

@@ -1,6 +1,5 @@
 """Ways to share a launch among threads, side by side: which rounds count, and what their ratios are of."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,14 +12,14 @@ CASE = {"variant": "cpu-parallel", "dtype": "float32", "side": 512, "mask": 3, "
 class Way:
     """A way's process that answers with made-up times."""
 
-    def __init__(self, digest: str, times: list[float]) -> None:
+    def __init__(self, digest, times):
         self._digest, self._times = digest, iter(times)
         self._asked = ""
 
-    def send(self, what: tuple[Any, ...]) -> None:
+    def send(self, what):
         self._asked = what[0]
 
-    def recv(self) -> Any:
+    def recv(self):
         if self._asked == "case":
             return self._digest
         time = next(self._times)
@@ -31,7 +30,7 @@ class Way:
 def others(monkeypatch):
     """Have other processes work in the second and the fourth round."""
 
-    def busy() -> Iterator[float]:
+    def busy():
         yield from (0, 0.0, 0, 1000.0, 0, 0.0, 0, 1000.0)
 
     moments = busy()

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def start(
-    *arguments: str, code: str = "", folder: Path = ROOT, **more: bool
-) -> subprocess.CompletedProcess[str]:
+def start(*arguments, code="", folder=ROOT, **more):
     what = ["-c", code] if code else [str(ROOT / "main.py"), *arguments]
     return subprocess.run(
         [sys.executable, *what], cwd=folder, capture_output=True, text=True, timeout=100, check=False, **more

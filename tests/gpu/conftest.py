@@ -1,6 +1,9 @@
-"""The device that these tests need; without one they are skipped, with the reason."""
+"""The device that these tests need, else they are skipped with the reason; what its driver reports."""
+
+import math
 
 import pytest
+from numba import types
 
 from engine.device.devices import backend, devices
 
@@ -18,3 +21,16 @@ def device():
 def gpu(device):
     """Return the backend of the first CUDA device."""
     return backend(device)
+
+
+def assert_compiled_as_planned(passes):
+    """Check that no kernel spills registers, and that memory and threads are those of the plan."""
+    for step in passes:
+        signature = types.void(*step.signature)
+        # `constant` has a kernel per mask: what was not prepared is compiled here.
+        step.kernel.compile(step.signature)
+        assert step.kernel.get_local_mem_per_thread(signature) == 0
+        assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
+        # The driver may count constants of the compiler's own besides the mask.
+        assert step.kernel.get_const_mem_size(signature) >= step.launch.constant_bytes
+        assert step.kernel.get_max_threads_per_block(signature) >= math.prod(step.launch.block)

@@ -17,7 +17,7 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
-from tests.gpu.compiled import assert_compiled_as_planned
+from tests.gpu.conftest import assert_compiled_as_planned
 
 
 def random_bank(masks, shape, anchor=None):

@@ -15,28 +15,23 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
-from tests.gpu.compiled import assert_compiled_as_planned
+from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 TILES = (2, 7, 16, 32)
 SHAPES = ((1, 1, 1), (17, 33, 5), (1000, 777, 513), (1, 1000, 1), (257, 1, 255), (32, 32, 32))
+LARGE_CASES = [
+    Case(*shape, tile, numbers) for shape in SHAPES for tile in TILES for numbers in ("even", "whole")
+]
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
 
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, *LARGE_CASES], ids=str)
 @every_cuda_variant
 def test_that_a_variant_agrees_with_the_oracle_on_the_device(variant, case, device):
     check(variant, case, device)
-
-
-@pytest.mark.parametrize("numbers", ["even", "whole"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("tile", TILES)
-@every_cuda_variant
-def test_that_every_tile_multiplies_every_shape(variant, tile, shape, numbers, device):
-    check(variant, Case(*shape, tile, numbers), device)
 
 
 @pytest.mark.parametrize("tile", TILES)

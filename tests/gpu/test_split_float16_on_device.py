@@ -1,7 +1,6 @@
 """`split-float16` on samples of every size: what float16 cannot hold is scaled, or computed in float32."""
 
 import numpy as np
-import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -26,14 +25,11 @@ def filtered(picture, gpu, mask=MASK):
     return result
 
 
-@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-20, 1e-14, 1e-4, 1.0, 255.0, 65535.0, 1e12, 1e22, 1e35])
-def test_that_samples_of_any_size_are_within_the_bound(scale, gpu):
-    filtered((RANDOM.standard_normal((SIDE, SIDE, 1)) * scale).astype(np.float32), gpu)
-
-
-def test_that_samples_far_apart_are_within_the_bound(gpu):
-    exponents = RANDOM.uniform(-60, 60, (SIDE, SIDE, 1))
-    filtered(np.exp2(exponents).astype(np.float32), gpu)
+def test_that_samples_of_any_size_and_far_apart_are_within_the_bound_and_black_gives_the_offset(gpu):
+    for scale in (1e-44, 1e-38, 1e-20, 1e-14, 1e-4, 1.0, 255.0, 65535.0, 1e12, 1e22, 1e35):
+        filtered((RANDOM.standard_normal((SIDE, SIDE, 1)) * scale).astype(np.float32), gpu)
+    filtered(np.exp2(RANDOM.uniform(-60, 60, (SIDE, SIDE, 1))).astype(np.float32), gpu)
+    assert np.all(filtered(np.zeros((SIDE, SIDE, 1), np.float32), gpu) == 0.5)
 
 
 def test_that_what_lies_far_from_a_bright_spot_is_as_exact_as_without_it(gpu):
@@ -57,7 +53,3 @@ def test_that_nan_and_infinity_stay_in_their_place_and_rows_after_them_are_split
     assert np.isnan(with_them[96:105, 1:10]).all()
     assert np.isfinite(with_them).sum() == SIDE * SIDE - 3 * 81
     assert np.array_equal(with_them[200:300], without[200:300])
-
-
-def test_that_a_black_picture_gives_the_offset(gpu):
-    assert np.all(filtered(np.zeros((SIDE, SIDE, 1), np.float32), gpu) == 0.5)

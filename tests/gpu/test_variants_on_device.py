@@ -30,7 +30,7 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
-from tests.gpu.compiled import assert_compiled_as_planned
+from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.

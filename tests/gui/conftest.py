@@ -2,19 +2,29 @@
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QEvent
 
 from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
+from gui.style.theme import apply_theme
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_controllers import Bench
-from tests.gui.made_pictures import shared
-from tests.gui.made_window import OpenedWindow
+from tests.gui.made_results import shared
+from tests.gui.made_window import Bench, OpenedWindow
 
 
 @pytest.fixture
-def open_window(qtbot, qapp):
+def light_again(qapp):
+    """Bring the light theme back when no widget is left that would have to follow it."""
+    yield
+    # Each widget that is left would be painted anew.
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    apply_theme(qapp, "light")
+
+
+@pytest.fixture
+def open_window(light_again, qtbot, qapp):
     """Return a function that makes the whole window around a fake engine, with a sample picture."""
     made = []
 

@@ -13,17 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
+from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
 from engine.host import protocol, shared
 from engine.host.messages import Ready
 from engine.host.request import Request
-from engine.host.shared_array import SharedArray
-from engine.results.measurement import RunResult
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from tests.gui.made_course import made_tables
-from tests.gui.made_results import CPU_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, SIMULATOR_DEVICE, VARIANTS
+from tests.gui.made_results import (
+    CPU_DEVICE,
+    MISSING_CUDA_DEVICE,
+    NO_CUDA,
+    SIMULATOR_DEVICE,
+    VARIANTS,
+    made_tables,
+)
 from tests.made_runs import made_product, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
@@ -42,19 +46,8 @@ class Asked:
 class FakeEngineClient:
     """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
-    def __init__(
-        self,
-        *,
-        on_ready: Callable[[Ready], None] | None = None,
-        on_lost: Callable[[HostLost], None] | None = None,
-        on_notice: Callable[[CodeNotKept], None] | None = None,
-        automatic: bool = True,
-        ready: bool = True,
-        unavailable: dict[str, str] | None = None,
-    ) -> None:
-        self._on_ready = on_ready or (lambda ready: None)
-        self._on_lost = on_lost or (lambda lost: None)
-        self.notice = on_notice or (lambda notice: None)
+    def __init__(self, on_ready, on_lost, on_notice, *, automatic=True, ready=True, unavailable=None):
+        self._on_ready, self._on_lost, self.notice = on_ready, on_lost, on_notice
         self.automatic = automatic
         self._says_ready = ready
         self.unavailable = unavailable if unavailable is not None else {"tiled": NO_CUDA, "cached": NO_CUDA}
@@ -67,14 +60,14 @@ class FakeEngineClient:
         self.save_notes: tuple[str, ...] = ()
         self.is_shut_down = False
 
-    def start(self) -> None:
+    def start(self):
         if self._says_ready:
             self.become_ready()
 
-    def become_ready(self) -> None:
+    def become_ready(self):
         self._on_ready(READY)
 
-    def submit(self, request: Request, on_progress: Callable[[Progress], None] | None = None) -> Future[Any]:
+    def submit(self, request, on_progress=None):
         asked = Asked(request, Future(), on_progress)
         self.seen.append(request)
         self.asked.append(asked)
@@ -82,11 +75,11 @@ class FakeEngineClient:
             self.answer(asked)
         return asked.future
 
-    def waiting(self, kind: type) -> list[Asked]:
+    def waiting(self, kind):
         """Requests of a kind that have not been answered, oldest first."""
         return [asked for asked in self.asked if isinstance(asked.request, kind)]
 
-    def answer(self, asked: Asked | None = None) -> None:
+    def answer(self, asked=None):
         """Answer a request, by default the oldest."""
         asked = self._take(asked)
         try:
@@ -94,68 +87,65 @@ class FakeEngineClient:
         except EngineError as error:
             asked.future.set_exception(error)
 
-    def answer_all(self, kind: type) -> None:
+    def answer_all(self, kind):
         """Answer every waiting request of a kind."""
         for asked in self.waiting(kind):
             self.answer(asked)
 
-    def fail(self, error: EngineError, asked: Asked | None = None) -> None:
+    def fail(self, error, asked=None):
         """Fail a request, by default the oldest."""
         self._take(asked).future.set_exception(error)
 
-    def tell(self, stage: str, fraction: float, asked: Asked | None = None) -> None:
+    def tell(self, stage, fraction, asked=None):
         """Say how far a request is, by default the oldest."""
         asked = asked or self.asked[0]
         assert asked.on_progress is not None
         asked.on_progress(Progress(stage, fraction, 0.1))
 
-    def lose(self, reason: str = "it was killed (SIGKILL)") -> None:
+    def lose(self, reason="it was killed (SIGKILL)"):
         """End the host in the middle of everything; `become_ready` brings its successor."""
-        error = HostLost(
-            "The engine's process ended",
-            reason,
-            "A new one is being started and your work is kept: run again.",
-        )
+        remedy = "A new one is being started and your work is kept: run again."
+        error = HostLost("The engine's process ended", reason, remedy)
         self._on_lost(error)
         while self.asked:
             self.fail(error)
 
-    def lose_simulator(self, reason: str = "it was killed (SIGKILL)") -> None:
+    def lose_simulator(self, reason="it was killed (SIGKILL)"):
         """End the simulator's host: only the requests that it held are told."""
         error = HostLost("The engine's process ended", reason, "A new one starts with the next request.")
         for asked in [asked for asked in self.asked if asked.request.wants_simulator]:
             self.fail(error, asked)
 
-    def cancel(self, future: Future[Any]) -> None:
+    def cancel(self, future):
         for asked in self.asked:
             if asked.future is future:
                 self.cancelled.append(asked.request)
                 self.fail(Cancelled("The run was stopped"), asked)
                 return
 
-    def release(self, *names: str) -> None:
+    def release(self, *names):
         self.released.extend(names)
         shared.unlink(*names)
 
-    def try_cuda_again(self) -> None:
+    def try_cuda_again(self):
         self.use_cuda = True
         self.become_ready()
 
-    def shutdown(self) -> None:
+    def shutdown(self):
         self.is_shut_down = True
         shared.unlink(*self.created)
 
     @property
-    def leaked(self) -> set[str]:
+    def leaked(self):
         """Blocks that were made and not given back."""
         return self.created - set(self.released)
 
-    def _take(self, asked: Asked | None) -> Asked:
+    def _take(self, asked):
         asked = asked or self.asked[0]
         self.asked.remove(asked)
         return asked
 
-    def _reply(self, request: Request) -> object:
+    def _reply(self, request):
         if isinstance(request, protocol.OpenPicture):
             return self._picture(request)
         if isinstance(request, protocol.CheckVariants):
@@ -177,7 +167,7 @@ class FakeEngineClient:
         result = _run_result(request.job) if isinstance(request, protocol.Run) else None
         return self._filtered(request.job, result)
 
-    def _picture(self, request: protocol.OpenPicture) -> protocol.PictureHandle:
+    def _picture(self, request):
         title = Path(request.path).name or request.sample
         if "missing" in title:
             raise ImageReadError(f"{title} cannot be opened", "there is no such file", "Check the name.")
@@ -185,17 +175,12 @@ class FakeEngineClient:
         rows, columns = np.mgrid[0:height, 0:width]
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
-        return protocol.PictureHandle(
-            pixels=values,
-            alpha=None,
-            screen=protocol.ScreenLevels((screen,)),
-            title=title,
-            description=f"{title}  {width} x {height}  RGB  8 bit",
-            path=request.path,
-            sample=request.sample,
-        )
+        screen = protocol.ScreenLevels((screen,))
+        description = f"{title}  {width} x {height}  RGB  8 bit"
+        where = {"path": request.path, "sample": request.sample}
+        return protocol.PictureHandle(values, None, screen, title, description, **where)
 
-    def _filtered(self, job: protocol.FilterJob, result: RunResult | None) -> protocol.Filtered:
+    def _filtered(self, job, result):
         # Every job has a result of its own, which is all that the window needs to know of filtering.
         pixels = shared.attach(job.picture.pixels).astype(np.float32)
         filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
@@ -203,7 +188,7 @@ class FakeEngineClient:
         variant = "cpu-parallel" if job.variant == "auto" else job.variant
         return protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0, result)
 
-    def _make(self, *arrays: np.ndarray) -> tuple[SharedArray, ...]:
+    def _make(self, *arrays):
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
         for block, array in zip(made, arrays, strict=True):
             shared.attach(block)[...] = array
@@ -211,14 +196,14 @@ class FakeEngineClient:
         return made
 
 
-def _painted(pixels: np.ndarray) -> np.ndarray:
+def _painted(pixels):
     """Blue, green, red, alpha, as the screen takes them."""
     shown = np.full((*pixels.shape[:2], 4), 255, dtype=np.uint8)
     shown[..., :3] = np.clip(pixels[..., ::-1], 0, 255)
     return shown
 
 
-def _run_result(job: protocol.FilterJob) -> RunResult:
+def _run_result(job):
     variant = "cpu-parallel" if job.variant == "auto" else job.variant
     known = next((known for known in VARIANTS if known.key == variant), None)
     picture, mask = job.picture, job.mask

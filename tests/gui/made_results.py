@@ -1,9 +1,15 @@
-"""Pictures, devices and workspaces as the engine would make them, for the tests of the window."""
+"""What the engine would send to the window: pictures, devices, papers and tables; workspaces around them."""
 
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Figure, Paper, Series
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.host.messages import Ready, VariantInfo
-from engine.host.protocol import Availability, PictureHandle, ScreenLevels
+from engine.host.protocol import Availability, Filtered, PictureHandle, ScreenLevels
+from engine.host.shared import attach, create
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
@@ -51,3 +57,107 @@ def make_engine_state(*, cuda: bool = True, refused: dict[str, Availability] | N
     reasons |= refused or {}
     state.set_availability(tuple(reasons.get(variant.key, Availability(variant.key)) for variant in VARIANTS))
     return state
+
+
+NO_GPU = "There is no NVIDIA driver here. Install one to measure the GPU's times."
+NOT_MEASURED = "not measured yet"
+
+PAPER = Paper(
+    key="report",
+    title="CUDA Assignment 3: 2D Convolution",
+    authors="Two students",
+    source="A university, 2017",
+    about="A 5 x 5 mask on matrices of 512, 1024 and 2048.",
+    kernels=(
+        CourseKernel("the serial reference", "Results", Configuration("cpu-serial", "gaussian:5:1")),
+        CourseKernel(
+            "ConvolutionKernel",
+            "2.) Device Function",
+            Configuration("naive", "gaussian:5:1", Block(32, 8), border="replicate"),
+            "Sums are float32, not double.",
+        ),
+        CourseKernel(
+            "ConvolutionKernel_lost", "3.) Lost", Configuration("lost", "gaussian:5:1", Block(16, 16))
+        ),
+        CourseKernel("ConvolutionKernel_odd", "4.) Odd", Configuration("naive", "no such mask")),
+    ),
+    tables=("Time and speed-up", "Loads"),
+)
+OTHER_PAPER = Paper(
+    key="lab",
+    title="Separable convolution",
+    authors="One student",
+    source="Another university",
+    about="Two passes.",
+    kernels=(
+        CourseKernel("MatrixMul", "CGMA", Configuration("matmul-naive", block=Block(16, 16), task="product")),
+    ),
+    tables=("Speed-up",),
+)
+PAPERS = (PAPER, OTHER_PAPER)
+
+
+def made_tables(*, measured: bool) -> tuple[CourseTable, ...]:
+    """Return a table of times with a figure and one of loads, counted or measured without a GPU."""
+    serial = Cell("0.0185", "0.0121") if measured else Cell("0.0185", reason=NOT_MEASURED)
+    naive = Cell("0.0004", reason=NO_GPU if measured else NOT_MEASURED)
+    sizes = (512.0, 1024.0, 2048.0)
+    here = (12.1, 48.0, 190.0) if measured else (None, None, None)
+    return (
+        CourseTable(
+            "Time and speed-up",
+            ("Matrix size", "Thread-block size", "Time serial (s)", "Time naïve (s)"),
+            tuple((Cell(f"{size:g}x{size:g}"), Cell("16"), serial, naive) for size in sizes),
+            ("Times are medians.",),
+            Figure(
+                "Time by size",
+                "size, pixels",
+                "time, ms",
+                (Series("serial", sizes, here, "cpu-serial"),),
+                (Series("serial", sizes, (18.5, 61.6, 213.0)),),
+                log_y=True,
+            ),
+        ),
+        CourseTable(
+            "Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20")))
+        ),
+    )
+
+
+Share = Callable[[np.ndarray], SharedArray]
+
+
+def shared(array: np.ndarray) -> SharedArray:
+    """Put an array into shared memory; the fixture `share` takes it away again."""
+    (place,) = create((array.shape, str(array.dtype)))
+    attach(place)[...] = array
+    return place
+
+
+def screen_of(pixels: np.ndarray, share: Share, opacity: int = 255) -> ScreenLevels:
+    """Return the screen form of uint8 pixels (H x W x 1 or 3): full size and one half, even opacity."""
+    rows, columns = pixels.shape[:2]
+    full = np.full((rows, columns, 4), 255, np.uint8)
+    full[..., :3] = pixels[..., ::-1]
+    full = (full.astype(np.uint16) * opacity // 255).astype(np.uint8)
+    half = full[::2, ::2].copy()
+    return ScreenLevels((share(full), share(half)), opaque=opacity == 255)
+
+
+def handle_of(pixels: np.ndarray, share: Share, alpha: np.ndarray | None = None) -> PictureHandle:
+    """Return a picture as the engine's process announces it."""
+    screen = screen_of(pixels.astype(np.uint8), share)
+    rows, columns, channels = pixels.shape
+    return PictureHandle(
+        share(pixels),
+        None if alpha is None else share(alpha),
+        screen,
+        "made.png",
+        f"made.png {columns} x {rows}, {channels} channels",
+    )
+
+
+def filtered_of(values: np.ndarray, share: Share) -> Filtered:
+    """Return float32 values as a result arrives."""
+    shown = np.nan_to_num(values, posinf=255, neginf=0).clip(0, 255).astype(np.uint8)
+    return Filtered(share(values.astype(np.float32)), screen_of(shown, share), "cpu-parallel", "cpu", 1.0)

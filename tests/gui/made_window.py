@@ -1,6 +1,24 @@
-"""The whole window, with what its pages bring at hand under short names."""
+"""The whole window, and its controllers without any widget, around a fake engine."""
 
+from PySide6.QtCore import QCoreApplication, QEvent
+
+from engine.host.protocol import OpenPicture, Preview
+from engine.mask.presets import preset
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_start import StartedEngine
+from gui.engine_link.engine_state import EngineState
+from gui.explore.display import Display
+from gui.explore.files import ExploreFiles
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.preview_controller import PreviewController
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_controller import RunController
+from gui.explore.workspace import Workspace
+from gui.page.jobs import JobQueue
+from gui.page.messages import Messages
 from gui.shell.app import Haloscope
+from gui.shell.engine_messages import EngineMessages
+from tests.gui.fake_engine import FakeEngineClient
 
 _PARTS = {
     "explore": "workspace results display pictures previews runs commands",
@@ -17,3 +35,70 @@ class OpenedWindow(Haloscope):
         if name not in _PAGE_OF:
             raise AttributeError(name)
         return getattr(self.window.page_of(_PAGE_OF[name]), name)
+
+
+class Bench:
+    """Controllers and state around a fake engine, without any widget."""
+
+    def __init__(self, **options):
+        self.engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
+        self.fake = self.engine.client
+        self.workspace = Workspace(preset("sharpen"))
+        self.state = EngineState()
+        self.messages = Messages()
+        self.results = ResultsModel()
+        self.link = EngineLink(self.engine, self.state)
+        self.engine_messages = EngineMessages(self.link, self.messages)
+        self.display = Display(self.workspace, self.state, self.link.keeper)
+        self.jobs = JobQueue(self.state, self.link)
+        parts = (self.workspace, self.state, self.link, self.messages, self.display)
+        self.pictures = PictureController(*parts)
+        self.previews = PreviewController(*parts)
+        running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
+        self.runs = RunController(*running, self.display, self.results)
+        self.files = ExploreFiles(self.workspace, self.results, self.pictures, self.messages)
+
+    def settle(self):
+        """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
+        for _ in range(20):
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+            QCoreApplication.processEvents()
+
+    def change(self, **fields):
+        """Change settings of the workspace."""
+        self.workspace.change(**fields)
+        self.settle()
+
+    def answer(self, kind):
+        """Answer the oldest request of a kind."""
+        self.fake.answer(self.fake.waiting(kind)[0])
+        self.settle()
+
+    def fail(self, kind, error):
+        """Let the oldest request of a kind fail."""
+        self.fake.fail(error, self.fake.waiting(kind)[0])
+        self.settle()
+
+    def tell(self, kind, stage, fraction):
+        """Report progress of the oldest request of a kind."""
+        self.fake.tell(stage, fraction, self.fake.waiting(kind)[0])
+        self.settle()
+
+    def lose(self, *, simulator=False):
+        """Let the engine's process, or that of the simulator, end."""
+        (self.fake.lose_simulator if simulator else self.fake.lose)()
+        self.settle()
+
+    def become_ready(self):
+        """Let a new process of the engine be up."""
+        self.fake.become_ready()
+        self.settle()
+
+    def open(self, name="photo.png"):
+        """Open a picture and show its preview."""
+        automatic, self.fake.automatic = self.fake.automatic, True
+        self.pictures.open_sample(name)
+        self.settle()
+        self.fake.automatic = automatic
+        assert self.workspace.picture is not None
+        assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)

@@ -28,9 +28,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from engine.device.cuda_passes import prepare_passes
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Operand, Pass, prepare_passes
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border

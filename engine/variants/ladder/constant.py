@@ -29,8 +29,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
-from engine.device.launches import Launch, Pass, filter_arguments
+from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

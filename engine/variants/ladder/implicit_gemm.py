@@ -28,9 +28,10 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
+from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.launches import Launch, Pass, filter_arguments
+from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
 from engine.geometry.border import Border

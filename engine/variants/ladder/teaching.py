@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Operand, Pass, filter_arguments, prepare_passes
+from engine.device.cuda_passes import filter_arguments, prepare_passes
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask

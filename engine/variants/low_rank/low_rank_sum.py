@@ -27,7 +27,8 @@ import math
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Pass, prepare_passes
+from engine.device.cuda_passes import prepare_passes
+from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal

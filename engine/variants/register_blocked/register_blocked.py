@@ -26,8 +26,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass, filter_arguments, prepare_passes
+from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border

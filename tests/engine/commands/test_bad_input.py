@@ -22,12 +22,9 @@ BOX = "--mask box-3"
 def folder(tmp_path):
     """Return a folder with inputs that cannot be filtered."""
     (tmp_path / "words.png").write_bytes(b"Dear sir or madam")
-    (tmp_path / "cut.png").write_bytes(sample_path("camera").read_bytes()[:1000])
-    (tmp_path / "empty.png").write_bytes(b"")
     (tmp_path / "huge.png").write_bytes(png_header(200_000, 200_000))
     (tmp_path / "folder").mkdir()
     (tmp_path / "mask.txt").write_text("1 2 3\n4 five 6\n")
-    (tmp_path / "mask.json").write_text('{"format": "haloscope-mask", "version": 1, "weights": [[1e999]]}')
     engine.save_image(np.zeros((2, 2), np.float32), tmp_path / "float.tif")
     return tmp_path
 
@@ -38,8 +35,6 @@ def folder(tmp_path):
         ("nowhere.png", "there is no such file ... Check the name"),
         ("folder", "it is a folder ... Choose a picture file"),
         ("words.png", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
-        ("cut.png", "it ends after 1,000 bytes ... the file was cut short ... Get the file again"),
-        ("empty.png", "empty.png cannot be opened"),
         ("huge.png", "200,000 x 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
         # It is not rounded into a PNG unasked.
         ("float.tif", "PNG does not hold 32-bit float ... Save it as TIFF, or ask for depth 8 or 16."),
@@ -53,14 +48,9 @@ def test_that_a_bad_picture_is_refused(refused, folder, name, says):
     ("mask", "says"),
     [
         ("1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
-        ("", "there are no numbers in it"),
-        ("; ".join(["1 " * 64] * 64), "a side may have 1 to 63 cells"),
-        ("gaussian:64:3", "63"),
         ("gauss:9:1.5", "'gauss:9:1.5' is no mask ... Did you mean 'gaussian:9:1.5'?"),
         ("sobelx", "the closest is sobel-x ... `masks` lists them"),
-        ("nowhere.json", "there is no such file"),
         ("{folder}/mask.txt", "mask.txt ... row 2, column 2 says 'five'"),
-        ("{folder}/mask.json", "mask.json"),
         ("{folder}/folder", "it is a folder"),
     ],
 )
@@ -72,11 +62,8 @@ def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--block 0x8", "has no threads ... The nearest legal block is 1 x 8."),
         ("--block 64x32", "2,048 threads ... 1,024 ... The nearest legal block is 64 x 16."),
         ("--block 16", "block '16' ... Write it as 16x16."),
-        ("--block big", "block 'big' ... Write it as 16x16."),
-        (f"--block {10**20}x1", "it is too large ... 1,024 threads per block"),
         (
             "--block 128x8 --variant tiled --device simulator --mask gaussian:63:10",
             "of shared memory ... a block has 49,152 ... The nearest legal block is",
@@ -117,11 +104,8 @@ def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, 
     [
         ("nowhere/out.png", "its folder does not exist ... Create the folder first"),
         ("folder", "it is a folder ... Add a file name."),
-        ("folder/", "it is a folder ... Add a file name."),
-        ("words.png/out.png", "part of its path is a file ... Choose another folder"),
         ("out.xyz", "'.xyz' is no picture format ... End the name in one of: .png"),
         ("out", "its name has no extension ... End the name in one of: .png"),
-        ("out\0.png", "not a possible path"),
     ],
 )
 def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder, out, says):
@@ -170,11 +154,16 @@ def odd_folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_that_names_after_two_dashes_may_begin_with_one(command, odd_folder):
+def test_that_names_after_two_dashes_may_begin_with_one_and_none_drives_the_terminal(command, odd_folder):
     answer = command("filter", BOX, "-- -a.png -o.png")
     assert answer.status == 0, answer.err
     assert Path("-o.png").exists()
     assert command("filter -a.png o.png", BOX).status == 2
+    answer = command("filter ./-a.png", Path("x\x1b[31m\n\x07.png"), BOX)
+    assert answer.status == 0
+    assert answer.out.startswith(r"x\u001b[31m\u000a\u0007.png: correlation")
+    refusal = command("filter", Path("no\x1b[31m.png"), "o.png", BOX)
+    assert refusal.err.startswith(r"no\u001b[31m.png cannot be opened")
 
 
 def test_that_a_link_to_a_file_stays_a_link_and_a_loop_of_links_is_refused(command, odd_folder):
@@ -188,14 +177,6 @@ def test_that_a_link_to_a_file_stays_a_link_and_a_loop_of_links_is_refused(comma
     assert answer.status == 2
     assert answer.err.startswith("first.png cannot be written: it is a loop of symbolic links.")
     assert os.readlink("first.png") == "second.png"
-
-
-def test_that_an_answer_names_a_file_without_driving_the_terminal(command, odd_folder):
-    answer = command("filter ./-a.png", Path("x\x1b[31m\n\x07.png"), BOX)
-    assert answer.status == 0
-    assert answer.out.startswith(r"x\u001b[31m\u000a\u0007.png: correlation")
-    refusal = command("filter", Path("no\x1b[31m.png"), "o.png", BOX)
-    assert refusal.err.startswith(r"no\u001b[31m.png cannot be opened")
 
 
 def test_that_a_folder_for_temporary_files_is_not_needed(command, odd_folder, monkeypatch):

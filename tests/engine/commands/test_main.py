@@ -20,6 +20,7 @@ from tests.engine.commands.conftest import LOST, raising
 from tests.fresh_python import fresh_python
 
 
+@pytest.mark.slow
 def test_that_a_finished_command_has_status_0_and_prints_one_json_document(program, tmp_path):
     out = tmp_path / "out.png"
     answer = program("filter", sample_path("impulse"), out, "--mask sobel-x --json")
@@ -157,7 +158,7 @@ def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(comman
     assert devices[2]["times_mean_speed"] is False
 
 
-def test_that_the_ladder_is_listed_in_teaching_order(command):
+def test_that_the_ladder_is_listed_in_teaching_order_and_json_has_the_same_facts_of_every_task(command):
     ladder, remarks, products = command("variants").out.split("\n\n")
     keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
@@ -165,9 +166,6 @@ def test_that_the_ladder_is_listed_in_teaching_order(command):
         assert variant.idea in ladder
         assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
     assert [line.partition(":")[0] for line in products.splitlines()[1:]] == [v.key for v in MATMUL_VARIANTS]
-
-
-def test_that_json_has_every_variant_of_every_task_with_the_same_facts(command):
     entries = command("variants --json").document["variants"]
     filters = [entry for entry in entries if entry["task"] == "filtering"]
     for entry, v in zip(filters, VARIANTS, strict=True):

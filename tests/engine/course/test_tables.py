@@ -35,6 +35,7 @@ def test_that_an_unknown_paper_is_refused_with_the_nearest_one(key, hint):
     assert caught.value.remedy == f"{hint}Choose one of report, cnn, lab, convolution, performance."
 
 
+@pytest.mark.slow
 def test_that_papers_need_no_numba_and_drawing_needs_no_window():
     # Agg and SVG need no screen; a GUI backend would need Qt.
     code = (

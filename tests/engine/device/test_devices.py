@@ -221,6 +221,9 @@ def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end():
         for value in PARTS
     }
     assert rounded == {value: (wanted, wanted) for value, wanted in PARTS.items()}
+    # A float32 result stays as it is.
+    for value in np.array([-3.7, 0.5, 1e30, np.inf], np.float32):
+        assert cpu_result(value, cpu_largest("float32")) == value
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
@@ -230,11 +233,6 @@ def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     values = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-9e9, 9e9))])
     wanted = np.rint(np.clip(values.astype(np.float64), 0, float(largest)))
     assert np.array_equal([cpu_result(value, largest) for value in values], wanted)
-
-
-@pytest.mark.parametrize("value", [-3.7, 0.5, 1e30, np.inf])
-def test_that_a_float32_result_stays_as_it_is(value):
-    assert cpu_result(np.float32(value), cpu_largest("float32")) == np.float32(value)
 
 
 def is_apart(image, result):
@@ -259,11 +257,6 @@ def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(shape, 
         assert (result == 7).all()
 
 
-def test_that_rows_of_a_quarter_of_a_page_are_apart_from_the_pictures_too():
-    for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
-        assert 256 <= ANTI_ALIAS_BYTES % row_bytes <= row_bytes - 256
-
-
 def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where_it_is():
     image, mask = np.zeros((256, 1024), np.float32), Mask(np.ones((3, 3)))
     for result in (
@@ -275,6 +268,9 @@ def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where
         assert is_apart(image, result)
     out = np.empty((256, 1024, 1), np.float32)
     assert backend("cpu").allocate(image[..., np.newaxis], out).out is out
+    # Rows of a quarter of a page are apart from the picture's too.
+    for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
+        assert 256 <= ANTI_ALIAS_BYTES % row_bytes <= row_bytes - 256
 
 
 @pytest.mark.slow

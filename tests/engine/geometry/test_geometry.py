@@ -52,17 +52,11 @@ def test_that_an_illegal_block_is_refused_with_the_nearest_one(block, words, nea
     assert refused.nearest_block == nearest
 
 
-@pytest.mark.parametrize("block", [Block(1, 1), Block(32, 32), Block(1024, 1), Block(7, 3)], ids=str)
-def test_that_a_legal_block_is_not_refused(block):
-    assert refuse_block(block, Limits()) is None
-
-
-@pytest.mark.parametrize("limit", ["max_threads", "max_block_x", "max_block_y"])
-def test_that_every_limit_of_the_device_counts(limit):
-    assert refuse_block(Block(32, 32), Limits(**{limit: 16})) is not None
-
-
-def test_that_the_last_block_may_hang_over():
+def test_that_a_legal_block_is_not_refused_every_limit_counts_and_the_last_block_may_hang_over():
+    for block in (Block(1, 1), Block(32, 32), Block(1024, 1), Block(7, 3)):
+        assert refuse_block(block, Limits()) is None, block
+    for limit in ("max_threads", "max_block_x", "max_block_y"):
+        assert refuse_block(Block(32, 32), Limits(**{limit: 16})) is not None, limit
     assert [blocks_along(length, 16) for length in (1, 15, 16, 17, 32, 33)] == [1, 1, 1, 2, 2, 3]
 
 

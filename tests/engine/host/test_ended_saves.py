@@ -117,7 +117,7 @@ def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_end
         if not ending.ident:
             ending.start()
             # Long enough for it to look at the folder, were it not held off.
-            ending.join(0.2)
+            ending.join(0.05)
 
     monkeypatch.setattr(course_files, "atomic_write", write_and_end)
     paper = PAPERS[0]

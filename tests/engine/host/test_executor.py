@@ -183,6 +183,7 @@ def test_that_a_request_that_cannot_be_sent_fails(start_up):
     assert watched.ask(Make())
 
 
+@pytest.mark.slow
 def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
     heard = []
 

@@ -287,6 +287,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
     assert len(watched.lost) == 4
 
 
+@pytest.mark.slow
 def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
     def cannot_clean(segments, maker):
         clean(segments, maker)

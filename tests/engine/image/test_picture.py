@@ -23,13 +23,20 @@ def test_that_a_picture_tells_its_size_and_kind(dtype, words):
     assert Picture(np.zeros((2, 4), dtype)).title() == f"4 x 2  grey  {words}"
 
 
-def test_that_pixels_become_contiguous_and_native():
+def test_that_pixels_become_contiguous_native_and_float32_and_other_arrays_are_refused_in_words():
     backwards = np.arange(12, dtype=">u2").reshape(3, 4)[:, ::-1]
     picture = Picture(backwards, backwards)
     for array in (picture.pixels, picture.alpha):
         assert array.flags.c_contiguous
         assert array.dtype.isnative
         assert np.array_equal(array, backwards)
+    assert Picture.from_array(np.array([[0.1, 1e300]])).pixels.tolist() == [[np.float32(0.1), np.inf]]
+    assert Picture.from_array(np.array([[True, False]])).pixels.tolist() == [[255, 0]]
+    for dtype in (np.int64, np.uint32, np.float16, np.complex64, object):
+        with pytest.raises(BadValue, match="astype"):
+            Picture.from_array(np.zeros((2, 2), dtype))
+    with pytest.raises(BadValue, match=r"\(2, 2, 5\)"):
+        Picture.from_array(np.zeros((2, 2, 5), np.uint8))
 
 
 def test_that_what_is_no_picture_and_alpha_of_another_shape_or_type_are_refused_in_words():
@@ -50,16 +57,6 @@ def test_that_an_array_is_taken_by_its_channels(last_axis):
     has_alpha = last_axis in ((2,), (4,))
     assert (picture.channels, picture.alpha is not None) == (3 if last_axis > (2,) else 1, has_alpha)
     assert not has_alpha or np.array_equal(picture.alpha, array[..., -1])
-
-
-def test_that_float64_becomes_float32_truth_black_and_white_and_other_arrays_are_refused_in_words():
-    assert Picture.from_array(np.array([[0.1, 1e300]])).pixels.tolist() == [[np.float32(0.1), np.inf]]
-    assert Picture.from_array(np.array([[True, False]])).pixels.tolist() == [[255, 0]]
-    for dtype in (np.int64, np.uint32, np.float16, np.complex64, object):
-        with pytest.raises(BadValue, match="astype"):
-            Picture.from_array(np.zeros((2, 2), dtype))
-    with pytest.raises(BadValue, match=r"\(2, 2, 5\)"):
-        Picture.from_array(np.zeros((2, 2, 5), np.uint8))
 
 
 ODD = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30], np.float32)

@@ -28,31 +28,25 @@ def test_that_smoothing_masks_add_up_to_1_and_are_point_symmetric(spelling):
     assert analyse(mask).is_point_symmetric
 
 
-def test_that_a_gaussian_falls_as_its_sigma_says_and_is_separable():
+def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_disks_say():
     weights = gaussian(7, sigma=1.5).weights
     for distance in (1, 2):
         fall = math.exp(-(distance**2) / (2 * 1.5**2))
         assert weights[3, 3 + distance] / weights[3, 3] == pytest.approx(fall, rel=1e-14)
     assert analyse(gaussian(31, sigma=5.0)).separable
-
-
-@pytest.mark.parametrize(("angle", "shape"), [(0, (1, 9)), (90, (9, 1)), (180, (1, 9))])
-def test_that_motion_along_an_axis_is_one_line(angle, shape):
-    np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
-
-
-def test_that_motion_goes_counter_clockwise_with_rows_downwards():
     weights = motion(9, 45).weights
     assert weights[0, -1] > weights[0, 0] == 0.0
     np.testing.assert_allclose(motion(9, 135).weights, weights[:, ::-1], atol=1e-15)
-
-
-def test_that_a_laplacian_of_gaussian_adds_up_to_0_with_a_negative_middle_and_a_disk_is_round():
     mask = log(9, 1.4)
     assert abs(mask.total) <= mask.taps * 2.0**-53 * mask.magnitude
     assert mask.weights[4, 4] == mask.weights.min() < 0.0
     rows = ("01110", "11111", "11111", "11111", "01110")
     assert (disk(5).weights > 0).tolist() == [[cell == "1" for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(("angle", "shape"), [(0, (1, 9)), (90, (9, 1)), (180, (1, 9))])
+def test_that_motion_along_an_axis_is_one_line(angle, shape):
+    np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
 
 
 SPELLINGS = {
@@ -112,21 +106,21 @@ SUM_0 = {"Edges", "Second derivative", "Lines", "Compass"}
 SUM_1 = {"Smooth", "Sharpen"}
 
 
-def test_that_keys_and_titles_are_unique_keys_are_kebab_case_and_groups_stand_together():
+def test_that_presets_have_keys_and_titles_of_their_own_stand_in_groups_and_are_those_every_course_names():
     keys, titles = preset_names(), [entry.title for entry in presets()]
     assert len(set(keys)) == len(set(titles)) == len(keys)
     assert all(key == key.lower() and " " not in key and "_" not in key for key in keys)
     groups = [entry.group for entry in presets()]
     assert sum(first != second for first, second in pairwise(groups)) == len(set(groups)) - 1
-
-
-def test_that_the_masks_every_course_names_are_there():
     families = (
         "identity box gaussian sharpen unsharp sobel prewitt scharr laplacian log emboss edge motion roberts "
         "kirsch high-boost outline ridge"
     )
     for family in families.split():
         assert any(key.startswith(family) for key in preset_names()), family
+    document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
+    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
+    assert all(set(entry) <= known for entry in document["presets"])
 
 
 @pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.key)
@@ -192,22 +186,13 @@ def test_that_an_unknown_name_is_answered_with_the_closest():
         preset(3)
 
 
-def test_that_the_file_names_no_key_that_is_not_read():
-    document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
-    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
-    assert all(set(entry) <= known for entry in document["presets"])
-
-
-def test_that_each_mask_is_a_row_of_the_matrix_with_its_own_offset():
+def test_that_each_mask_of_a_bank_is_a_row_with_its_own_offset_and_a_flip_turns_all_and_the_anchor():
     bank = Bank((Mask([[1, 2], [3, 4], [5, 6]]), Mask([[7, 8], [9, 10], [11, 12]])))
     assert bank.weight_matrix.tolist() == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]
     assert bank.weight_matrix.flags.c_contiguous
     assert (len(bank), bank.shape, bank.anchor, bank.name) == (2, (3, 2), (1, 1), "bank of 2, 3 x 2")
     assert EDGES.offsets32.tolist() == [2.5, 0.0, -1.0]
     assert EDGES.offsets32.dtype == bank.weight_matrix.dtype == np.float32
-
-
-def test_that_a_flipped_bank_turns_every_mask_and_the_anchor():
     bank = Bank((Mask([[1, 2]], (0, 0)), Mask([[3, 4]], (0, 0)))).flipped()
     assert (bank.weight_matrix.tolist(), bank.anchor) == ([[2, 1], [4, 3]], (0, 1))
 

@@ -25,13 +25,10 @@ def masks(draw, max_side=8):
     return Mask(weights, anchor, draw(st.floats(-1e6, 1e6)))
 
 
-def test_that_the_anchor_lies_in_the_middle_unless_given():
+def test_that_the_anchor_lies_in_the_middle_and_weights_are_copied_read_only_and_contiguous():
     assert Mask([[1, 2, 3]]).anchor == (0, 1)
     assert Mask([[1, 2], [3, 4]]).anchor == (1, 1)
     assert Mask(np.ones((5, 4)), (4, 0)).anchor == (4, 0)
-
-
-def test_that_weights_are_copied_read_only_and_contiguous_float32_for_kernels():
     given_weights = np.arange(6.0).reshape(2, 3)
     mask = Mask(given_weights).transposed()
     given_weights[0, 0] = 7.0

@@ -229,14 +229,11 @@ def document(**changes):
     return json.dumps({key: value for key, value in values.items() if value is not ...})
 
 
-def test_that_divisor_anchor_offset_and_name_are_read_and_not_needed():
+def test_that_json_is_read_by_any_reader_and_from_any_writer_and_whole_numbers_have_no_point():
     assert mask_from_json(document()) == Mask([[1, 2], [3, 4]])
     mask = mask_from_json(document(divisor=16, anchor=[0, 1], offset=-2.5, name="half"))
     assert mask == Mask([[1 / 16, 2 / 16], [3 / 16, 4 / 16]], (0, 1), -2.5)
     assert mask.name == "half"
-
-
-def test_that_the_written_json_is_read_by_any_json_reader():
     written = json.loads(mask_to_json(Mask([[1, 0.1]], name='say "é"')))
     assert written == {
         "format": "haloscope-mask",
@@ -246,9 +243,6 @@ def test_that_the_written_json_is_read_by_any_json_reader():
         "anchor": [0, 1],
         "offset": 0,
     }
-
-
-def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
     texts = {3.0: "3", -0.5: "-0.5", 1e300: "1e+300", 2.0**53: repr(2.0**53)}
     assert {value: number_text(value) for value in texts} == texts
 
@@ -364,7 +358,9 @@ def test_that_a_missing_file_a_folder_no_name_at_all_and_a_pipe_are_refused(tmp_
             load_mask(tmp_path / name)
 
 
-def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp_path, monkeypatch):
+def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order_and_keep_their_own_errors(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     for name in ("mine.txt", "sobel-x"):
         (tmp_path / name).write_text("1 2 3")
@@ -373,6 +369,13 @@ def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp
     assert resolve_mask("gaussian:5:1") == gaussian(5, sigma=1.0)
     assert resolve_mask("mine.txt") == Mask([[1, 2, 3]])
     assert resolve_mask("1 0 -1; 2 0 -2") == Mask([[1, 0, -1], [2, 0, -2]])
+    (tmp_path / "bad.txt").write_text("1 2; 3")
+    with pytest.raises(MaskError, match=r"bad\.txt.*row 2 has 1 cell"):
+        resolve_mask(str(tmp_path / "bad.txt"))
+    with pytest.raises(MaskError, match="folder"):
+        resolve_mask(str(tmp_path))
+    with pytest.raises(BadValue, match="1 to 63"):
+        resolve_mask("box:64")
 
 
 @pytest.mark.parametrize("spec", ["sobell-x", "none", "a 1 0", "", "a\0b", "x" * 5000])
@@ -398,13 +401,3 @@ def test_that_a_refusal_answers_what_was_probably_meant(spec, words, not_words):
     with pytest.raises(MaskError, match=words) as refusal:
         resolve_mask(spec)
     assert not_words not in str(refusal.value)
-
-
-def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(tmp_path):
-    (tmp_path / "bad.txt").write_text("1 2; 3")
-    with pytest.raises(MaskError, match=r"bad\.txt.*row 2 has 1 cell"):
-        resolve_mask(str(tmp_path / "bad.txt"))
-    with pytest.raises(MaskError, match="folder"):
-        resolve_mask(str(tmp_path))
-    with pytest.raises(BadValue, match="1 to 63"):
-        resolve_mask("box:64")

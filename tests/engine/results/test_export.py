@@ -69,11 +69,22 @@ def test_that_text_and_numbers_stay_as_they_are(text):
     assert harmless(text) == text
 
 
-def test_that_a_number_that_json_has_not_is_a_string_and_what_there_is_not_is_null():
+def test_that_json_is_strict_keeps_every_raw_sample_and_writes_numbers_that_it_has_not_as_strings():
     document = {"a": math.nan, "b": [math.inf, 1.5, (-math.inf, 2)], 3: {"c": True, "d": None}}
     found = json.loads(json_text(document), parse_constant=refuse_constant)
     assert found == {"a": "NaN", "b": ["Infinity", 1.5, ["-Infinity", 2]], "3": {"c": True, "d": None}}
     assert [float(found["b"][0]), math.isnan(float(found["a"]))] == [math.inf, True]
+    wrong = replace(PROVED, passed=False, max_error=math.nan, bound=math.inf, reason="NaN at row 0")
+    timing = make_timing(0.04)
+    document = read_json(make_result(timing=timing), make_result(verification=wrong), baseline="naive")
+    first, second = document["results"]
+    assert first["timing"]["kernel"]["samples_ms"] == list(timing.kernel.samples_ms)
+    assert first["environment"]["versions"]["numpy"] == "2.4.6"
+    assert (second["verification"]["max_error"], second["max_error"]) == ("NaN", "NaN")
+    assert second["verification"]["bound"] == "Infinity"
+    kind = (document["format"], document["version"], document["baseline"])
+    assert kind == ("haloscope-results", 2, "naive")
+    assert document["environment"]["devices"][0]["key"] == "cpu"
 
 
 def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation():
@@ -100,20 +111,6 @@ def test_that_a_run_without_a_speed_has_no_times_and_says_why(result):
     assert row["status"]
     (entry,) = read_json(result)["results"]
     assert [key for key, value in entry.items() if key.endswith("_ms") and value is not None] == []
-
-
-def test_that_json_is_strict_and_keeps_every_raw_sample():
-    wrong = replace(PROVED, passed=False, max_error=math.nan, bound=math.inf, reason="NaN at row 0")
-    timing = make_timing(0.04)
-    document = read_json(make_result(timing=timing), make_result(verification=wrong), baseline="naive")
-    first, second = document["results"]
-    assert first["timing"]["kernel"]["samples_ms"] == list(timing.kernel.samples_ms)
-    assert first["environment"]["versions"]["numpy"] == "2.4.6"
-    assert (second["verification"]["max_error"], second["max_error"]) == ("NaN", "NaN")
-    assert second["verification"]["bound"] == "Infinity"
-    kind = (document["format"], document["version"], document["baseline"])
-    assert kind == ("haloscope-results", 2, "naive")
-    assert document["environment"]["devices"][0]["key"] == "cpu"
 
 
 def test_that_products_are_written_by_the_same_writer():

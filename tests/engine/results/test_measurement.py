@@ -103,7 +103,7 @@ def test_that_what_has_no_speed_says_why_in_a_word(changes, no_speed, proof):
     assert (result.kernel_ms is None) == bool(no_speed)
 
 
-def test_that_a_reason_does_not_name_its_variant_again():
+def test_that_a_reason_does_not_name_its_variant_again_and_a_proof_says_how_much_it_covers():
     for status, told in (
         ("variant 'tiled': it is for CUDA devices. Take another.", "It is for CUDA devices. Take another."),
         ("variant 'tiled' with a block of 64 x 64: 4,096 threads: too many.", "4,096 threads: too many."),
@@ -114,6 +114,12 @@ def test_that_a_reason_does_not_name_its_variant_again():
         assert result_of(1.0, failure=status).reason == told
     wrong = result_of(1.0, verification=replace(PROOF, passed=False, reason="row 3 is off"))
     assert wrong.reason == "row 3 is off"
+    exact = replace(PROOF, exact=True).sentence()
+    assert exact == "verified: every pixel matches the float64 reference exactly"
+    part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
+    errors = "max error 1e-07, rounding bound 3e-07"
+    assert part.sentence() == f"verified: 1,000 of 4,000 pixels within rounding, {errors}"
+    assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
 
 
 def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result_that_scripts_can_name():
@@ -133,15 +139,6 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result
     assert data["status"] == PROOF.sentence()
     failed = result_of(1.0, timing=None, verification=None, failure="It failed: why. Do this.").as_json()
     assert (failed["timing"], failed["status"]) == (None, failed["failure"])
-
-
-def test_that_a_proof_says_how_much_of_the_picture_it_covers():
-    exact = replace(PROOF, exact=True).sentence()
-    assert exact == "verified: every pixel matches the float64 reference exactly"
-    part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
-    errors = "max error 1e-07, rounding bound 3e-07"
-    assert part.sentence() == f"verified: 1,000 of 4,000 pixels within rounding, {errors}"
-    assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
 
 
 def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself():

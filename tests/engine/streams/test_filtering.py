@@ -84,9 +84,9 @@ def bands_of_every_variant(checkpoint):
         checkpoint(Progress(v.key, 0.0, 10.0))
         mask = mask_for(v, 3, 3)
         # High enough for two bands, which have twice the mask's rows at least.
-        picture = random.random((max(16, 4 * mask.rows), 5), np.float32)
+        picture = random.random((4 * mask.rows, 3), np.float32)
         how = {"cval": 3.0 if v.uint8_only else 0.3, "variant": v.key, "device": "simulator"}
-        how["block"] = block_for(v, mask, Block(8, 4)) if v.uses_block else None
+        how["block"] = block_for(v, mask, Block(4, 4)) if v.uses_block else None
         # Blocks with barriers cost the simulator 30 ms: of the other variants each gets one border, in turn.
         has_every_border = v.key in ("naive", "register-blocked")
         for border in borders if has_every_border else (borders[number % len(borders)],):
@@ -97,7 +97,7 @@ def bands_of_every_variant(checkpoint):
             for result, image in kinds:
                 more = how | {"border": border, "result": result}
                 whole = engine.correlate(image, mask, **more)
-                streamed = engine.filter_stream(image, mask, chunk_bytes=8 * 5 * whole.itemsize, **more)
+                streamed = engine.filter_stream(image, mask, chunk_bytes=whole.nbytes // 2, **more)
                 same = np.array_equal(bits(whole), bits(streamed.values))
                 found.append((v.key, str(streamed.values.dtype), len(streamed.timeline.chunks), same))
     return found

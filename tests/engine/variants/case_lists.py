@@ -4,14 +4,15 @@ The same list serves the CPU variants in the test's own process, the CUDA varian
 the list: a block with a barrier costs it 30 ms) and on a real device.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
-from itertools import cycle
+from itertools import cycle, product
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from tests.engine.variants.cases import Case
+from tests.engine.variants.cases import Case, by_group
 
 BORDERS = tuple(Border)
 
@@ -21,123 +22,76 @@ def _sizes(text: str) -> list[tuple[int, int]]:
     return [(int(first), int(second)) for first, second in (size.split("x") for size in text.split())]
 
 
-def _shapes() -> list[Case]:
-    """One pixel, one row, one column, primes, and one less and one more than whole blocks of 8 x 4."""
+def _cases() -> Iterator[Case]:
+    """Yield every case, group by group; names begin with the group's."""
+    for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3)):
+        yield Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
+    # One pixel, one row, one column, primes, and one less and one more than whole blocks of 8 x 4.
     sizes = _sizes("1x1 1x17 19x1 3x7 4x8 5x9 7x16 8x15 9x17 13x11 31x29 2x33")
-    return [
-        Case(f"shape {rows}x{columns}", rows, columns, border=border, cval=3.5, mask_shape=(3, 5))
-        for (rows, columns), border in zip(sizes, cycle(BORDERS), strict=False)
-    ]
-
-
-def _masks() -> list[Case]:
-    squares = [(side, side) for side in range(1, 16)]
-    others = _sizes("1x15 15x1 2x5 4x3 6x2 3x7 63x1 1x63 63x63 127x1 1x127")
-    return [
-        Case(f"mask {shape[0]}x{shape[1]}", border=border, cval=-2.25, mask_shape=shape)
-        for shape, border in zip(squares + others, cycle(BORDERS), strict=False)
-    ]
-
-
-def _borders() -> list[Case]:
-    """Every border: a mask that fits, and one that is much larger than the picture."""
+    for (rows, columns), border in zip(sizes, cycle(BORDERS), strict=False):
+        yield Case(f"shape {rows}x{columns}", rows, columns, border=border, cval=3.5, mask_shape=(3, 5))
+    masks = [(side, side) for side in range(1, 16)]
+    masks += _sizes("1x15 15x1 2x5 4x3 6x2 3x7 63x1 1x63 63x63 127x1 1x127")
+    for shape, border in zip(masks, cycle(BORDERS), strict=False):
+        yield Case(f"mask {shape[0]}x{shape[1]}", border=border, cval=-2.25, mask_shape=shape)
+    # Every border: a mask that fits, and one that is much larger than the picture.
     rgb = partial(Case, height=6, width=5, channels=3, dtype="uint8", mask_shape=(3, 6), anchor=(2, 5))
-    return [
-        case
-        for border in BORDERS
-        for case in (
-            Case(f"border {border}, 5x5", border=border, cval=7.5, mask_shape=(5, 5)),
-            Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7)),
-            Case(f"border {border}, one pixel", 1, 1, border=border, cval=7.5, mask_shape=(4, 5)),
-            rgb(f"border {border}, RGB", border=border, cval=200, weights="whole"),
-        )
-    ]
-
-
-def _anchors() -> list[Case]:
-    return [
-        Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns),
-             anchor=(row, column), border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
-        for rows, columns in ((2, 2), (3, 4))
-        for row in range(rows)
-        for column in range(columns)
-    ]  # fmt: skip
-
-
-def _samples() -> tuple[Case, ...]:
-    cases = [
-        Case(f"{dtype} x {channels}", 7, 10, channels, dtype, weights="whole" if dtype == "uint8" else "even")
-        for dtype in ("uint8", "uint16", "float32")
-        for channels in (1, 2, 3, 4)
-    ]
-    return (
-        *cases,
-        Case("exact sixteenths", dtype="uint8", weights="sixteenths", offset=0.5, mask_shape=(5, 5)),
-        Case("exact, whole offset", dtype="uint16", weights="whole", offset=-17.0),
-        Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7)),
-        Case("offset alone", channels=3, offset=0.1, weights="holes", mask_shape=(1, 1)),
-        Case("whole numbers in float32", pixels="whole", weights="whole", mask_shape=(5, 3)),
-    )
-
-
-def _quantised() -> list[Case]:
-    """Ties (halves) and both ends in 8 and 16 bit, sums that round, odd and padded rows."""
-    whole = partial(Case, is_quantised=True, weights="halves")
-    return [
-        whole("8 bit, ties", dtype="uint8", offset=100.0),
-        whole("8 bit RGB, ties", 6, 7, 3, "uint8", (3, 5), border=Border.ZERO, offset=128.5),
-        whole("16 bit, ties, 2 channels", 5, 9, 2, "uint16", (4, 3), border=Border.REFLECT),
-        whole("16 bit RGBA, packed", 4, 7, 4, "uint16", (2, 2), border=Border.WRAP, rows=Layout.PACKED),
-        whole("8 bit, rounded sums", 13, 37, dtype="uint8", mask_shape=(5, 5), weights="even", offset=99.9),
-        whole("8 bit, constant", 3, 5, 3, "uint8", (7, 7), border=Border.CONSTANT, cval=300.5),
-        whole("16 bit, replicate", 9, 8, 1, "uint16", (1, 9), border=Border.REPLICATE, weights="even"),
-        whole("8 bit, one pixel", 1, 1, dtype="uint8", mask_shape=(3, 3), border=Border.MIRROR),
-        # So large that some tiles of a kernel touch no edge.
-        whole(
-            "8 bit, many tiles", 80, 800, dtype="uint8", mask_shape=(5, 5), border=Border.CONSTANT, cval=9.0
-        ),
-        whole("8 bit RGB, many tiles", 99, 400, 3, "uint8", (5, 5), border=Border.WRAP, rows=Layout.PACKED),
-        whole("8 bit RGBA, many tiles", 50, 403, 4, "uint8", (3, 3), border=Border.ZERO, weights="even"),
-    ]
-
-
-def _strange() -> list[Case]:
+    for border in BORDERS:
+        yield Case(f"border {border}, 5x5", border=border, cval=7.5, mask_shape=(5, 5))
+        yield Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7))
+        yield Case(f"border {border}, one pixel", 1, 1, border=border, cval=7.5, mask_shape=(4, 5))
+        yield rgb(f"border {border}, RGB", border=border, cval=200, weights="whole")
+    for rows, columns in ((2, 2), (3, 4)):
+        for row, column in product(range(rows), range(columns)):
+            name, border = (
+                f"anchor {row},{column} of {rows}x{columns}",
+                BORDERS[(row + column) % len(BORDERS)],
+            )
+            yield Case(name, 6, 7, mask_shape=(rows, columns), anchor=(row, column), border=border, cval=50.0)
+    for dtype, channels in product(("uint8", "uint16", "float32"), (1, 2, 3, 4)):
+        weights = "whole" if dtype == "uint8" else "even"
+        yield Case(f"{dtype} x {channels}", 7, 10, channels, dtype, weights=weights)
+    yield Case("exact sixteenths", dtype="uint8", weights="sixteenths", offset=0.5, mask_shape=(5, 5))
+    yield Case("exact, whole offset", dtype="uint16", weights="whole", offset=-17.0)
+    yield Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7))
+    yield Case("offset alone", channels=3, offset=0.1, weights="holes", mask_shape=(1, 1))
+    yield Case("whole numbers in float32", pixels="whole", weights="whole", mask_shape=(5, 3))
+    yield from _QUANTISED
     strange = partial(Case, height=8, width=9, pixels="strange", weights="holes")
-    return [
-        *(strange(f"NaN and infinity, {border}", mask_shape=(3, 4), border=border) for border in BORDERS),
-        strange("NaN and infinity, colour", channels=3, mask_shape=(5, 5)),
-    ]
-
-
-def _layouts() -> list[Case]:
-    return [
-        Case(f"layout {layout}, {dtype}", 6, 9, 2, dtype, layout=layout)
-        for layout in ("Fortran", "mirrored", "every second", "big-endian", "read-only")
-        for dtype in ("float32", "uint16")
-    ]
-
-
-def _blocks() -> list[Case]:
+    for border in BORDERS:
+        yield strange(f"NaN and infinity, {border}", mask_shape=(3, 4), border=border)
+    yield strange("NaN and infinity, colour", channels=3, mask_shape=(5, 5))
+    for layout in ("Fortran", "mirrored", "every second", "big-endian", "read-only"):
+        for dtype in ("float32", "uint16"):
+            yield Case(f"layout {layout}, {dtype}", 6, 9, 2, dtype, layout=layout)
     blocks = _sizes("1x1 4x8 7x3 16x16 32x8 33x3 64x2 32x32 1024x1 1x1024 5x1 1x7")
     of = partial(Case, height=20, width=30, channels=2, mask_shape=(5, 4), cval=9.0)
-    return [
-        of(f"block {x}x{y}", border=border, block=Block(x, y))
-        for (x, y), border in zip(blocks, cycle(BORDERS), strict=False)
-    ]
+    for (x, y), border in zip(blocks, cycle(BORDERS), strict=False):
+        yield of(f"block {x}x{y}", border=border, block=Block(x, y))
 
 
-def _packed() -> list[Case]:
-    return [
-        Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
-        for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3))
-    ]
+# Ties (halves) and both ends in 8 and 16 bit, sums that round, odd and padded rows.
+whole = partial(Case, is_quantised=True, weights="halves")
+_QUANTISED = (
+    whole("8 bit, ties", dtype="uint8", offset=100.0),
+    whole("8 bit RGB, ties", 6, 7, 3, "uint8", (3, 5), border=Border.ZERO, offset=128.5),
+    whole("16 bit, ties, 2 channels", 5, 9, 2, "uint16", (4, 3), border=Border.REFLECT),
+    whole("16 bit RGBA, packed", 4, 7, 4, "uint16", (2, 2), border=Border.WRAP, rows=Layout.PACKED),
+    whole("8 bit, rounded sums", 13, 37, dtype="uint8", mask_shape=(5, 5), weights="even", offset=99.9),
+    whole("8 bit, constant", 3, 5, 3, "uint8", (7, 7), border=Border.CONSTANT, cval=300.5),
+    whole("16 bit, replicate", 9, 8, 1, "uint16", (1, 9), border=Border.REPLICATE, weights="even"),
+    whole("8 bit, one pixel", 1, 1, dtype="uint8", mask_shape=(3, 3), border=Border.MIRROR),
+    # So large that some tiles of a kernel touch no edge.
+    whole("8 bit, many tiles", 80, 800, dtype="uint8", mask_shape=(5, 5), border=Border.CONSTANT, cval=9.0),
+    whole("8 bit RGB, many tiles", 99, 400, 3, "uint8", (5, 5), border=Border.WRAP, rows=Layout.PACKED),
+    whole("8 bit RGBA, many tiles", 50, 403, 4, "uint8", (3, 3), border=Border.ZERO, weights="even"),
+)
 
 
 @cache
 def full_cases() -> tuple[Case, ...]:
     """Return every case."""
-    lists = (_packed, _shapes, _masks, _borders, _anchors, _samples, _quantised, _strange, _layouts, _blocks)
-    return tuple(case for cases in lists for case in cases())
+    return tuple(_cases())
 
 
 # Pairs of what may go wrong together, at most 6 blocks each; the real device takes the full list.
@@ -193,11 +147,11 @@ def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
         )
         return tuple(case for case in small if case.block.threads <= 64)
     # One or two small blocks each. Half of the anchors and sides: devices get all of them (`full_cases`).
-    anchors = tuple(replace(case, height=3, width=5, block=Block(4, 3)) for case in _anchors()[::2])
+    groups = by_group(full_cases())
+    anchors = tuple(replace(case, height=3, width=5, block=Block(4, 3)) for case in groups["anchor"][::2])
     squares = tuple(
         replace(case, height=3, width=4, block=Block(4, 3))
-        for case in _masks()
+        for case in groups["mask"]
         if case.mask_shape[0] == case.mask_shape[1] and case.mask_shape[0] in SIDES_IN_SIMULATOR
     )
-    borders = () if has_barrier else tuple(_borders())
-    return _BARRIER_CASES + anchors + squares + borders
+    return _BARRIER_CASES + anchors + squares + (() if has_barrier else groups["border"])

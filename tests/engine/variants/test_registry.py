@@ -11,7 +11,6 @@ from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
-from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.digit_sums import digit_sums
 from engine.variants.digit_sums.weight_digits import digits_of
@@ -63,7 +62,6 @@ def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_
 CUDA = [known for known in VARIANTS if known.has_kernels]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
-every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
 # One thread a result, along columns and rows; the others have plans and tests of their own.
 PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
@@ -115,19 +113,12 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known, block, words):
     assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
 
 
-@every_cuda_variant
+@pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
 def test_that_the_default_block_is_legal(known):
     side = min(15, math.isqrt(known.most_cells))
     mask = mask_for(known, side, side)
     problem = typed(known, problem_of(100, 100, mask))
     assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
-
-
-@every_plain_variant
-def test_that_a_legal_block_is_not_refused(known):
-    mask = Mask(np.ones((63, 63)))
-    for block in (Block(1, 1), Block(32, 8)):
-        assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
 
 
 def brute_force(block, limits, shared_bytes, least):
@@ -165,16 +156,6 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(block, shared_limit,
     assert distance == brute_force(block, limits, shared_bytes, least)
 
 
-def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_there_is_one():
-    tiled, mask = variant("tiled"), Mask(np.ones((63, 63)))
-    problem = problem_of(2000, 2000, mask)
-    refusal = tiled.unsupported(problem, mask, Block(256, 4), LIMITS)
-    assert "needs 83,952 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
-    assert tiled.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
-    refusal = tiled.unsupported(problem, mask, Block(8, 8), Limits(shared_bytes=1000))
-    assert (refusal.nearest_block, refusal.remedy) == (None, "")
-
-
 @every_plain_variant
 @pytest.mark.parametrize("side", [3, 63])
 @pytest.mark.parametrize("block", [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)], ids=str)
@@ -205,25 +186,6 @@ def test_that_the_block_of_the_request_does_not_matter(known):
     problem = typed(known, problem_of(40, 300, mask))
     assert known.plan(problem, Block(7, 3)) == known.plan(problem, known.default_block)
     assert not refused(known, problem, mask, block=Block(0, 0))
-
-
-@pytest.mark.parametrize(
-    ("key", "mask", "words"),
-    [
-        ("register-blocked", Mask(np.ones((31, 31))), "for its tile; a block has 4,096"),
-        ("separable-fused", gaussian(31), "for its rows; a block has 4,096"),
-        (
-            "low-rank-2",
-            Mask(gaussian(31).weights - gaussian(31, sigma=2.0).weights),
-            "memory; a block has 4,096",
-        ),
-        ("split-float16", Mask(RANDOM.standard_normal((9, 9))), "shared memory; a block has 4,096"),
-    ],
-)
-def test_that_a_device_with_little_shared_memory_is_refused_in_words(key, mask, words):
-    reason = refused(variant(key), problem_of(99, 99, mask), mask, Limits(shared_bytes=4096))
-    assert "bytes of shared memory" in reason
-    assert words in reason
 
 
 @pytest.mark.parametrize("key", ["digit-sums", "split-float16"])

@@ -5,7 +5,7 @@ from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel
-from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
@@ -45,21 +45,20 @@ def course(slow_bench):
     return Course(slow_bench)
 
 
-@pytest.mark.parametrize("kernel", [PAPER.kernels[1], OTHER_PAPER.kernels[0]], ids=lambda kernel: kernel.name)
-def test_that_loading_offers_the_kernel_and_says_if_no_page_takes_it(course, kernel):
-    course.controller.load(kernel)
-    assert course.offered == [LoadKernel(kernel.name, kernel.here)]
+def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded_and_if_no_page_takes_it_that_is_reported(course):
+    loadable = (PAPER.kernels[1], OTHER_PAPER.kernels[0])
+    for kernel in loadable:
+        course.controller.load(kernel)
+    assert course.offered == [LoadKernel(kernel.name, kernel.here) for kernel in loadable]
     assert course.message is None
+    for kernel in PAPER.kernels[2:]:
+        course.controller.load(kernel)
+        assert kernel.name in course.message.what
+    assert len(course.offered) == 2
     course.is_taken = False
-    course.controller.load(kernel)
-    assert f"no page for {kernel.here.variant}" in course.message.why
-
-
-@pytest.mark.parametrize("kernel", PAPER.kernels[2:], ids=lambda kernel: kernel.name)
-def test_that_what_cannot_be_loaded_is_reported_and_not_offered(course, kernel):
-    course.controller.load(kernel)
-    assert course.offered == []
-    assert kernel.name in course.message.what
+    for kernel in loadable:
+        course.controller.load(kernel)
+        assert f"no page for {kernel.here.variant}" in course.message.why
 
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
@@ -114,18 +113,15 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
 
 
-def test_that_no_measurement_begins_while_a_run_is_in_progress(course):
+def test_that_the_simulator_is_never_measured_and_nothing_while_a_run_is_in_progress(course):
+    for chosen, device in (("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")):
+        course.state.chosen_device = chosen
+        course.controller.measure(PAPER.key)
+        assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
+        course.answer(MeasureCourse)
     course.bench.runs.run()
     course.controller.measure(PAPER.key)
     assert course.fake.waiting(MeasureCourse) == []
-
-
-@pytest.mark.parametrize("chosen", ["auto", "simulator", "cpu", "cuda:1"])
-def test_that_the_simulator_is_never_measured(course, chosen):
-    course.state.chosen_device = chosen
-    course.controller.measure(PAPER.key)
-    device = chosen if chosen == "cuda:1" else "auto"
-    assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
 
 
 def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(course, tmp_path):

@@ -7,14 +7,7 @@ from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.shell.pages import PAGES
-from gui.style.theme import apply_theme
 from tests.gui.shell.test_main_window import shown, width_of_words
-
-
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
 
 
 @pytest.fixture
@@ -28,9 +21,7 @@ def open_course(open_window):
     return make
 
 
-def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_and_no_panels_in_the_menu(
-    open_window, qtbot
-):
+def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_menu(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
@@ -49,24 +40,10 @@ def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_and_
     assert haloscope.window._entered["course"] is page
 
 
-def test_that_one_click_loads_a_kernel_into_explore(open_course):
-    haloscope, page = open_course()
-    row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.here.variant == "naive")
-    here = PAPERS[0].kernels[row].here
-    page.kernels.button(row).click()
-    settings = haloscope.workspace.settings
-    assert (settings.variant, settings.block, settings.border) == ("naive", here.block, Border(here.border))
-    assert haloscope.workspace.mask == resolve_mask(here.mask)
-    assert haloscope.window.first_page.isVisible()
-    assert not page.isVisible()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_no_word_of_the_page_is_cut_and_every_control_has_a_tooltip_and_a_name(
-    open_course, qtbot, size, theme
-):
+def test_that_no_word_of_the_page_is_cut_and_every_control_is_explained(open_course, qtbot, size, theme):
     haloscope, page = open_course(size=size, theme=theme)
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert (haloscope.window.width(), haloscope.window.height()) == size
@@ -90,25 +67,23 @@ def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_
     assert second.preferences.preferences.layouts["course"] == kept
 
 
-@pytest.mark.parametrize("with_button", [False, True], ids=["Run", "button"])
-def test_that_measuring_fills_the_table_that_is_shown_and_escape_stops_it(open_course, qtbot, with_button):
+def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_stops_it(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
-    if with_button:
-        page.tables.measure.click()
-    else:
-        haloscope.actions["run"].trigger()
+    haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.tables.measure.text() == "Measure again")
     assert page.isVisible()
     assert page.tables.table.cells.index(0, 3).data() == "0.0121"
     assert haloscope.results.rowCount() == 0
     haloscope.link._client.automatic = False
     page.tables.measure.click()
+    assert haloscope.state.running
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
 
 
-def test_that_a_copy_is_reported_and_saving_asks_for_a_folder(open_course, qtbot, monkeypatch, tmp_path):
+@pytest.mark.slow
+def test_that_a_copy_is_told_files_have_a_folder_and_a_click_loads(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
@@ -118,3 +93,11 @@ def test_that_a_copy_is_reported_and_saving_asks_for_a_folder(open_course, qtbot
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     page.tables.save_button.click()
     assert saved == [(PAPERS[0].key, tmp_path)]
+    row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.here.variant == "naive")
+    here = PAPERS[0].kernels[row].here
+    page.kernels.button(row).click()
+    settings = haloscope.workspace.settings
+    assert (settings.variant, settings.block, settings.border) == ("naive", here.block, Border(here.border))
+    assert haloscope.workspace.mask == resolve_mask(here.mask)
+    assert haloscope.window.first_page.isVisible()
+    assert not page.isVisible()

@@ -3,6 +3,7 @@ import pytest
 from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import CheckVariants, OpenPicture, Preview
+from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
 
 REFUSAL = BadValue("naive cannot run", "there is no GPU", "Choose the simulator.")
@@ -41,10 +42,21 @@ def impatient(monkeypatch, make_bench):
     return bench
 
 
-def test_that_a_preview_follows_the_first_picture(bench):
+def test_that_a_preview_follows_the_picture_and_the_replaced_result_is_released_after_it(bench):
     assert bench.state.last_result is not None
     assert bench.state.availability["cpu-serial"].reason == ""
     assert bench.state.availability["tiled"].reason
+    old = bench.state.last_result.values.name
+    released_in_signal = []
+    bench.state.filtered.connect(lambda _: released_in_signal.append(old in bench.fake.released))
+    bench.change(border=Border.WRAP)
+    assert released_in_signal == [False]
+    assert old in bench.fake.released
+    aged = []
+    bench.state.result_aged.connect(lambda: aged.append(bench.state.result_is_earlier))
+    for border in (Border.ZERO, Border.MIRROR):
+        bench.change(border=border)
+    assert aged == [], "a quick preview labels no result as earlier"
 
 
 def test_that_edits_in_one_turn_make_one_preview_and_the_newest_follows_it(slow_bench):
@@ -68,15 +80,6 @@ def test_that_a_stale_preview_is_dropped_and_its_memory_released(slow_bench):
     assert stale in slow_bench.fake.released
 
 
-def test_that_the_replaced_result_is_released_after_the_views_have_the_new_one(bench):
-    old = bench.state.last_result.values.name
-    released_in_signal = []
-    bench.state.filtered.connect(lambda _: released_in_signal.append(old in bench.fake.released))
-    bench.change(border=Border.WRAP)
-    assert released_in_signal == [False]
-    assert old in bench.fake.released
-
-
 def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slow_bench):
     slow_bench.fake.answer_all(CheckVariants)
     slow_bench.state.set_running(True)
@@ -88,45 +91,59 @@ def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slo
     assert borders(slow_bench) == [Border.WRAP]
 
 
-def test_that_a_failed_preview_is_reported_until_one_succeeds(slow_bench):
+def test_that_a_failed_preview_is_reported_until_one_succeeds_unless_a_newer_one_is_wanted(slow_bench):
     refuse(slow_bench)
     assert slow_bench.messages.newest.remedy == REFUSAL.remedy
     slow_bench.change(border=Border.ZERO)
     slow_bench.answer(Preview)
     assert slow_bench.messages.newest is None
-
-
-def test_that_an_old_failure_is_not_reported_when_something_newer_is_wanted(slow_bench):
     wrap_then_mirror(slow_bench)
     slow_bench.fail(Preview, REFUSAL)
     assert slow_bench.messages.newest is None
     assert borders(slow_bench) == [Border.MIRROR]
 
 
-def test_that_a_slow_preview_says_what_it_is_doing(slow_bench):
+def test_that_a_slow_preview_says_what_it_does_and_is_not_made_twice_when_an_edit_is_undone(slow_bench):
     slow_bench.change(border=Border.WRAP)
     for fraction in (0.0, 0.4):
         slow_bench.tell(Preview, "compiling", fraction)
         assert (slow_bench.state.stage, slow_bench.state.fraction) == ("compiling", fraction)
     slow_bench.answer(Preview)
     assert not slow_bench.state.busy
+    slow_bench.change(border=Border.ZERO)
+    slow_bench.answer(Preview)
+    wrap_then_mirror(slow_bench)
+    slow_bench.change(border=Border.WRAP)
+    slow_bench.answer(Preview)
+    assert not previews(slow_bench)
+    assert not slow_bench.state.busy
 
 
-def test_that_a_new_host_is_asked_for_the_preview_that_the_old_one_lost(slow_bench):
+def test_that_a_new_host_is_asked_for_the_preview_that_was_lost_unless_the_person_stopped_it(slow_bench):
     slow_bench.change(border=Border.WRAP)
     slow_bench.lose()
     assert not previews(slow_bench)
     slow_bench.become_ready()
     assert borders(slow_bench) == [Border.WRAP]
+    slow_bench.previews.cancel()
+    slow_bench.become_ready()
+    assert not previews(slow_bench)
+    assert not slow_bench.state.busy
+    slow_bench.change(border=Border.MIRROR)
+    assert borders(slow_bench) == [Border.MIRROR]
 
 
-def test_that_a_preview_of_the_simulator_stops_when_a_newer_one_is_wanted(slow_bench):
+def test_that_a_preview_of_the_simulator_stops_for_a_newer_one_and_its_loss_is_reported(slow_bench):
     slow_bench.change(device="simulator")
     (old,) = previews(slow_bench)
     assert "simulator" in slow_bench.state.stage
     slow_bench.change(border=Border.WRAP)
     assert old.request in slow_bench.fake.cancelled
     assert borders(slow_bench) == [Border.WRAP]
+    slow_bench.lose(simulator=True)
+    assert "SIGKILL" in slow_bench.messages.newest.why
+    assert slow_bench.state.is_ready
+    assert not slow_bench.state.busy
 
 
 def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeypatch):
@@ -143,14 +160,6 @@ def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeyp
     slow_bench.answer(Preview)
     assert slow_bench.state.last_result is shown
     assert set(slow_bench.fake.released) - before
-    assert not slow_bench.state.busy
-
-
-def test_that_a_lost_simulator_is_reported_by_the_preview_that_it_held(slow_bench):
-    slow_bench.change(device="simulator")
-    slow_bench.lose(simulator=True)
-    assert "SIGKILL" in slow_bench.messages.newest.why
-    assert slow_bench.state.is_ready
     assert not slow_bench.state.busy
 
 
@@ -203,28 +212,8 @@ def test_that_after_a_stopped_preview_the_next_has_more_time_until_one_is_shown(
     qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 2)
 
 
-def test_that_a_preview_is_not_made_twice_when_an_edit_is_undone(slow_bench):
-    wrap_then_mirror(slow_bench)
-    slow_bench.change(border=Border.WRAP)
-    slow_bench.answer(Preview)
-    assert not previews(slow_bench)
-    assert not slow_bench.state.busy
-
-
-def test_that_a_preview_that_the_person_stopped_is_not_begun_again_by_a_new_host(slow_bench):
-    slow_bench.change(border=Border.WRAP)
-    slow_bench.previews.cancel()
-    slow_bench.become_ready()
-    assert not previews(slow_bench)
-    assert not slow_bench.state.busy
-    slow_bench.change(border=Border.MIRROR)
-    assert borders(slow_bench) == [Border.MIRROR]
-
-
 @pytest.mark.parametrize("border", [Border.MIRROR, Border.ZERO])
-def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_unless_its_settings_hold_again(
-    slow_bench, border
-):
+def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(slow_bench, border):
     assert not slow_bench.state.result_is_earlier
     refuse(slow_bench)
     assert slow_bench.state.result_is_earlier
@@ -234,16 +223,11 @@ def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_unless_its
     assert not slow_bench.state.result_is_earlier
 
 
-def test_that_a_quick_preview_never_labels_the_result_as_earlier(bench):
-    aged = []
-    bench.state.result_aged.connect(lambda: aged.append(bench.state.result_is_earlier))
-    for border in (Border.WRAP, Border.MIRROR):
-        bench.change(border=border)
-    assert aged == []
-
-
 @pytest.mark.parametrize("why", ["slow", "run", "stopped", "lost"])
 def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbot, why):
+    timer = slow_bench.previews._age_timer
+    assert timer.interval() == SLOW_MS
+    timer.setInterval(1)
     slow_bench.state.set_running(why == "run")
     slow_bench.change(border=Border.WRAP)
     if why == "stopped":

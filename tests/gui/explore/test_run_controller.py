@@ -5,9 +5,11 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import CheckVariants, FilterJob, Preview, Run
 from engine.mask.mask import Mask
+from gui.explore.page import no_run_sentence, run_sentence
 from gui.explore.run_controller import failed_run
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture
+from tests.made_runs import make_failure, make_result, make_simulated
 
 ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
 
@@ -27,7 +29,7 @@ def statuses(bench):
     return [(result.variant, bool(result.failure)) for result in bench.results.results()]
 
 
-def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
+def test_that_a_run_becomes_a_row_its_picture_is_shown_and_no_memory_is_left_behind(bench):
     before = bench.state.last_result
     bench.runs.run()
     bench.settle()
@@ -35,6 +37,11 @@ def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
     assert bench.state.last_result is not before
     assert bench.state.last_result.result is bench.results.results()[0]
     assert not bench.state.running
+    for run in (bench.runs.run, bench.runs.run_every_variant) * 3:
+        run()
+        bench.settle()
+    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
+    assert bench.fake.leaked == shown
 
 
 def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench, slow_bench):
@@ -68,7 +75,7 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
     assert slow_bench.fake.waiting(Preview)
 
 
-def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait(slow_bench):
+def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait_or_would_begin(slow_bench):
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
     slow_bench.tell(Run, "verifying", 0.5)
@@ -81,9 +88,6 @@ def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait
     assert statuses(slow_bench) == [("cpu-serial", False)]
     assert (state.running, state.cancelling) == (False, False)
     assert slow_bench.messages.newest is None
-
-
-def test_that_cancel_before_the_first_run_of_every_variant_stops_it(slow_bench):
     slow_bench.runs.run_every_variant()
     slow_bench.jobs.cancel()
     slow_bench.settle()
@@ -104,11 +108,19 @@ def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_w
     assert slow_bench.messages.of("run") is None
 
 
-def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
+def test_that_a_lost_simulator_or_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.runs.run()
+    slow_bench.lose(simulator=True)
+    assert statuses(slow_bench) == [("auto", True)]
+    assert "SIGKILL" in slow_bench.messages.of("run").why
+    assert slow_bench.state.is_ready
+    assert not slow_bench.state.running
+    slow_bench.workspace.change(device="auto")
     slow_bench.runs.run()
     slow_bench.lose()
-    assert statuses(slow_bench) == [("auto", True)]
-    assert "SIGKILL" in slow_bench.results.results()[0].failure
+    assert statuses(slow_bench) == [("auto", True)] * 2
+    assert "SIGKILL" in slow_bench.results.results()[1].failure
     assert "The engine's process ended" in slow_bench.messages.newest.what
     assert not slow_bench.state.running
     slow_bench.become_ready()
@@ -117,17 +129,7 @@ def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(s
     slow_bench.fake.answer_all(Preview)
     slow_bench.runs.run()
     slow_bench.settle()
-    assert statuses(slow_bench) == [("auto", True), ("cpu-parallel", False)]
-
-
-def test_that_a_lost_simulator_fails_its_run_in_words_and_the_next_run_may_begin(slow_bench):
-    slow_bench.workspace.change(device="simulator")
-    slow_bench.runs.run()
-    slow_bench.lose(simulator=True)
-    assert statuses(slow_bench) == [("auto", True)]
-    assert "SIGKILL" in slow_bench.messages.of("run").why
-    assert slow_bench.state.is_ready
-    assert not slow_bench.state.running
+    assert statuses(slow_bench) == [("auto", True), ("auto", True), ("cpu-parallel", False)]
 
 
 def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
@@ -150,15 +152,6 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
     assert not bench.state.running
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_that_no_memory_is_left_behind_by_runs(bench, every):
-    for _ in range(3):
-        (bench.runs.run_every_variant if every else bench.runs.run)()
-        bench.settle()
-    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
-    assert bench.fake.leaked == shown
-
-
 @pytest.mark.parametrize(
     ("key", "layout", "result_type", "dtype"),
     [
@@ -175,3 +168,23 @@ def test_that_a_failed_run_keeps_what_it_was_to_do_and_why_it_failed(key, layout
     assert (result.failure, result.layout) == (str(ERROR), layout)
     assert result.problem.result_dtype == dtype
     assert result.kernel_ms is None
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified: every pixel"),
+        (make_failure("tiled", "The device failed: illegal address."), "illegal address"),
+        (make_simulated("naive"), "its times mean nothing"),
+        (make_failure("cpu-fft", "variant 'cpu-fft' here: row 50 is nan."), "Cpu-fft: Row 50 is nan."),
+    ],
+    ids=["timed", "failed", "simulated", "refused, without its name twice"],
+)
+def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_it_has_none(result, words):
+    assert words in run_sentence(result)
+
+
+def test_that_without_a_run_it_says_what_is_missing_or_what_to_press():
+    assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
+    assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
+    assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."

@@ -59,7 +59,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     assert [row.tile for row in bench.matmul.rows] == [8, 16, 8, 16, None]
 
 
-def test_that_only_the_newest_question_is_answered(slow):
+def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew(slow):
     slow.matmul.count_wanted.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting(CountMatmul)
@@ -68,6 +68,12 @@ def test_that_only_the_newest_question_is_answered(slow):
     slow.fake.answer(first)
     slow.settle()
     assert {row.problem.rows for row in slow.matmul.rows} == {64}
+    slow.fake.lose()
+    slow.settle()
+    assert slow.fake.waiting(CountMatmul) == []
+    slow.fake.become_ready()
+    slow.settle()
+    assert len(slow.fake.waiting(CountMatmul)) == 1
 
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
@@ -113,16 +119,6 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(s
     assert small.messages.newest.why == "the memory is full"
 
 
-def test_that_a_lost_host_is_counted_anew_by_its_successor(slow):
-    slow.matmul.count_wanted.emit()
-    slow.fake.lose()
-    slow.settle()
-    assert slow.fake.waiting(CountMatmul) == []
-    slow.fake.become_ready()
-    slow.settle()
-    assert len(slow.fake.waiting(CountMatmul)) == 1
-
-
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.count_wanted.emit()
     answer_counts(slow)
@@ -165,7 +161,7 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     assert asked(bench, RunMatmul) == []
 
 
-def test_that_a_kernel_of_a_paper_brings_its_tile_and_is_marked_until_something_else_is_chosen(bench):
+def test_that_a_kernel_of_a_paper_brings_its_tile_and_its_mark_unless_a_run_goes_on(bench):
     for variant in ("matmul-tiled", "matmul-naive"):
         bench.products.load(Configuration(variant, block=Block(12, 12)))
         assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))
@@ -173,10 +169,7 @@ def test_that_a_kernel_of_a_paper_brings_its_tile_and_is_marked_until_something_
     assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))
     assert bench.matmul.settings.tiles == (4, 12)
-
-
-def test_that_nothing_is_loaded_into_a_product_that_is_being_run_and_that_is_told(bench):
     bench.matmul.set_running(True)
     bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
-    assert bench.matmul.settings.tiles == (4, 8, 16, 32)
+    assert bench.matmul.settings.tiles == (4, 12)
     assert "matmul-tiled was not loaded" in bench.messages.newest.what

@@ -33,7 +33,7 @@ def test_that_a_square_product_follows_its_rows_and_only_a_change_is_told(state,
     assert state.settings.product == MatrixProduct(64, 64, 64)
 
 
-def test_that_what_ran_takes_the_place_of_what_was_counted(state):
+def test_that_what_ran_takes_the_place_of_the_count_until_the_product_or_device_changes(state):
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
     state.set_counted(rows)
     state.add(made_product(rows[2]))
@@ -44,9 +44,6 @@ def test_that_what_ran_takes_the_place_of_what_was_counted(state):
     assert [number_of(row, "gflops") for row in state.rows] == [None] * 3
     state.set_counted(rows)
     assert number_of(state.rows[2], "gflops") is not None
-
-
-def test_that_another_product_or_device_forgets_what_was_measured(state):
     for change in ({"product": MatrixProduct(8, 8, 8)}, {"device": "simulator"}):
         rows = made_rows(state.settings.product, (4,), cuda=True)
         state.set_counted(rows)
@@ -60,11 +57,11 @@ def test_that_another_product_or_device_forgets_what_was_measured(state):
         assert state.rows[0].verification is None
 
 
-def cell(model: MatmulModel, row: int, key: str, role=Qt.ItemDataRole.DisplayRole):
+def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
     return model.index(row, model.position(key)).data(role)
 
 
-def test_that_the_table_shows_counts_limits_and_proof(state):
+def test_that_a_table_shows_counts_limits_and_proof_or_why_not_and_keeps_its_selection(state, qtbot):
     model = MatmulModel(state)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     rows = made_rows(PRODUCT, (16,), cuda=True)
@@ -84,10 +81,7 @@ def test_that_the_table_shows_counts_limits_and_proof(state):
     assert cell(model, 1, "proof") == "verified"
     assert ">3<" in cell(model, 1, "kernel_median_ms", Qt.ItemDataRole.ToolTipRole)
     assert "every element" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
-
-
-def test_that_what_cannot_run_says_why_and_a_measured_row_leaves_the_others_selected(state, qtbot):
-    model = MatmulModel(state)
+    state.change(device="simulator")
     state.set_counted(made_rows(PRODUCT, (16,)))
     assert cell(model, 1, "proof").startswith("No NVIDIA driver")
     assert "Choose numpy" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
@@ -97,7 +91,7 @@ def test_that_what_cannot_run_says_why_and_a_measured_row_leaves_the_others_sele
         state.add(made_product(state.rows[2]))
 
 
-def test_that_the_figure_has_what_was_measured_and_dashed_what_the_bandwidth_allows():
+def test_that_the_figure_has_what_was_measured_and_dashed_the_limit_of_the_bandwidth_or_the_lecture():
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
     run = [*rows[:2], made_product(rows[2], 4.0), made_product(rows[3]), made_product(rows[4], 40.0)]
     figure = tile_figure(run)
@@ -108,9 +102,6 @@ def test_that_the_figure_has_what_was_measured_and_dashed_what_the_bandwidth_all
     assert figure.series[2].y == (number_of(run[4], "gflops"),) * 2
     assert [curve.y for curve in figure.printed] == [(1000.0, 1000.0), (4000.0, 16000.0)]
     assert limit_words(run) == "limit at 4,000 GB/s"
-
-
-def test_that_without_a_known_bandwidth_the_lectures_limit_is_drawn():
     rows = made_rows(PRODUCT, (4, 16))
     naive, tiled = tile_figure(rows).printed
     assert naive.y == (pytest.approx(21.6), pytest.approx(21.6))
@@ -138,7 +129,7 @@ def test_that_what_is_no_tile_is_refused_in_words_until_tiles_are_typed(state, q
         assert tiles.field.text() == (text if refusal else "4, 16")
 
 
-def test_that_sizes_can_differ_once_the_product_is_not_square(state, qtbot):
+def test_that_sizes_can_differ_where_the_product_is_not_square_and_the_lecture_has_its_numbers(state, qtbot):
     panel = ProductPanel(state, EngineState())
     qtbot.addWidget(panel)
     assert not panel.inner.isEnabled()
@@ -150,10 +141,7 @@ def test_that_sizes_can_differ_once_the_product_is_not_square(state, qtbot):
     assert panel.facts.text().startswith("A 17 x 33 · B 33 x 5\n5,610 operations")
     panel.rows.stepUp()
     assert panel.rows.value() == 34
-
-
-def test_that_the_lectures_numbers_stand_in_its_panel(state, qtbot):
-    panel = LecturePanel(state, EngineState())
-    qtbot.addWidget(panel)
+    lecture = LecturePanel(state, EngineState())
+    qtbot.addWidget(lecture)
     for words in ("86.4", "21.6", "345.6", "347.6", "misprint", "bandwidth", "CGMA"):
-        assert words in panel.text.text()
+        assert words in lecture.text.text()

@@ -5,14 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QDockWidget,
-    QLabel,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QScrollArea, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
@@ -25,18 +18,11 @@ from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
-from gui.style.theme import apply_theme
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
 from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 READY = "No product yet: press Run (Ctrl+R) to measure and verify."
-
-
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
 
 
 @pytest.fixture
@@ -135,9 +121,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])
-def test_that_products_are_saved_in_the_form_of_the_command_line_without_what_was_only_counted(
-    open_page, tmp_path, suffix
-):
+def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path, suffix):
     haloscope, page = open_page()
     button = shown_button(page, suffix.upper())
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
@@ -219,7 +203,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert page.product_panel.device_note.text() == note
 
 
-def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(open_page, qtbot):
+def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
@@ -233,6 +217,18 @@ def test_that_the_settings_wait_while_a_run_goes_on_and_run_says_why_it_cannot(o
     haloscope.matmul.set_counted(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
     assert not haloscope.actions["run"].isEnabled()
     assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
+    haloscope.link._client.automatic = True
+    product = haloscope.matmul.settings.product
+    haloscope.matmul.change(device="simulator")
+    haloscope.state.set_status("restarting")
+    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
+    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
+    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
+    assert status(haloscope).startswith(told)
+    assert status(haloscope).endswith("simulated: its times mean nothing")
+    haloscope.matmul.add(made_rows(product, (8,))[0])
+    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
+    assert "No NVIDIA driver" in status(haloscope)
 
 
 @pytest.mark.slow
@@ -302,18 +298,3 @@ def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(o
     assert bar.text.startswith("Naive cannot run.")
     haloscope.window.show_page("course")
     assert bar.isHidden()
-
-
-def test_that_the_status_line_waits_for_the_engine_and_tells_products_without_a_time(open_page):
-    haloscope, _ = open_page()
-    product = haloscope.matmul.settings.product
-    haloscope.matmul.change(device="simulator")
-    haloscope.state.set_status("restarting")
-    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
-    haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
-    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
-    assert status(haloscope).startswith(told)
-    assert status(haloscope).endswith("simulated: its times mean nothing")
-    haloscope.matmul.add(made_rows(product, (8,))[0])
-    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
-    assert "No NVIDIA driver" in status(haloscope)

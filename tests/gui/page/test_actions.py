@@ -34,7 +34,7 @@ def actions(explore):
     return explore._actions
 
 
-def test_that_every_action_has_words_that_teach_and_unless_a_choice_a_shortcut_of_its_own(actions):
+def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(actions, explore):
     shortcuts = Counter(keys.toString() for action in actions.all() for keys in action.shortcuts())
     assert [text for text, count in shortcuts.items() if count > 1] == []
     for action in actions.all():
@@ -45,9 +45,6 @@ def test_that_every_action_has_words_that_teach_and_unless_a_choice_a_shortcut_o
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             assert keys, action.objectName()
             assert f"({keys})" in action.toolTip(), action.objectName()
-
-
-def test_that_people_find_the_keys_that_they_know_and_every_sample(actions, explore):
     known = {"open": "Ctrl+O", "run": "Ctrl+R", "cancel": "Esc", "quit": "Ctrl+Q", "undo": "Ctrl+Z"}
     assert {name: actions[name].shortcut().toString() for name in known} == known
     assert [action.data() for action in explore.samples] == [sample.key for sample in SAMPLES]

@@ -35,15 +35,12 @@ def drawn(plot):
     return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
 
 
-def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measured(plot):
+def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_colours_of_their_names(plot):
     plot.show_figure(replace(FIGURE, log_y=True))
     printed, serial, here = drawn(plot)
     assert list(serial.xData) == [math.log10(size) for size in SIZES[:-1]]
     assert list(serial.yData) == [math.log10(size / 10) for size in SIZES[:-1]]
     assert list(printed.yData) == list(here.yData)
-
-
-def test_that_a_linear_axis_begins_at_zero_with_commas_and_curves_have_the_colours_of_their_names(plot):
     plot.show_figure(FIGURE)
     (_, (low, high)) = plot.plot.getViewBox().viewRange()
     assert low == 0
@@ -59,7 +56,7 @@ def test_that_a_linear_axis_begins_at_zero_with_commas_and_curves_have_the_colou
     assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]
 
 
-def test_that_sizes_under_the_axis_do_not_touch(plot):
+def test_that_numbers_can_be_heard_sizes_do_not_touch_and_a_figure_without_says_how_to_get_them(plot):
     plot.show_figure(FIGURE)
     few = plot._bottom._tickLevels[0]
     plot.resize(1200, 280)
@@ -67,9 +64,6 @@ def test_that_sizes_under_the_axis_do_not_touch(plot):
     many = plot._bottom._tickLevels[0]
     assert 2 <= len(few) <= len(many)
     assert many[0][1] == "256"
-
-
-def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plot):
     nothing = tuple(replace(curve, y=(None,) * len(SIZES)) for curve in FIGURE.series)
     plot.show_figure(replace(FIGURE, series=nothing, printed=()))
     assert drawn(plot) == []

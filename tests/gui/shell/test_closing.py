@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QPushButton
 from engine.errors import FileWriteError
 from engine.host.protocol import CountCourse, SaveResult
 from gui.shell.app import Haloscope
-from gui.shell.closing import SavingDialog
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
 
@@ -23,29 +22,55 @@ def saving(open_window, tmp_path):
     return haloscope
 
 
-def press(qtbot, dialog: SavingDialog, text: str) -> None:
+def press(qtbot, dialog, text):
     (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["window", "quit"])
-def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
-    qtbot, saving, tmp_path, how
-):
+def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(qtbot, saving, tmp_path):
+    window = saving.window
     # Its layout is kept once, and only when it closes.
-    with qtbot.assertNotEmitted(saving.window.closing):
-        saving.window.close() if how == "window" else saving.actions["quit"].trigger()
-    assert saving.window.isVisible()
-    dialog = saving.closing.dialog
-    assert dialog.isVisible()
-    assert dialog._what.text() == "Saving x.png…"
-    press(qtbot, dialog, "Wait")
-    assert saving.window.isVisible()
-    with qtbot.waitSignal(saving.window.closing):
+    with qtbot.assertNotEmitted(window.closing):
+        for close in (window.close, saving.actions["quit"].trigger):
+            # The first Enter waits, the second cancels.
+            for keys in ((), (Qt.Key.Key_Escape,), (Qt.Key.Key_Return, Qt.Key.Key_Return)):
+                close()
+                assert window.isVisible()
+                dialog = saving.closing.dialog
+                assert dialog.isVisible()
+                assert dialog._what.text() == "Saving x.png…"
+                for key in keys:
+                    qtbot.keyClick(dialog, key)
+                if not keys:
+                    press(qtbot, dialog, "Cancel")
+                assert window.isVisible()
+                assert saving.closing.dialog is None
+                assert saving.link.files_being_saved == ("x.png",)
+        assert not saving.link._client.cancelled
+        window.close()
+        press(qtbot, saving.closing.dialog, "Wait")
+        assert window.isVisible()
+    with qtbot.waitSignal(window.closing):
         saving.link._client.answer()
-    qtbot.waitUntil(lambda: not saving.window.isVisible())
+    qtbot.waitUntil(lambda: not window.isVisible())
     assert (tmp_path / "x.png").exists()
+
+
+def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, saving, tmp_path):
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Cancel")
+    saving.link._client.answer()
+    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
+    assert (tmp_path / "x.png").exists()
+    assert saving.window.isVisible()
+    saving.pictures.save_result(tmp_path / "x.png")
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Wait")
+    saving.link._client.fail(FULL)
+    qtbot.waitUntil(lambda: saving.closing.dialog is None)
+    assert saving.window.isVisible()
+    assert "The disk is full" in saving.window.message_bar.text
+    assert saving.window.close()
 
 
 @pytest.mark.slow
@@ -60,6 +85,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
     saving.link._client.answer_all(CountCourse)
@@ -71,48 +97,11 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     qtbot.waitUntil(lambda: not saving.window.isVisible())
 
 
-def test_that_a_save_that_fails_keeps_the_window_open_with_its_error(qtbot, saving):
-    saving.window.close()
-    press(qtbot, saving.closing.dialog, "Wait")
-    saving.link._client.fail(FULL)
-    qtbot.waitUntil(lambda: saving.closing.dialog is None)
-    assert saving.window.isVisible()
-    assert "The disk is full" in saving.window.message_bar.text
-    assert saving.window.close()
-
-
 def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
     saving.window.close()
     press(qtbot, saving.closing.dialog, "Discard")
     assert not saving.window.isVisible()
     assert not (tmp_path / "x.png").exists()
-
-
-def test_that_enter_never_discards(qtbot, saving, tmp_path):
-    saving.window.close()
-    for _ in range(2):
-        qtbot.keyClick(saving.closing.dialog, Qt.Key.Key_Return)
-        if saving.closing.dialog is None:
-            break
-    assert saving.window.isVisible()
-    assert saving.link.files_being_saved == ("x.png",)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["Cancel", "Esc"])
-def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how):
-    saving.window.close()
-    dialog = saving.closing.dialog
-    if how == "Cancel":
-        press(qtbot, dialog, "Cancel")
-    else:
-        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert saving.closing.dialog is None
-    assert not saving.link._client.cancelled
-    saving.link._client.answer()
-    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
-    assert (tmp_path / "x.png").exists()
-    assert saving.window.isVisible()
 
 
 def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at_once(qtbot, saving, capsys):
@@ -127,6 +116,7 @@ def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at
     assert len(saving.link._client.waiting(SaveResult)) == 1
 
 
+@pytest.mark.slow
 def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbot, saving):
     # Stands in for QSessionManager, which only the platform can make.
     session, later = MagicMock(), MagicMock()

@@ -1,21 +1,12 @@
 import json
 import re
 from dataclasses import replace
+from itertools import count
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, QRect, QSize, Qt, QUrl
+from PySide6 import QtWidgets
+from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QComboBox,
-    QDockWidget,
-    QLabel,
-    QMenu,
-    QScrollArea,
-    QToolButton,
-    QWidget,
-)
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -23,44 +14,39 @@ from engine.host.protocol import Run
 from gui.engine_link.engine_start import StartedEngine
 from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
+from gui.shell.startup import measure_startup
 from gui.style.metrics import number_font, small_font
-from gui.style.theme import apply_theme, current_theme
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow
 from tests.made_runs import make_failure, make_result
 
 
-@pytest.fixture(autouse=True)
-def _light_again(qapp):
-    yield
-    apply_theme(qapp, "light")
-
-
-def shown(window: QWidget, kind: type) -> list[QWidget]:
+def shown(window, kind):
     return [widget for widget in window.findChildren(kind) if widget.isVisible() and widget.width() > 0]
 
 
-def width_of_words(widget: QWidget) -> int:
+def width_of_words(widget):
     """Pixels that the words need, and the icon beside them."""
     if isinstance(widget, ElidedLabel):
         # Cut with … on purpose, and whole in the tooltip.
         return 0
-    if isinstance(widget, QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
+    if isinstance(widget, QtWidgets.QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
         return 0
-    style = widget.toolButtonStyle() if isinstance(widget, QToolButton) else None
+    style = widget.toolButtonStyle() if isinstance(widget, QtWidgets.QToolButton) else None
     if style == Qt.ToolButtonStyle.ToolButtonIconOnly:
         return widget.iconSize().width()
-    text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+    text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
     width = max(widget.fontMetrics().horizontalAdvance(line.replace("&", "")) for line in text.split("\n"))
     has_icon = style == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and not widget.icon().isNull()
     return width + (widget.iconSize().width() if has_icon else 0)
 
 
-def assert_no_word_is_cut(page: QWidget) -> None:
-    for kind in (QAbstractButton, QComboBox, QLabel):
+def assert_no_word_is_cut(page):
+    for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox, QtWidgets.QLabel):
         for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+            text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
             assert widget.width() >= width_of_words(widget), text
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
@@ -85,49 +71,50 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
     page = haloscope.window.first_page
     assert page.kernel_panel.breakdown.isVisible()
     assert page.mask_panel.apply_controls.offset_field.isVisible()
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     for panel in (page.mask_panel, page.kernel_panel):
-        areas = panel.findChildren(QScrollArea)
+        areas = panel.findChildren(QtWidgets.QScrollArea)
         assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
-def test_that_no_two_entries_of_a_menu_have_the_same_letter(haloscope):
-    bar = haloscope.window.menuBar()
-    for menu in (bar, *bar.findChildren(QMenu)):
-        texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
-        letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
-        assert len(set(letters)) == len(letters), letters
-
-
-def test_that_the_page_has_all_its_docks_in_view(haloscope):
+def test_that_a_window_has_its_docks_and_plots_in_view_once_with_names_letters_and_whole_titles(haloscope):
+    # What comes after the first paint must come once.
+    haloscope.finish()
     window = haloscope.window
-    docks = shown(window, QDockWidget)
+    docks = shown(window, QtWidgets.QDockWidget)
     assert {dock.objectName() for dock in docks} == {"mask", "kernel", "time", "speed-up", "results"}
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
-
-
-def test_that_each_plot_comes_once_and_after_the_first_paint(haloscope):
-    haloscope.finish()
-    kinds = [type(widget).__name__ for widget in haloscope.window.findChildren(QWidget)]
+    kinds = [type(widget).__name__ for widget in window.findChildren(QtWidgets.QWidget)]
     assert kinds.count("MetricPlot") == 2
-
-
-def test_that_every_control_of_the_frame_has_a_tooltip_and_a_name(haloscope):
-    window = haloscope.window
     for bar in (window.top_bar, window.page_bar, window.status_line):
-        for button in shown(bar, QAbstractButton):
+        for button in shown(bar, QtWidgets.QAbstractButton):
             assert button.toolTip(), button.text()
             assert button.accessibleName(), button.text()
+    menus = window.menuBar()
+    for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
+        texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
+        letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
+        assert len(set(letters)) == len(letters), letters
+    kernels = window.first_page.kernel_panel.kernels
+    title = QFontMetrics(small_font()).horizontalAdvance("Separable, global memory (L0)")
+    time = QFontMetrics(number_font()).horizontalAdvance("0.0123 ms")
+    bar = kernels.verticalScrollBar().sizeHint().width()
+    # The shape before it, a gap between, and one behind.
+    assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
-def test_that_run_all_fills_table_and_status_line_and_the_selected_row_is_explained(haloscope, qtbot):
+def test_that_run_all_fills_table_and_status_line_and_rows_are_copied_and_explained(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
     assert "verified" in haloscope.window.status_line.last_run
     assert haloscope.actions["export_csv"].isEnabled()
     page = haloscope.window.first_page
+    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy):
+        copy()
+        assert haloscope.window.message_bar.text == "3 rows copied."
+        haloscope.messages.clear(haloscope.messages.newest.source)
     assert page.kernel_panel.breakdown.title.startswith("Run 3: naive")
     page.results_panel.table.selectRow(0)
     assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
@@ -155,13 +142,10 @@ def dropped(window, path):
     window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
 
 
-def test_that_a_dropped_picture_is_opened(haloscope, qtbot, tmp_path):
+def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
     dropped(haloscope.window, tmp_path / "photo.png")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "photo.png")
     assert "photo.png" in haloscope.window.windowTitle()
-
-
-def test_that_a_dropped_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
     workspace, files = haloscope.workspace, haloscope.window.first_page.files
     workspace.change(border=Border.WRAP, block=Block(8, 8))
     files.save_session(tmp_path / "work.json")
@@ -176,21 +160,21 @@ def test_that_a_dropped_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
         assert workspace.mask.shape == shape
 
 
+SESSIONS = ("", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("missing.png", None), ("words.txt", "hello"), ("work.json", ""), ("work.json", "[1, 2]"),
-     ("work.json", '{"format": "haloscope-session", "version": 1'), ("work.json", "\0\1")],
-)  # fmt: skip
-def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(haloscope, qtbot, tmp_path, name, text):
-    before = haloscope.workspace.settings, haloscope.workspace.mask
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    dropped(haloscope.window, tmp_path / name)
-    qtbot.waitUntil(haloscope.window.message_bar.isVisible)
-    assert name in haloscope.window.message_bar.text
-    assert text is not None or f"{name} cannot be opened" in haloscope.window.message_bar.text
-    assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
+def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(haloscope, qtbot, tmp_path):
+    before, bar = (haloscope.workspace.settings, haloscope.workspace.mask), haloscope.window.message_bar
+    files = [("missing.png", None), ("words.txt", "hello"), *(("work.json", text) for text in SESSIONS)]
+    for name, text in files:
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        dropped(haloscope.window, tmp_path / name)
+        qtbot.waitUntil(bar.isVisible)
+        assert (name if text is not None else f"{name} cannot be opened") in bar.text
+        assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
+        haloscope.messages.clear(haloscope.messages.newest.source)
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
 
@@ -200,14 +184,14 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
     first.preferences.themes.actions()[1].trigger()
-    first.window.findChild(QDockWidget, "speed-up").close()
+    first.window.findChild(QtWidgets.QDockWidget, "speed-up").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
     second = open_window(theme="", preferences_path=path)
     assert current_theme().name == "dark"
-    assert not second.window.findChild(QDockWidget, "speed-up").isVisible()
+    assert not second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
     second.actions["reset_layout"].trigger()
-    assert second.window.findChild(QDockWidget, "speed-up").isVisible()
+    assert second.window.findChild(QtWidgets.QDockWidget, "speed-up").isVisible()
 
 
 @pytest.mark.slow
@@ -248,21 +232,19 @@ OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", 
     [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
     ids=["damaged", "layout of another version"],
 )
-def test_that_preferences_that_cannot_be_used_leave_the_default_layout(
-    open_window, tmp_path, preferences, is_bad
-):
+def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
     path = tmp_path / "preferences.json"
     path.write_text(json.dumps(preferences))
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QDockWidget)) == 5
+    assert len(shown(window, QtWidgets.QDockWidget)) == 5
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
 
 
-def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
+def test_that_file_dialogs_do_not_stop_the_window_and_none_is_for_an_earlier_result(haloscope, qtbot):
     menu = haloscope.window.first_page.mask_panel.more_button.menu()
     actions = {action.text(): action for action in menu.actions()}
     for name in NAMES:
@@ -272,19 +254,25 @@ def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
         assert ("mask" in dialog.windowTitle()) == ("mask" in name)
         assert name != "save" or dialog.selectedFiles()[0].endswith("astronaut-sharpen.png")
         dialog.reject()
+    haloscope.link._client.automatic = False
+    haloscope.workspace.change(border=Border.WRAP)
+    haloscope.actions["save"].trigger()
+    assert haloscope.files.dialog is dialog, "no other one"
+    assert "earlier result" in haloscope.window.message_bar.text
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["about", "shortcuts", "documentation"])
-def test_that_help_opens_beside_the_window(haloscope, qtbot, name):
-    haloscope.actions[name].trigger()
-    (dialog,) = [
-        w for w in haloscope.window.children() if w.isWidgetType() and w.isWindow() and w.isVisible()
-    ]
-    assert dialog.windowTitle() == haloscope.actions[name].iconText()
-    dialog.reject()
+def test_that_help_opens_beside_the_window(haloscope):
+    for name in ("about", "shortcuts", "documentation"):
+        haloscope.actions[name].trigger()
+        (dialog,) = (
+            dialog for dialog in haloscope.window.findChildren(QtWidgets.QDialog) if dialog.isVisible()
+        )
+        assert dialog.windowTitle() == haloscope.actions[name].iconText()
+        dialog.reject()
 
 
+@pytest.mark.slow
 def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.workspace.change(variant="naive", device="simulator", block=Block(16, 16))
@@ -297,35 +285,6 @@ def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot)
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
     assert haloscope.results.results()[0].block == Block(8, 16)
     assert haloscope.window.focusWidget() is box
-
-
-def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(haloscope):
-    haloscope.link._client.automatic = False
-    haloscope.workspace.change(border=Border.WRAP)
-    haloscope.actions["save"].trigger()
-    assert haloscope.files.dialog is None
-    assert "earlier result" in haloscope.window.message_bar.text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("by", ["button", "menu"])
-def test_that_copying_results_is_told(haloscope, qtbot, by):
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
-    if by == "menu":
-        haloscope.actions["copy_results"].trigger()
-    else:
-        haloscope.window.first_page.results_panel.table.copy()
-    assert haloscope.window.message_bar.text == "1 row copied."
-
-
-def test_that_the_longest_title_stands_whole_beside_a_time(haloscope):
-    kernels = haloscope.window.first_page.kernel_panel.kernels
-    title = QFontMetrics(small_font()).horizontalAdvance("Separable, global memory (L0)")
-    time = QFontMetrics(number_font()).horizontalAdvance("0.0123 ms")
-    bar = kernels.verticalScrollBar().sizeHint().width()
-    # The shape before it, a gap between, and one behind.
-    assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
 def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(haloscope, qtbot):
@@ -344,43 +303,42 @@ def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(halosc
     )
 
 
+@pytest.mark.slow
 def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_window):
     haloscope = open_window((1024, 640))
     toolbar = haloscope.window.first_page.picture_view.toolbar
-    names = {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    names = {button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)}
     assert names >= {"Split", "Fit", "100 %"}
     assert "Zoom in" not in names
     haloscope.window.resize(1280, 800)
-    QApplication.processEvents()
-    assert {"Zoom in", "Zoom out"} <= {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    QtWidgets.QApplication.processEvents()
+    assert {"Zoom in", "Zoom out"} <= {
+        button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)
+    }
     assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")
 
 
-@pytest.mark.parametrize("what", ["mask size", "block", "border value"])
-def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot, what):
+def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
     haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
     page = haloscope.window.first_page
-    field = {
-        "mask size": page.mask_panel.size_controls.rows_box,
-        "block": page.kernel_panel.block.width_box,
-        "border value": page.mask_panel.apply_controls.value_field,
-    }[what]
-    page.mask_panel.size_controls.rows_box.stepUp()
-    assert haloscope.workspace.mask.shape == (5, 5)
+    size = page.mask_panel.size_controls.rows_box
+    size.stepUp()
     haloscope.window.activateWindow()
-    field.setFocus()
-    qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert haloscope.workspace.mask.shape == (3, 3)
-    qtbot.keyClick(field, Qt.Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
-    assert haloscope.workspace.mask.shape == (5, 5)
-    # While something is typed, the keys are the field's.
-    field.selectAll()
-    qtbot.keyClicks(field, "9")
-    qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert haloscope.workspace.mask.shape == (5, 5)
+    for field in (page.kernel_panel.block.width_box, page.mask_panel.apply_controls.value_field, size):
+        field.setFocus()
+        assert haloscope.workspace.mask.shape == (5, 5)
+        qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert haloscope.workspace.mask.shape == (3, 3)
+        qtbot.keyClick(field, Qt.Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
+        assert haloscope.workspace.mask.shape == (5, 5)
+        # While something is typed, the keys are the field's.
+        field.selectAll()
+        qtbot.keyClicks(field, "9")
+        qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert haloscope.workspace.mask.shape == (5, 5)
 
 
-def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch):
+def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch, capsys):
     screen = QRect(0, 0, 1280, 800)
     monkeypatch.setattr(QScreen, "availableSize", lambda _: screen.size())
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: screen)
@@ -388,9 +346,13 @@ def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp,
     engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks))
     haloscope = OpenedWindow(qapp, engine)
     qtbot.addWidget(haloscope.window)
-    with qtbot.waitSignal(haloscope.window.painted):
-        haloscope.window.show()
+    haloscope.window.painted.connect(lambda: haloscope.pictures.open_sample("astronaut"))
+    ages = count()
+    assert measure_startup(QEventLoop(), haloscope, lambda: (next(ages), "process start")) == 0
     assert haloscope.window.size() == QSize(1272, 766)
+    found = json.loads(capsys.readouterr().out)
+    assert 0 < found["first_paint_ms"] < found["first_result_ms"]
+    assert (found["counted_from"], found["uncertainty_ms"]) == ("process start", 10.0)
     haloscope.link.shutdown()
 
 
@@ -398,11 +360,12 @@ def test_that_a_message_does_not_move_the_picture(haloscope):
     canvas = haloscope.window.first_page.surface
     before = canvas.size(), canvas.view.transform
     haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     assert haloscope.window.message_bar.isVisible()
     assert (canvas.size(), canvas.view.transform) == before
 
 
+@pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
     haloscope.previews.simulator_wanted.emit()

@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QDialogButtonBox,
-    QLineEdit,
-    QPlainTextEdit,
-    QSpinBox,
-    QTextEdit,
-    QWidget,
-)
 
 from engine.geometry.border import Border
 from gui.explore.kernel.block_editor import BlockEditor
@@ -38,7 +28,7 @@ class Field:
     is no value.
     """
 
-    widget: QWidget
+    widget: QtWidgets.QWidget
     state: Callable[[], Any]
     reason: Callable[[], str]
     wrong: tuple[str, ...]
@@ -46,12 +36,12 @@ class Field:
     keeps_text: bool = False
 
 
-def words_of(refusal: QWidget) -> Callable[[], str]:
+def words_of(refusal):
     """Return what reads a label that is visible while it refuses something."""
     return lambda: refusal.text() if refusal.isVisible() else ""
 
 
-def explore_fields(haloscope) -> dict[str, Field]:
+def explore_fields(haloscope):
     """Return the fields of the page Explore, each ready for input."""
     window, workspace = haloscope.window, haloscope.workspace
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
@@ -78,7 +68,7 @@ def explore_fields(haloscope) -> dict[str, Field]:
     }
 
 
-def matrices_fields(haloscope) -> dict[str, Field]:
+def matrices_fields(haloscope):
     """Return the fields of the page Matrices."""
     haloscope.window.show_page("matrices")
     panel = haloscope.window.findChild(ProductPanel)
@@ -99,13 +89,9 @@ def matrices_fields(haloscope) -> dict[str, Field]:
     }
 
 
-EXPLORE = ("rows", "columns", "border value", "divide", "offset", "block width", "block height")
-MATRICES = ("matrix rows", "inner size", "matrix columns", "tiles")
-
-
-def write(qtbot, widget: QWidget, text: str) -> None:
+def write(qtbot, widget, text):
     """Put a text into a field as a person does: by keys, or a long one by the clipboard."""
-    line = widget.lineEdit() if isinstance(widget, QSpinBox) else widget
+    line = widget.lineEdit() if isinstance(widget, QtWidgets.QSpinBox) else widget
     widget.setFocus()
     line.selectAll()
     qtbot.keyClick(widget, Qt.Key.Key_Delete)
@@ -117,42 +103,45 @@ def write(qtbot, widget: QWidget, text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*EXPLORE, *MATRICES])
-def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right_one(haloscope, qtbot, name):
-    field = (matrices_fields if name in MATRICES else explore_fields)(haloscope)[name]
+@pytest.mark.parametrize("fields_of", [explore_fields, matrices_fields])
+def test_that_a_field_refuses_what_is_no_value_and_keeps_the_last_right_one(haloscope, qtbot, fields_of):
     size = haloscope.window.size()
-    for text in field.wrong:
-        # What was said of the text before must not stand for what is said of this one.
+    for name, field in fields_of(haloscope).items():
+        for text in field.wrong:
+            # What was said of the text before must not stand for what is said of this one.
+            write(qtbot, field.widget, field.right)
+            qtbot.keyClick(field.widget, Qt.Key.Key_Return)
+            given = name, text[:20]
+            assert field.reason() == "", given
+            before, shown = field.state(), field.widget.text()
+            write(qtbot, field.widget, text)
+            qtbot.keyClick(field.widget, Qt.Key.Key_Return)
+            said = field.reason()
+            assert said.endswith("."), f"{given} was taken, or refused without a word"
+            assert len(said) < 400, given
+            assert field.state() == before, given
+            assert field.widget.text() == (text if field.keeps_text else shown), given
         write(qtbot, field.widget, field.right)
         qtbot.keyClick(field.widget, Qt.Key.Key_Return)
-        assert field.reason() == "", text
-        before, shown = field.state(), field.widget.text()
-        write(qtbot, field.widget, text)
-        qtbot.keyClick(field.widget, Qt.Key.Key_Return)
-        said = field.reason()
-        assert said.endswith("."), f"{text[:20]!r} was taken, or refused without a word"
-        assert len(said) < 400, text[:20]
-        assert field.state() == before, text[:20]
-        kept = text if field.keeps_text else shown
-        assert field.widget.text() == kept, text[:20]
-    QApplication.processEvents()
+    QtWidgets.QApplication.processEvents()
     assert haloscope.window.size() == size
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [text for text in NO_NUMBERS if text.isascii() and len(text) < 20])
-def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot, text):
+def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
-    panel.grid.setFocus()
-    panel.grid.setCurrentIndex(panel.model.index(0, 0))
-    qtbot.keyClick(panel.grid, Qt.Key.Key_Return)
-    editor = panel.grid.viewport().findChild(QLineEdit)
-    write(qtbot, editor, text)
-    qtbot.keyClick(editor, Qt.Key.Key_Return)
-    # What an editor holds is taken in the next turn of the event loop.
-    qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight was not changed: "))
-    assert panel.facts.text().endswith(".")
-    assert haloscope.workspace.mask is before
+    for text in (text for text in NO_NUMBERS if text.isascii() and len(text) < 20):
+        panel.facts.show_facts()
+        panel.grid.setFocus()
+        panel.grid.setCurrentIndex(panel.model.index(0, 0))
+        qtbot.keyClick(panel.grid, Qt.Key.Key_Return)
+        editor = panel.grid.viewport().findChild(QtWidgets.QLineEdit)
+        write(qtbot, editor, text)
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+        # What an editor holds is taken in the next turn of the event loop.
+        qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight was not changed: "))
+        assert panel.facts.text().endswith("."), text
+        assert haloscope.workspace.mask is before, text
 
 
 NO_MASKS = {
@@ -163,25 +152,25 @@ NO_MASKS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", NO_MASKS.values(), ids=NO_MASKS)
-def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot, text):
+def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
-    QGuiApplication.clipboard().setText(text)
-    panel.grid.setFocus()
     control = Qt.KeyboardModifier.ControlModifier
-    for keys in (control, control | Qt.KeyboardModifier.ShiftModifier):
-        panel.facts.show_facts()
-        qtbot.keyClick(panel.grid, Qt.Key.Key_V, keys)
-        assert panel.facts._is_refusal
-        assert panel.facts.text().endswith(".")
-        assert len(panel.facts.text()) < 400
-    dialog = panel.edit_as_text()
-    dialog.editor.setPlainText(text)
-    assert not dialog.buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled()
-    assert 0 < len(dialog.verdict.text()) < 400
-    dialog.accept()
-    dialog.reject()
-    assert haloscope.workspace.mask is before
+    for name, text in NO_MASKS.items():
+        QGuiApplication.clipboard().setText(text)
+        panel.grid.setFocus()
+        for keys in (control, control | Qt.KeyboardModifier.ShiftModifier):
+            panel.facts.show_facts()
+            qtbot.keyClick(panel.grid, Qt.Key.Key_V, keys)
+            assert panel.facts._is_refusal, name
+            assert panel.facts.text().endswith("."), name
+            assert len(panel.facts.text()) < 400, name
+        dialog = panel.edit_as_text()
+        dialog.editor.setPlainText(text)
+        assert not dialog.buttons.button(QtWidgets.QDialogButtonBox.StandardButton.Ok).isEnabled(), name
+        assert 0 < len(dialog.verdict.text()) < 400, name
+        dialog.accept()
+        dialog.reject()
+        assert haloscope.workspace.mask is before, name
 
 
 def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):
@@ -190,11 +179,16 @@ def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):
     window = haloscope.window
     fields = [
         widget
-        for kind in (QLineEdit, QAbstractSpinBox, QTextEdit, QPlainTextEdit)
+        for kind in (
+            QtWidgets.QLineEdit,
+            QtWidgets.QAbstractSpinBox,
+            QtWidgets.QTextEdit,
+            QtWidgets.QPlainTextEdit,
+        )
         for widget in window.findChildren(kind)
         # The line within a spin box is the box's.
-        if not isinstance(widget.parentWidget(), QAbstractSpinBox)
+        if not isinstance(widget.parentWidget(), QtWidgets.QAbstractSpinBox)
     ]
     assert {id(widget) for widget in fields} == {id(field.widget) for field in named}
-    assert not [box for box in window.findChildren(QComboBox) if box.isEditable()]
+    assert not [box for box in window.findChildren(QtWidgets.QComboBox) if box.isEditable()]
     assert np.isfinite(haloscope.workspace.mask.weights).all()

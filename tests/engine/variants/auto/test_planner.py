@@ -18,25 +18,14 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto import planner
-from engine.variants.auto.costs import (
-    TABLE_PATH,
-    CostTable,
-    Rates,
-    cost_table,
-    kind_of,
-    mask_side_of,
-    nearest_kind,
-    rates_of,
-    repeated,
-)
+from engine.variants.auto import costs, planner
 from engine.variants.auto.planner import choose, holds_bound, why_not
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
-TABLE = CostTable(
-    Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
+TABLE = costs.CostTable(
+    costs.Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
 )
 
 
@@ -60,7 +49,7 @@ def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the
     grey = TABLE.time_us(variant("tiled"), sized(1024, 512, (3, 3)), TABLE.rates)
     assert TABLE.time_us(variant("tiled"), sized(512, 512, (3, 3), 2), TABLE.rates) == grey
     row = {"ghost cells, float32 x 3": [[9.0]]}
-    table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
+    table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
     found = table.time_us(variant("tiled"), sized(512, 512, (3, 3), 3), table.rates)
     assert found == pytest.approx(9.0, rel=1e-3)
 
@@ -74,18 +63,18 @@ def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes
 
 def test_that_memory_and_multiply_adds_are_scaled_apart():
     samples, copy_us = 1024 * 1024, 18.0
-    rates = Rates(samples * 8 / copy_us / 1e3, 100.0)
-    table = CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
-    found = table.time_us(variant("tiled"), sized(1024, 1024, (3, 3)), Rates(rates.copy_gb_s / 2, 25.0))
+    rates = costs.Rates(samples * 8 / copy_us / 1e3, 100.0)
+    table = costs.CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
+    found = table.time_us(variant("tiled"), sized(1024, 1024, (3, 3)), costs.Rates(rates.copy_gb_s / 2, 25.0))
     assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
 
 def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it():
     problem = sized(9, 9, (4, 36))
-    assert mask_side_of(variant("tiled"), problem) == 12
-    assert mask_side_of(variant("separable-l1"), problem) == 20
-    assert mask_side_of(variant("cpu-box"), problem) == 20
-    assert mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
+    assert costs.mask_side_of(variant("tiled"), problem) == 12
+    assert costs.mask_side_of(variant("separable-l1"), problem) == 20
+    assert costs.mask_side_of(variant("cpu-box"), problem) == 20
+    assert costs.mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
 
 
 GREY, RGB = "uint8 x 1", "uint8 x 3"
@@ -110,12 +99,12 @@ RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
     ],
 )
 def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(problem, kinds, nearest):
-    assert nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
+    assert costs.nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
 
 
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
-    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
-    table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, costs.repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
+    table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), rows)
     problem = replace(sized(512, 512, (3, 3)), dtype="uint8")
     found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
     assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
@@ -124,22 +113,22 @@ def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
 def test_that_a_device_is_measured_by_its_facts():
     facts = {"multiprocessors": "10", "clock": "2000 MHz"}
     device = DeviceInfo("cuda:0", "cuda", "small", True, "", True, facts, bandwidth_gb_s=200.0)
-    assert rates_of(device, TABLE.rates) == Rates(170.0, 2560.0)
-    assert rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, "", True), TABLE.rates) == TABLE.rates
-    assert rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(cpu_info().facts["cores"])
+    assert costs.rates_of(device, TABLE.rates) == costs.Rates(170.0, 2560.0)
+    assert costs.rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, "", True), TABLE.rates) == TABLE.rates
+    assert costs.rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(cpu_info().facts["cores"])
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_that_the_table_is_whole_and_says_where_it_is_from(device):
-    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device]
+    table = json.loads(costs.TABLE_PATH.read_text(encoding="utf-8"))[device]
     assert table["from"]
-    read = cost_table(device)
+    read = costs.cost_table(device)
     keys = {known.key for known in VARIANTS if known.device.value == device}
     for key, kinds in read.times_us.items():
-        assert key in keys | {repeated(known) for known in keys}
+        assert key in keys | {costs.repeated(known) for known in keys}
         types = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
         assert kinds.keys() <= {
-            kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
+            costs.kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
             for (dtype, result), channels, ghosts in product(types, (1, 3), (False, True))
         }
         for rows in kinds.values():
@@ -162,7 +151,7 @@ def problem_of(mask, dtype="float32", side=1024):
 def costing(monkeypatch, **times_us):
     """Let every named variant cost so much, whatever the problem, and the others have no times."""
     rows = {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()}
-    table = CostTable(Rates(1e9, 1.0), (1024,), (9,), rows)
+    table = costs.CostTable(costs.Rates(1e9, 1.0), (1024,), (9,), rows)
     monkeypatch.setattr(planner, "cost_table", lambda kind: table)
     monkeypatch.setattr(planner, "rates_of", lambda device, measured: measured)
 
@@ -179,13 +168,17 @@ def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask, devi
     assert re.match(rf"estimated {figure}{on_which}; next best: [a-z0-9-]+ \({figure}\)", choice.reason)
 
 
-def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch):
+def test_that_the_cheapest_is_chosen_the_next_best_named_and_variants_without_times_come_last(monkeypatch):
     costing(monkeypatch, naive=9000.0, tiled=400.0, box=41.0)
     choice = choose(AUTO, problem_of(BOX, side=1024), BOX, None, CUDA)
     assert choice.variant.key == "box"
     assert choice.reason.startswith("estimated 0.0")
     assert "; next best: tiled (" in choice.reason
     assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "tiled"
+    costing(monkeypatch, naive=1e6)
+    assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "naive"
+    costing(monkeypatch)
+    assert "nothing was measured" in choose(AUTO, problem_of(ODD), ODD, None, CUDA).reason
 
 
 def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch):
@@ -217,14 +210,6 @@ def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound():
 def test_that_a_variant_that_is_asked_for_is_taken_at_its_word():
     choice = choose("cpu-serial", problem_of(BOX), BOX, None, CPU)
     assert (choice.variant.key, choice.reason) == ("cpu-serial", "")
-
-
-def test_that_variants_without_times_come_last(monkeypatch):
-    costing(monkeypatch, naive=1e6)
-    assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "naive"
-    costing(monkeypatch)
-    choice = choose(AUTO, problem_of(ODD), ODD, None, CUDA)
-    assert "nothing was measured" in choice.reason
 
 
 def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(monkeypatch):

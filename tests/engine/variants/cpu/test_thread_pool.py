@@ -157,15 +157,24 @@ def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, mo
 ONE_BAND = (np.zeros(1, np.int64), np.zeros((2, 512), np.int64), np.zeros(24, np.int64), 1, 0, 1)
 
 
-def launched_alone():
-    taken_by, _, counts = launched(5, 20)
-    return bool((taken_by == 1).all()) and counts[BEGUN] == 1
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another_or_none_can_start(
+    four_threads, monkeypatch
+):
+    def launch_alone():
+        taken_by, _, counts = launched(5, 20)
+        assert (taken_by == 1).all()
+        assert counts[BEGUN] == 1
 
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
 
-def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads):
     four_threads[:, STATE] = 1 << 40
-    assert launched_alone()
+    launch_alone()
     four_threads[:, STATE] = 0
+    monkeypatch.undo()
+    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    launch_alone()
 
 
 def test_that_threads_are_started_once_however_many_call_first(monkeypatch):
@@ -191,15 +200,6 @@ def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while
     assert threads.mailboxes() is not before()
     gc.collect()
     assert before() is not None
-
-
-def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert launched_alone()
 
 
 def test_that_a_lock_is_waited_for_through_interruptions():

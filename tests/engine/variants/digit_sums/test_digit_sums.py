@@ -2,112 +2,38 @@
 
 import itertools
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from numba import njit, types
 
 from engine.device.cuda_presence import missing
-from engine.device.numba_cuda import cuda
-from engine.geometry.block import Limits
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import why_not
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import PIXELS
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
 from engine.variants.ir.device_function import device_function
-from engine.variants.registry import VARIANTS
-from tests.engine.variants.emitted import BytesOfWords, on_the_processor
+from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of
 
 RANDOM = np.random.default_rng(31)
 BLOCK = VARIANT.default_block
 
 
-def problem_of(mask, channels=1, **others):
-    types = {"dtype": "uint8", "result_dtype": "uint8"} | others
-    return Problem(500, 700, channels, mask_shape=mask.shape, anchor=mask.anchor, **types)
-
-
-def refused(mask, limits=None, channels=1, **others):
-    """Return the reason of a refusal, which names another variant; empty where there is none."""
-    refusal = why_not(VARIANT, problem_of(mask, channels, **others), mask, BLOCK, limits or Limits())
-    if refusal is None:
-        return ""
-    assert "register-blocked" in refusal.reason
-    assert refusal.nearest_block is None
-    return refusal.reason
-
-
-ONES = Mask(np.ones((3, 3)))
-CONSTANT = Border.CONSTANT
-
-
-@pytest.mark.parametrize(
-    ("sentence", "mask", "others"),
-    [
-        ("not uint8 with float32 results", ONES, {"result_dtype": "float32"}),
-        ("not uint16 with uint16 results", ONES, {"dtype": "uint16", "result_dtype": "uint16"}),
-        ("not float32 with float32 results", ONES, {"dtype": "float32", "result_dtype": "float32"}),
-        *(
-            ("no whole number from 0 to 255", ONES, {"border": CONSTANT, "cval": cval})
-            for cval in (0.5, -1.0, 256.0, float("nan"), float("inf"))
-        ),
-        ("143 cells", Mask(np.ones((11, 13))), {}),
-        ("in shared memory", Mask(np.ones((127, 1))), {"channels": 3}),
-        ("in shared memory", Mask(np.ones((5, 5))), {"limits": Limits(shared_bytes=4096)}),
-        ("so far apart that they take 28 digits", Mask([[1e-30, 1.0, 1e30]]), {}),
-        ("overflow", Mask([[1e37, 1.0, 0.0]]), {}),
-        ("this device has 7.5", ONES, {"limits": Limits(compute_capability=(7, 5))}),
-        *(("", ONES, {"border": Border.REFLECT, "cval": cval}) for cval in (0.5, float("nan"))),
-        ("", ONES, {"border": CONSTANT, "cval": 255.0}),
-        *(
-            ("", Mask(np.ones(shape)), {})
-            for shape in ((11, 11), (8, 16), (16, 8), (2, 63), (63, 2), (1, 127), (127, 1))
-        ),
-        *(("", Mask(np.ones((11, 11))), {"channels": channels}) for channels in (2, 3, 4)),
-        *(("", mask, {}) for mask in (Mask(np.zeros((3, 3))), Mask(RANDOM.standard_normal((5, 5)) * 1e-42))),
-        *(
-            ("", ONES, {"limits": Limits(compute_capability=capability)})
-            for capability in ((8, 0), (8, 6), (9, 0), (10, 0), None)
-        ),
-    ],
-    ids=str,
-)
-def test_that_only_bytes_small_masks_and_new_devices_are_taken(sentence, mask, others):
-    said = refused(mask, **others)
-    assert sentence in said
-    assert bool(sentence) == bool(said)
-
-
-def test_that_tiled_does_not_name_it_for_16_bits():
-    tiled = next(known for known in VARIANTS if known.key == "tiled")
-    for dtype, is_named in (("uint8", True), ("uint16", False)):
-        refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
-        assert ("digit-sums" in refusal.reason) == is_named
-
-
-def test_that_a_picture_higher_than_the_grid_is_refused():
-    highest = replace(problem_of(ONES), height=65_535 * 64)
-    assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
-    refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
-    assert "it takes up to 4,194,240." in refusal.reason
+def problem_of(mask, channels=1):
+    return Problem(500, 700, channels, "uint8", mask.shape, mask.anchor, result_dtype="uint8")
 
 
 @pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@needs_nvvm
 @pytest.mark.parametrize(
     ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
 )
 def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(shape, channels):
     mask = Mask(np.ones(shape))
     work = digit_shape(shape, mask.anchor[1], channels)
-    (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    ptx = ptx_of(VARIANT, problem_of(mask, channels), mask)
     head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
     # Of each channel a lone digit, then a pair of them.
     multiplications = channels * sum(len(chain.steps) for chain in chains_of(work))
@@ -120,7 +46,6 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
     assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", head)
     assert "prmt" in head
     assert "prmt" not in loop.split("cvt.pack")[0]
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz", ptx) == []
     loads = sum(len(work.loads_of(channel)) for channel in range(channels))
     # With those of results by whole lines.
     staged = work.across // 16 if work.is_staged else 0
@@ -133,8 +58,7 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel():
     def registers(rows, columns, channels):
-        shape = digit_shape((rows, columns), columns // 2, channels)
-        return shape.registers
+        return digit_shape((rows, columns), columns // 2, channels).registers
 
     assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]
     for channels in (2, 3, 4):
@@ -155,18 +79,13 @@ MASKS = [
     ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
 ]  # fmt: skip
 LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
-every_mask = pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
-
-
-def shape_for(mask_shape, left, channels):
-    return digit_shape(mask_shape, left, channels)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_anchor(channels):
     for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
         for left in range(side):
-            shape = shape_for((side, side), left, channels)
+            shape = digit_shape((side, side), left, channels)
             assert shape.shared_bytes <= SHARED_BYTES
             # A thread of the loader copies one piece per round.
             assert shape.tile_samples // 16 <= shape.threads
@@ -186,9 +105,9 @@ def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_ancho
             assert all(word % size == shape.across % (4 * size) == 0 for word, size in shape.loads)
 
 
-@every_mask
+@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
 def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, left, channels):
-    shape = shape_for(mask_shape, left, channels)
+    shape = digit_shape(mask_shape, left, channels)
     words = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
     for group, channel in itertools.product(shape.pixel_groups, range(channels)):
         places = shape.sources(group, channel)
@@ -242,7 +161,7 @@ def warp_sums(shape, digit, tile):
 
 @pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
 def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
-    shape = shape_for(mask_shape, left, channels)
+    shape = digit_shape(mask_shape, left, channels)
     tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
     for least in (-128, 0):
         digit = RANDOM.integers(least, least + 256, mask_shape)
@@ -269,15 +188,9 @@ def test_that_words_of_channels_are_put_side_by_side(channels):
     assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
 
 
-def staged_shape(channels):
-    shape = digit_shape((5, 5), 2, channels)
-    assert shape.is_staged
-    return shape
-
-
 @pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])
 def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels, banks):
-    shape = staged_shape(channels)
+    shape = digit_shape((5, 5), 2, channels)
     places = [row * shape.stage_pitch + lane * shape.across for row in range(4) for lane in range(2)]
     assert len({place // 16 % 8 for place in places}) == banks
 
@@ -286,7 +199,8 @@ def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels,
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
-    shape = staged_shape(channels)
+    shape = digit_shape((5, 5), 2, channels)
+    assert shape.is_staged
 
     def emit(code, out, row, sample, samples, stage, lane, table):
         place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)

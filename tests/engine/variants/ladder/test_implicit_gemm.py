@@ -10,9 +10,8 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import implicit_gemm
-from engine.variants.ladder.implicit_gemm import MAX_GRID_X, TILE_K, VARIANT, bank_block, for_bank
+from engine.variants.ladder.implicit_gemm import TILE_K, VARIANT, bank_block, for_bank
 from tests.engine.variants.cases import error_in_bounds, problem_of
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 
@@ -51,25 +50,13 @@ def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_mas
     assert launch.shared_bytes == 15 * (block.x + block.y) * 4
 
 
-def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit():
+def test_that_tiles_grow_up_to_one_phase():
     (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
     assert large.shared_bytes == TILE_K * 72 * 4
-    mask = Mask(np.ones((5, 5)))
-    refusal = VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(1024, 1), LIMITS)
-    assert "needs 102,500 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
-    assert refusal.nearest_block == Block(490, 1)
-    assert VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(490, 1), LIMITS) is None
 
 
-def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_makes_it_smaller():
+def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_that_takes_two():
     mask = Mask([[1.0]])
-    wide = Problem(1 << 24, 1 << 13, mask_shape=(1, 1), anchor=(0, 0))
-    refusal = VARIANT.unsupported(wide, mask, Block(64, 1), LIMITS)
-    assert "137,438,953,472 pixels need 2,147,483,648 blocks of 64 x 1 across; CUDA allows 2,147,483,647" in (
-        refusal.reason
-    )
-    assert refusal.nearest_block == Block(65, 1)
-    assert VARIANT.plan(wide, Block(65, 1))[0].grid[0] <= MAX_GRID_X
     bank = Bank((mask,) * (MAX_GRID_Y + 1))
     refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
     assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in refusal.reason

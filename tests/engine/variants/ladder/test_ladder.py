@@ -7,7 +7,6 @@ import pytest
 
 from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.run.resolve import describe_problem
@@ -15,7 +14,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import MaskClass
 from engine.variants.ladder import constant, tiled_input
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.cases import problem_of
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 from tests.engine.variants.emitted import check_counted
 
@@ -77,60 +75,11 @@ def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_cons
     assert "3 x 3 becomes immediates" in remark
 
 
-LIMITS = Limits()
-TILED_INPUT, TILED = variant("tiled-input"), variant("tiled")
-
-
-def ones(rows, columns):
-    return Mask(np.ones((rows, columns)))
-
-
-def refusal_of(known, mask, block, height=9):
-    return known.unsupported(problem_of(height, 9, mask), mask, block, LIMITS)
-
-
 @pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])
 def test_that_as_many_threads_idle_as_the_docstring_says(side, percent):
     results = tiled_input.output_tile((side, side), Block(32, 32)).threads
     assert round(100 * (1 - results / 1024)) == percent
     assert f"{percent} %" in str(tiled_input.__doc__)
-
-
-@pytest.mark.parametrize(
-    ("mask", "block", "nearest"),
-    [
-        (ones(5, 5), Block(4, 32), Block(5, 32)),
-        (ones(5, 5), Block(32, 4), Block(32, 5)),
-        (ones(1, 127), Block(32, 32), Block(127, 8)),
-        (ones(32, 32), Block(16, 16), TILED_INPUT.default_block),
-    ],
-    ids=["narrow", "low", "one row", "largest"],
-)
-def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_holds_it(mask, block, nearest):
-    refusal = refusal_of(TILED_INPUT, mask, block)
-    assert f"for its {mask.rows} x {mask.columns} cells the block" in refusal.reason
-    assert f"at least {mask.columns} wide and {mask.rows} high" in refusal.reason
-    assert refusal.nearest_block == nearest
-    assert tiled_input.VARIANT.unsupported(problem_of(100, 100, mask), mask, nearest, LIMITS) is None
-
-
-@pytest.mark.parametrize("mask", [ones(63, 63), ones(32, 33)], ids=["63x63", "32x33"])
-def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which_takes_it(mask):
-    refusal = refusal_of(TILED_INPUT, mask, TILED_INPUT.default_block)
-    assert refusal.nearest_block is None
-    assert f"{mask.taps:,} threads; the limit is 1,024 per block. Use tiled" in refusal.reason
-    assert TILED.unsupported(problem_of(100, 100, mask), mask, TILED.default_block, LIMITS) is None
-
-
-def test_that_the_highest_grid_is_allowed_and_one_row_more_needs_a_higher_block():
-    mask, block = ones(3, 3), Block(8, 6)
-    highest = MAX_GRID_Y * 4
-    assert tiled_input.VARIANT.unsupported(problem_of(highest, 3, mask), mask, block, LIMITS) is None
-    refusal = refusal_of(TILED_INPUT, mask, block, highest + 1)
-    assert "need 65,536 blocks of 8 x 6 down; CUDA allows 65,535" in refusal.reason
-    assert refusal.nearest_block == Block(8, 7)
-    # Too high for every block.
-    assert refusal_of(TILED_INPUT, ones(5, 5), Block(32, 32), 1 << 24).nearest_block is None
 
 
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
@@ -213,43 +162,5 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(
     image = random.integers(0, 256, shape).astype(dtype)
     mask = Mask(random.standard_normal((1, taps)), (0, anchor), offset=2.5)
     problem = describe_problem(image, mask, border, 7.0)
-    assert known.unsupported(problem, mask, block, LIMITS) is None
+    assert known.unsupported(problem, mask, block, Limits()) is None
     check_counted(known, problem, mask, image, block)
-
-
-@pytest.mark.parametrize("wider", ["naive", "tiled", "cached"])
-@pytest.mark.parametrize("shape", [(2, 1), (63, 63)], ids=str)
-def test_that_a_mask_of_several_rows_is_refused_with_the_2d_kernel_that_takes_it(wider, shape):
-    refusal = refusal_of(variant(f"row-{wider}"), Mask(np.ones(shape)), Block(256, 1))
-    assert refusal.reason == (
-        f"A 1-D kernel takes a mask of one row, and this one has {shape[0]}. Take a mask of one row, or "
-        f"{wider}, which does the same with a mask of several rows."
-    )
-    assert refusal.nearest_block is None
-    assert refusal_of(variant(wider), Mask(np.ones(shape)), Block(16, 16)) is None
-
-
-@pytest.mark.parametrize(("anchor", "wider"), [(4, 4), (0, 8), (8, 8), (6, 6)])
-def test_that_a_tile_narrower_than_a_halo_is_refused_and_one_as_wide_is_not(anchor, wider):
-    mask, tiled = Mask(np.ones((1, 9)), (0, anchor)), variant("row-tiled")
-    assert refusal_of(tiled, mask, Block(wider, 3)) is None
-    refusal = refusal_of(tiled, mask, Block(wider - 1, 3))
-    assert f"halo of this mask is {wider} cells wide" in refusal.reason
-    assert f"a block of {wider - 1} x 3 has {wider - 1} threads across" in refusal.reason
-    assert refusal.nearest_block == Block(wider, 3)
-    # The others load halos without a tile of their own.
-    assert all(refusal_of(known, mask, Block(wider - 1, 3)) is None for known in ROWS if known is not tiled)
-
-
-def test_that_a_high_narrow_block_is_answered_with_one_that_is_legal_in_both_ways():
-    mask, tiled = Mask(np.ones((1, MAX_LINE))), variant("row-tiled")
-    nearest = refusal_of(tiled, mask, Block(1, 1024)).nearest_block
-    assert nearest.x == 63
-    assert refusal_of(tiled, mask, nearest) is None
-
-
-@every_row_variant
-def test_that_a_picture_too_high_for_one_row_a_block_is_answered_with_two(known):
-    refusal = refusal_of(known, FIVE, Block(256, 1), height=65_536)
-    assert "65,536 rows need 65,536 blocks of 256 x 1 down; CUDA allows 65,535." in refusal.reason
-    assert refusal.nearest_block == Block(256, 2)

@@ -67,6 +67,9 @@ def test_that_the_model_counts_what_the_source_does(variant, case):
 def test_that_ratios_roundings_and_grid_are_those_of_the_lecture(tile):
     block, product = Block(tile, tile), MatrixProduct(4 * tile, 6 * tile, 2 * tile)
     assert [known.work(product, block).cgma for known in (NAIVE, TILED)] == [1.0, float(tile)]
+    assert NUMPY.work(product, block) is None
+    work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
+    assert (work.global_loads, work.flops) == (512, 8192)
     long = MatrixProduct(3, 100, 3)
     assert NAIVE.roundings(long, block) == NUMPY.roundings(long, block) == 100
     assert TILED.roundings(long, block) == tile + -(-100 // tile) - 1
@@ -80,12 +83,6 @@ def test_that_ratios_roundings_and_grid_are_those_of_the_lecture(tile):
             assert (down - 1) * tile < rows <= down * tile
             assert (deep, launch.block) == (1, (tile, tile, 1))
             assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
-
-
-def test_that_the_lectures_block_makes_8192_operations_of_512_loads():
-    work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
-    assert (work.global_loads, work.flops) == (512, 8192)
-    assert NUMPY.work(MatrixProduct(16, 16, 16), NUMPY.default_block) is None
 
 
 NINE = MatrixProduct(9, 9, 9)

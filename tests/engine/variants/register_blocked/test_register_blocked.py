@@ -11,7 +11,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
-from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
 
 BLOCK = VARIANT.default_block
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
@@ -20,25 +20,6 @@ BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
 def problem_of(rows, columns, channels=1, size=(500, 700), **others):
     shape = {"mask_shape": (rows, columns), "anchor": (rows // 2, columns // 2)}
     return Problem(*size, channels, **(shape | others))
-
-
-def reason_for(problem):
-    return refused(VARIANT, problem, Mask(np.ones(problem.mask_shape)))
-
-
-@pytest.mark.parametrize("shape", [(32, 3), (3, 32), (63, 63), (1, 127)])
-def test_that_a_mask_over_31_is_refused_with_what_would_do(shape):
-    reason = reason_for(problem_of(*shape))
-    assert f"A mask of {shape[0]} x {shape[1]}" in reason
-    assert "up to 31 rows and columns. Use tiled." in reason
-
-
-@pytest.mark.parametrize(("side", "rows", "types"), [(3, 16, {}), (5, 24, BYTES)], ids=["float32", "bytes"])
-def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not(side, rows, types):
-    most = 65_535 * rows
-    assert not reason_for(problem_of(side, side, size=(most, 3), **types))
-    reason = reason_for(problem_of(side, side, size=(most + 1, 3), **types))
-    assert f"{most + 1:,} rows need more blocks down than CUDA allows; it takes up to {most:,}." in reason
 
 
 @pytest.mark.parametrize("itemsize", [1, 4])

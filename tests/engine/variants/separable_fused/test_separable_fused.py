@@ -22,43 +22,23 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 from engine.variants.separable_fused.separable_fused import VARIANT
+from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
-from tests.engine.variants.emitted import (
-    RANDOM,
-    check_counted,
-    multiply_adds,
-    needs_nvvm,
-    on_both,
-    ptx_of,
-    refused,
-    whole,
-)
 
 BLOCK = VARIANT.default_block
 every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
 
 
-@pytest.fixture
-def ring_for_every_mask(monkeypatch):
-    monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
-
-
 def product(rows, columns, anchor=None):
     """Return a mask of rank 1 without a zero."""
-    return Mask(np.outer(RANDOM.uniform(0.1, 1, rows), RANDOM.uniform(0.1, 1, columns)), anchor)
-
-
-@pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
-def test_that_a_mask_over_63_is_refused_with_what_would_do(shape):
-    mask = Mask(np.ones(shape))
-    reason = refused(VARIANT, problem_of(50, 50, mask), mask)
-    assert f"A mask of {shape[0]} x {shape[1]}" in reason
-    assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
+    return Mask(
+        np.outer(emitted.RANDOM.uniform(0.1, 1, rows), emitted.RANDOM.uniform(0.1, 1, columns)), anchor
+    )
 
 
 def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
-    assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)
+    assert "one column times one row" in emitted.refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
         VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
 
@@ -69,7 +49,7 @@ def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
 def test_that_a_picture_may_be_as_high_as_it_likes(width, mask):
     for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
         problem = problem_of(height, width, mask)
-        assert not refused(VARIANT, problem, mask)
+        assert not emitted.refused(VARIANT, problem, mask)
         (launch,) = VARIANT.plan(problem, BLOCK)
         assert launch.grid[1] <= 65_535
         if mask.rows > 33:
@@ -84,7 +64,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
             for column in {0, columns // 2, columns - 1}:
                 mask = Mask(np.ones((rows, columns)), (rows // 2, column))
                 for size in (9, 4096):
-                    assert not refused(VARIANT, problem_of(size, size, mask, channels, dtype), mask)
+                    assert not emitted.refused(VARIANT, problem_of(size, size, mask, channels, dtype), mask)
 
 
 @pytest.mark.slow
@@ -154,6 +134,7 @@ COUNTED = {
     "in place, high": ((2, 3, 1), 33, 2, (11, 1), Border.MIRROR),
     "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
     "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
+    "ring, two steps a strip, the second strip of one row": ((65, 3, 1), 27, 2, None, Border.REFLECT),
 }
 # Several lots per strip, and more than one strip.
 COUNTED_IN_RINGS = {
@@ -166,43 +147,27 @@ COUNTED_IN_RINGS = {
 }
 
 
-def counted(picture, mask, border, dtype="float32", *, has_nan=False):
-    image = RANDOM.uniform(0, 255, picture).astype(dtype)
-    if has_nan:
-        image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
-    check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", [*COUNTED, *COUNTED_IN_RINGS])
 def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
     # Else only large pictures take several steps per block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    picture, rows, columns, anchor, border = COUNTED[name]
-    counted(picture, product(rows, columns, anchor), border)
-
-
-@pytest.mark.slow
-def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(monkeypatch):
-    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
-    # Strips of two steps: the second one has a single row.
-    counted((65, 3, 1), product(27, 2), Border.REFLECT)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COUNTED_IN_RINGS)
-def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
-    name, ring_for_every_mask, monkeypatch
-):
-    monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
-    picture, rows, columns, anchor, border = COUNTED_IN_RINGS[name]
+    if "two steps" in name:
+        monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
+    picture, rows, columns, anchor, border = (COUNTED | COUNTED_IN_RINGS)[name]
     dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
-    counted(picture, product(rows, columns, anchor), border, dtype, has_nan=dtype == "float32")
+    image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
+    if name in COUNTED_IN_RINGS:
+        monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
+        monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
+        if dtype == "float32":
+            image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
+    mask = product(rows, columns, anchor)
+    emitted.check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
 
 
 @pytest.mark.slow
-@needs_nvvm
+@emitted.needs_nvvm
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
     [
@@ -213,7 +178,7 @@ def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
 def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     mask = product(side, side)
     problem = problem_of(5000, 7000, mask, channels, dtype)
-    ptx, shape, ring = ptx_of(VARIANT, problem, mask), in_place_shape(problem), ring_shape(problem)
+    ptx, shape, ring = emitted.ptx_of(VARIANT, problem, mask), in_place_shape(problem), ring_shape(problem)
     if dtype == "float32":
         assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
         pending = {"0", "1"} if shape and shape.is_ring else {"0"}
@@ -224,24 +189,25 @@ def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     assert ("st.global.v4.f32" in ptx) == bool(shape)
     if shape:
         # The compiler may write the loop over the rows of a warp out.
-        rows, rest = divmod(multiply_adds(ptx) - shape.down.written, shape.along.across * side)
+        rows, rest = divmod(emitted.multiply_adds(ptx) - shape.down.written, shape.along.across * side)
         assert rest == 0
         assert 1 <= rows <= 8
     else:
         written = side if side <= 50 else 16 + 15
-        assert multiply_adds(ptx) == written * (ring.results + ring.rows)
+        assert emitted.multiply_adds(ptx) == written * (ring.results + ring.rows)
 
 
 @pytest.mark.slow
-@needs_nvvm
+@emitted.needs_nvvm
 @pytest.mark.parametrize("capability", [(7, 5), (8, 6), (9, 0)], ids=str)
 @pytest.mark.parametrize(("side", "dtype", "channels"), [(47, "float32", 1), (63, "uint8", 3)])
 def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
-    side, dtype, channels, capability, ring_for_every_mask
+    side, dtype, channels, capability, monkeypatch
 ):
+    monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
     mask = product(side, side)
     problem = problem_of(4096, 4096, mask, channels, dtype)
-    ptx, shape = ptx_of(VARIANT, problem, mask, capability), ring_shape(problem)
+    ptx, shape = emitted.ptx_of(VARIANT, problem, mask, capability), ring_shape(problem)
     assert "ld.shared.v4.f32" in ptx
     # A round of the loop, and what comes after its last one.
     written = side if side * 16 <= 800 else 16 + 15
@@ -271,9 +237,9 @@ either_way = pytest.mark.parametrize("most", [5000, 100], ids=["written out", "i
     "shape", SHAPES, ids=lambda s: f"{s.mask_rows} rows, {s.rows} results, {s.ring_rows}"
 )
 def test_that_each_result_is_the_sum_over_its_column(shape):
-    tile = whole((shape.ring_rows or shape.mask_rows + shape.rows - 1, PITCH), 50)
-    weights = whole((shape.mask_rows, 1), 90)
-    run = on_both(column_filter(shape, 0, shape.mask_rows))
+    tile = emitted.whole((shape.ring_rows or shape.mask_rows + shape.rows - 1, PITCH), 50)
+    weights = emitted.whole((shape.mask_rows, 1), 90)
+    run = emitted.on_both(column_filter(shape, 0, shape.mask_rows))
     for first in (0, 28, 32, 60) if shape.ring_rows else (0,):
         columns = np.roll(tile, -first, axis=0)[:, CELL : CELL + VECTOR]
         wanted = [START + (columns[i : i + shape.mask_rows] * weights).sum(axis=0) for i in range(shape.rows)]
@@ -304,8 +270,8 @@ def windows_of(line, weights, apart, count, start):
 def test_that_each_result_along_a_row_is_the_sum_over_its_window(row, most, monkeypatch):
     monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     # No more cells than it may read.
-    cells, weights = whole((row.read,), 50), whole((1, row.windows.length), 90)
-    found = on_both(row_weigher(row, weights.size))(cells, 0, weights)
+    cells, weights = emitted.whole((row.read,), 50), emitted.whole((1, row.windows.length), 90)
+    found = emitted.on_both(row_weigher(row, weights.size))(cells, 0, weights)
     assert found == windows_of(cells[row.shift :], weights, row.windows.apart, row.windows.count, 0.0)
 
 
@@ -313,9 +279,9 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(row, most, monk
 @pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
 def test_that_each_result_down_a_ring_is_the_sum_over_its_column(down, most, monkeypatch):
     monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
-    ring, weights = whole((down.ring_rows, down.pitch), 50), whole((down.mask_rows, 1), 90)
+    ring, weights = emitted.whole((down.ring_rows, down.pitch), 50), emitted.whole((down.mask_rows, 1), 90)
     cells = np.concatenate([np.full(8, np.nan, np.float32), ring.ravel()])
-    run = on_both(column_weigher(down, 8, 0, weights.size))
+    run = emitted.on_both(column_weigher(down, 8, 0, weights.size))
     for first in (0, down.rows, down.ring_rows - down.rows):
         line = np.roll(ring[:, 5], -first)
         assert run(cells, first, 5, weights, START) == windows_of(line, weights, 1, down.rows, START)

@@ -7,26 +7,19 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
+from engine.variants.split_float16 import weight_halves
 from engine.variants.split_float16.split_accumulator import pair_storer, split_accumulator
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
 from engine.variants.split_float16.split_shape import EIGHT, PAIR
 from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
-from engine.variants.split_float16.weight_halves import (
-    LOWER_SCALE,
-    fragments_of,
-    halves_of,
-    is_in_range,
-    may_be_exact,
-    roundings_of,
-)
-from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of, refused
+from tests.engine.variants.cases import problem_of
+from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
 RANDOM = np.random.default_rng(44)
 NORMAL = Mask(RANDOM.standard_normal((9, 9)))
@@ -34,13 +27,15 @@ ZEROS = Mask(np.zeros((7, 7)))
 
 
 def sums_of(halves):
-    return (halves.upper.astype(np.float64) + halves.lower.astype(np.float64) / LOWER_SCALE) * halves.unit
+    return (
+        halves.upper.astype(np.float64) + halves.lower.astype(np.float64) / weight_halves.LOWER_SCALE
+    ) * halves.unit
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0**-29, 2.0**29, 1 / 255])
 def test_that_the_parts_are_the_weights_but_for_two_roundings(scale):
     mask = Mask(NORMAL.weights * scale)
-    halves, wanted = halves_of(mask), mask.weights32.astype(np.float64)
+    halves, wanted = weight_halves.halves_of(mask), mask.weights32.astype(np.float64)
     assert halves.upper.dtype == halves.lower.dtype == np.float16
     assert np.frexp(halves.unit)[0] == 0.5
     assert np.all(np.abs(sums_of(halves) - wanted) <= 2 * 2.0**-24 * np.abs(wanted))
@@ -50,28 +45,31 @@ def test_that_the_parts_are_the_weights_but_for_two_roundings(scale):
 
 @pytest.mark.parametrize("mask", [Mask(RANDOM.integers(-(2**21), 2**21, (8, 8)).astype(float)), ZEROS])
 def test_that_weights_of_22_bits_have_no_rest(mask):
-    halves = halves_of(mask)
+    halves = weight_halves.halves_of(mask)
     assert halves.rest == 0.0
     assert np.array_equal(sums_of(halves), mask.weights)
 
 
 def test_that_more_roundings_are_needed_for_weights_too_far_apart_more_steps_and_more_additions():
     near, far = Mask([[1.0, 1 / 3, 1e-3 / 3]]), Mask([[1.0, 1 / 3, 1e-9 / 3]])
-    assert halves_of(near).rest <= 2.0 < halves_of(far).rest
-    assert roundings_of(near, 4, 2) == roundings_of(Mask([[1.0]]), 4, 2) < roundings_of(far, 4, 2) - 10
-    assert roundings_of(NORMAL, 1, 1) < min(roundings_of(NORMAL, 2, 1), roundings_of(NORMAL, 1, 2))
+    assert weight_halves.halves_of(near).rest <= 2.0 < weight_halves.halves_of(far).rest
+    assert (
+        weight_halves.roundings_of(near, 4, 2)
+        == weight_halves.roundings_of(Mask([[1.0]]), 4, 2)
+        < weight_halves.roundings_of(far, 4, 2) - 10
+    )
+    assert weight_halves.roundings_of(NORMAL, 1, 1) < min(
+        weight_halves.roundings_of(NORMAL, 2, 1), weight_halves.roundings_of(NORMAL, 1, 2)
+    )
 
 
-def test_that_the_largest_weight_decides_whether_a_mask_is_in_range():
+def test_that_the_largest_weight_decides_about_the_range_and_few_digits_about_exact_sums():
     for largest, fits in ((2.0**31, False), (2.0**30, True), (2.0**-30, True), (2.0**-31, False)):
-        assert is_in_range(Mask([[largest, 0.0], [largest / 1024, -largest / 3]])) == fits
-    assert is_in_range(ZEROS)
-
-
-def test_that_weights_of_few_digits_may_give_exact_sums_and_others_not():
-    assert may_be_exact(Mask(np.ones((9, 9))))
-    assert may_be_exact(Mask(np.arange(49.0).reshape(7, 7) / 1024))
-    assert not may_be_exact(NORMAL)
+        assert weight_halves.is_in_range(Mask([[largest, 0.0], [largest / 1024, -largest / 3]])) == fits
+    assert weight_halves.is_in_range(ZEROS)
+    assert weight_halves.may_be_exact(Mask(np.ones((9, 9))))
+    assert weight_halves.may_be_exact(Mask(np.arange(49.0).reshape(7, 7) / 1024))
+    assert not weight_halves.may_be_exact(NORMAL)
 
 
 BLOCK = VARIANT.default_block
@@ -79,57 +77,14 @@ LANE = 11
 # (mask shape, anchor's column)
 MASKS = [((7, 7), 3), ((9, 9), 4), ((9, 9), 0), ((8, 10), 9)]
 MASKS += [((13, 13), 6), ((17, 17), 8), ((9, 31), 15), ((21, 2), 1)]
-every_mask = pytest.mark.parametrize(("mask_shape", "left"), MASKS, ids=str)
 
 
 def mask_of(rows, columns, **others):
     return Mask(RANDOM.standard_normal((rows, columns)), **others)
 
 
-def problem_of(mask, channels=1, dtype="float32", **others):
-    return Problem(500, 700, channels, dtype, mask.shape, mask.anchor, **others)
-
-
 def shape_for(mask_shape, left):
     return shape_of(Problem(500, 700, 1, "float32", mask_shape, (0, left)))
-
-
-def reason_for(mask, limits=None, **others):
-    """Return the reason of a refusal that names another variant; empty where there is none."""
-    reason = refused(VARIANT, problem_of(mask, **others), mask, limits)
-    assert not reason or "register-blocked" in reason
-    return reason
-
-
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint16", 1), ("float32", 3), ("float32", 2)])
-def test_that_other_pictures_than_float32_of_one_channel_are_refused(dtype, channels):
-    said = reason_for(mask_of(9, 9), dtype=dtype, channels=channels)
-    assert f"not {dtype} with {channels} channel" in said
-
-
-def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_registers_hold():
-    for shape in ((7, 7), (9, 9), (17, 17), (9, 31), (6, 9), (10, 24), (21, 2), (1, 31)):
-        assert not reason_for(mask_of(*shape))
-    for shape in ((3, 3), (5, 5), (1, 19), (2, 9)):
-        assert "is granted" in reason_for(mask_of(*shape))
-    for shape in ((18, 18), (31, 31), (63, 2), (17, 19)):
-        assert "registers" in reason_for(mask_of(*shape))
-
-
-def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused():
-    assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e12))
-    assert "between 2^-30 and 2^30" in reason_for(Mask(RANDOM.standard_normal((9, 9)) * 1e-12))
-    far = RANDOM.standard_normal((9, 9))
-    far[0] *= 1e-10
-    assert "is granted" in reason_for(Mask(far))
-    assert "few digits" in reason_for(Mask(np.ones((9, 9))))
-    assert "few digits" in reason_for(Mask(np.zeros((9, 9))))
-
-
-def test_that_devices_before_8_0_are_refused():
-    assert "this device has 7.5" in reason_for(mask_of(9, 9), Limits(compute_capability=(7, 5)))
-    for capability in ((8, 0), (9, 0), (12, 0), None):
-        assert not reason_for(mask_of(9, 9), Limits(compute_capability=capability))
 
 
 @pytest.mark.slow
@@ -146,18 +101,22 @@ def test_that_the_model_counts_what_the_source_does(border):
     assert model.global_loads - model.picture_loads == launch.blocks * LANES * shape.fragments
 
 
-@every_mask
+@pytest.mark.parametrize(("mask_shape", "left"), MASKS, ids=str)
 def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(mask_shape, left):
     shape = shape_for(mask_shape, left)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
-    halves = halves_of(mask)
-    words = fragments_of(shape, halves).view(np.float16).reshape(2, shape.mask_rows, shape.eights, 32, 2)
+    halves = weight_halves.halves_of(mask)
+    words = (
+        weight_halves.fragments_of(shape, halves)
+        .view(np.float16)
+        .reshape(2, shape.mask_rows, shape.eights, 32, 2)
+    )
     lanes = np.arange(32)
     # Of each eight: lane (g, t) has rows 2 t and 2 t + 1 of column g.
     moved = np.zeros((2, shape.mask_rows, EIGHT * shape.eights, EIGHT))
     for eight, half in np.ndindex(shape.eights, 2):
         moved[:, :, EIGHT * eight + 2 * (lanes % 4) + half, lanes // 4] = words[:, :, eight, :, half]
-    weights = (moved[0] + moved[1] / LOWER_SCALE) * halves.unit
+    weights = (moved[0] + moved[1] / weight_halves.LOWER_SCALE) * halves.unit
     rows = RANDOM.standard_normal((shape.mask_rows, shape.along.tile_samples))
     windows = np.lib.stride_tricks.sliding_window_view(rows, EIGHT * shape.eights, axis=1)
     overlapping = windows[:, ::EIGHT][:, :16]
@@ -250,7 +209,7 @@ def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
 @pytest.mark.parametrize("side", [9, 17])
 def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side):
     mask = mask_of(side, side)
-    problem = problem_of(mask)
+    problem = problem_of(500, 700, mask)
     shape, bounds = shape_of(problem), (LANES * WARPS, BLOCKS)
     assert kernel(problem.border, shape).targetoptions["launch_bounds"] == bounds
     ptx = ptx_of(VARIANT, problem, mask, launch_bounds=bounds)

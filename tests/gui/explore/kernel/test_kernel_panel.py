@@ -3,15 +3,17 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtTest import QTest
+from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
 from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.host.messages import Ready
-from engine.host.protocol import Availability
+from engine.host.protocol import Availability, Filtered
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.kernel.variants_model import ROW_ROLE
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list, short_reason
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -88,12 +90,15 @@ def ladder_of_fourteen():
     return state
 
 
-def test_that_a_kernel_is_chosen_by_a_click_and_the_list_follows_the_state(show):
+def test_that_a_kernel_or_a_baseline_is_chosen_and_the_list_follows_the_state(show):
     shown = show()
     shown.click("tiled")
     assert shown.workspace.settings.variant == "tiled"
     shown.workspace.change(variant="cached")
     assert shown.kernels.currentIndex() == shown.index("cached")
+    assert shown.panel.baseline.currentText() == "cpu-serial"
+    shown.panel.baseline.textActivated.emit("naive")
+    assert shown.workspace.settings.baseline == "naive"
 
 
 def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_tooltip(qtbot, show):
@@ -112,13 +117,6 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     # One that only refuses its block can be chosen, and says so beside the block.
     shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
     assert shown.under("tiled") == ""
-
-
-def test_that_the_baseline_is_chosen_among_the_variants(show):
-    shown = show()
-    assert shown.panel.baseline.currentText() == "cpu-serial"
-    shown.panel.baseline.textActivated.emit("naive")
-    assert shown.workspace.settings.baseline == "naive"
 
 
 @pytest.mark.parametrize("width", [288, 400])
@@ -242,7 +240,7 @@ def test_that_the_chosen_kernel_stays_in_view_when_a_run_makes_the_list_shorter(
     assert shown.sees(shown.rect(key))
 
 
-def test_that_the_model_of_work_of_the_last_run_is_shown_also_of_the_simulator(show):
+def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_one(show):
     shown = show()
     work = shown.panel.work
     shown.results.add(make_failure())
@@ -256,10 +254,6 @@ def test_that_the_model_of_work_of_the_last_run_is_shown_also_of_the_simulator(s
     assert "<b>naive</b>" in work.toolTip()
     shown.results.clear()
     assert work.isHidden()
-
-
-def test_that_the_breakdown_names_the_selected_run_with_its_times_or_why_it_has_none(show):
-    shown = show()
     breakdown, results = shown.panel.breakdown, shown.results
     assert not breakdown.isVisible()
     for result in (make_result("cpu-serial", 18.0), make_simulated(), make_result("tiled", 0.04, work=WORK)):
@@ -276,3 +270,81 @@ def test_that_the_breakdown_names_the_selected_run_with_its_times_or_why_it_has_
     assert not shown.panel.work.isVisible()
     results.add(make_failure("cpu-parallel"))
     assert breakdown.title == "Run 4: cpu-parallel"
+
+
+@pytest.fixture
+def model(workspace, state, results):
+    return VariantsModel(workspace, state, results)
+
+
+def times(model, *keys):
+    return [model.row(key).time for key in keys]
+
+
+def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes(workspace, results):
+    state = EngineState()
+    model = VariantsModel(workspace, state, results)
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    ready = make_engine_state(cuda=False)
+    state.variants, state.availability = ready.variants, ready.availability
+    state.ready_changed.emit()
+    results.add(make_result())
+    workspace.change(variant="naive")
+    keys = ["auto", "cpu-serial", "cpu-parallel", "naive", "tiled", "cached"]
+    assert [row.key for row in model.rows()] == keys
+    assert all(row.subtitle.casefold() != row.title.casefold() for row in model.rows()), "no title twice"
+    assert tester
+
+
+def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbot, model, workspace, results):
+    results.add(make_result("naive", 0.5, layout="packed"))
+    with qtbot.waitSignal(model.dataChanged):
+        results.add(make_result("tiled", 0.5))
+    results.add(make_result("tiled", 0.25))
+    results.add(make_result("cpu-serial", 20.0))
+    assert times(model, "naive", "tiled", "cpu-serial") == ["", "0.250 ms", "20.0 ms"]
+    workspace.change(layout=Layout.PACKED)
+    assert times(model, "naive", "tiled", "cpu-serial") == ["0.500 ms", "", "20.0 ms"]
+    workspace.change(border=Border.WRAP)
+    assert times(model, "naive", "tiled", "cpu-serial") == ["", "", ""]
+
+
+def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed(model, state, results):
+    results.add(make_simulated("naive"))
+    refused = Availability("tiled", "The block is too large.", Block(16, 16))
+    state.set_availability((refused,))
+    assert times(model, "naive", "tiled") == ["simulated", "block refused"]
+    # So that its block can be mended.
+    assert model.index(model.position("tiled")).flags() & Qt.ItemFlag.ItemIsSelectable
+
+
+def preview(variant, because=""):
+    return Filtered(None, None, variant, "cpu", 3.0, chosen_because=because)
+
+
+def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_changes(model, workspace, state):
+    state.show_filtered(preview("tiled", "estimated 0.13 ms; next best: naive (1 ms)"))
+    assert model.rows()[0].idea == "Chose tiled (estimated 0.13 ms); next best: naive (1 ms)."
+    # A run of a named variant chose nothing.
+    state.show_filtered(preview("cpu-serial"))
+    assert model.rows()[0].subtitle == "tiled"
+    workspace.change(border=Border.WRAP)
+    assert model.rows()[0].subtitle == ""
+    workspace.change(border=Border.ZERO)
+    assert model.rows()[0].subtitle == "tiled"
+    workspace.change(variant="naive")
+    assert model.rows()[0].subtitle == ""
+
+
+def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
+    for reason, short in (
+        ("No NVIDIA driver. Install one.", "No NVIDIA driver"),
+        ("It needs equal weights; that in row 1 is 0.3. Use tiled.", "It needs equal weights"),
+        ("Not separable: its rank is 2, and 25 % are left over. Use tiled.", "Not separable: its rank is 2"),
+        ("Its rank is 2.5 at most.", "Its rank is 2.5 at most"),
+        ("", ""),
+    ):
+        assert short_reason(reason) == short
+    driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
+    given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
+    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]

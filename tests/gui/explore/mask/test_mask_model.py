@@ -4,9 +4,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.mask.mask import Mask
+from gui.explore.mask.mask_colours import cell_background, contrast, readable_text
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
-from gui.style.theme import apply_theme
+from gui.style.theme import DARK, LIGHT, apply_theme
 
 EDIT = Qt.ItemDataRole.EditRole
 
@@ -33,13 +34,10 @@ def test_that_cells_show_the_mask_of_the_workspace_also_of_another_size(model, w
     assert (model.rowCount(), model.columnCount()) == (3, 3)
 
 
-def test_that_an_editor_left_untouched_is_no_edit(model, workspace):
+def test_that_edits_of_one_cell_are_one_step_of_two_cells_two_and_no_edit_is_none(model, workspace):
     assert model.setData(model.index(2, 2), model.index(2, 2).data(EDIT))
     assert workspace.undo_stack.count() == 0
     assert workspace.mask.name == "Numbers"
-
-
-def test_that_edits_of_one_cell_are_one_step_and_of_two_cells_two(model, workspace):
     before = workspace.mask
     for column, text in ((0, "10"), (0, "11"), (1, "12")):
         model.setData(model.index(0, column), text)
@@ -59,20 +57,17 @@ def test_that_colours_follow_the_theme(model, qapp):
     assert len(grounds) == 2
 
 
-def test_that_only_the_anchor_is_marked_and_can_be_put_elsewhere(model, workspace):
-    model.put_anchor(0, 2)
-    cells = [(row, column) for row in range(3) for column in range(3)]
-    marked = [cell for cell in cells if model.index(*cell).data(MaskRole.IS_ANCHOR)]
-    assert marked == [(0, 2)] == [workspace.mask.anchor]
-
-
-def test_that_a_tooltip_says_which_pixel_a_cell_multiplies(model, workspace):
+def test_that_only_the_anchor_is_marked_and_a_tooltip_says_which_pixel_a_cell_multiplies(model, workspace):
     tooltip = model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole)
     assert "Row 1, column 3: 3" in tooltip
     assert "1 above and 1 to the right" in tooltip
     workspace.change(flip=True)
     assert "1 below and 1 to the left" in model.index(0, 2).data(Qt.ItemDataRole.ToolTipRole)
     assert "anchor" in model.index(1, 1).data(Qt.ItemDataRole.ToolTipRole)
+    model.put_anchor(0, 2)
+    cells = [(row, column) for row in range(3) for column in range(3)]
+    marked = [cell for cell in cells if model.index(*cell).data(MaskRole.IS_ANCHOR)]
+    assert marked == [(0, 2)] == [workspace.mask.anchor]
 
 
 def test_that_cells_are_copied_cleared_and_pasted_in_a_step_each(model, workspace):
@@ -83,3 +78,14 @@ def test_that_cells_are_copied_cleared_and_pasted_in_a_step_each(model, workspac
     model.paste(whole, [(0, 0)])
     assert workspace.mask.weights[0, 0] == 1
     assert workspace.undo_stack.count() == 2
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_text_can_be_read_on_every_cell_and_colours_tell_signs_and_sizes_of_weights(theme):
+    for step in range(-100, 101):
+        background = cell_background(step / 100, 1.0, theme)
+        assert contrast(readable_text(background, theme), background) >= 4.5
+    zero, small, large = (cell_background(weight, 1.0, theme) for weight in (0.0, 0.1, 1.0))
+    assert zero.name() == cell_background(0.0, 0.0, theme).name() == theme.base
+    assert large != cell_background(-1.0, 1.0, theme)
+    assert 1.0 < contrast(small, zero) < contrast(large, zero)

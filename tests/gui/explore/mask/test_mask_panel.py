@@ -45,7 +45,7 @@ def actions_of(menu):
     return {action.text(): action for action in menu.actions()}
 
 
-def test_that_growing_and_shrinking_keeps_the_centre_and_can_be_undone(panel, workspace):
+def test_that_growing_keeps_the_centre_and_the_lock_lets_a_side_change_alone(panel, workspace):
     before, size = workspace.mask, panel.size_controls
     size.rows_box.setValue(7)
     assert workspace.mask.shape == (7, 7)
@@ -53,10 +53,6 @@ def test_that_growing_and_shrinking_keeps_the_centre_and_can_be_undone(panel, wo
     workspace.undo_stack.undo()
     assert workspace.mask == before
     assert (size.rows_box.value(), size.columns_box.value()) == (3, 3)
-
-
-def test_that_the_lock_decides_whether_one_side_changes_alone(panel, workspace):
-    size = panel.size_controls
     size.square_button.setChecked(False)
     size.columns_box.setValue(5)
     assert workspace.mask.shape == (3, 5)
@@ -64,11 +60,7 @@ def test_that_the_lock_decides_whether_one_side_changes_alone(panel, workspace):
     assert workspace.mask.shape == (5, 5)
     workspace.set_mask(preset("motion-horizontal"))
     assert not size.square_button.isChecked()
-
-
-def test_that_a_mask_of_one_row_can_be_made_127_long_and_not_two_rows_high_then(panel, workspace):
     workspace.set_mask(Mask([[1, 2, 1]]))
-    size = panel.size_controls
     size.columns_box.setValue(127)
     assert workspace.mask.shape == (1, 127)
     size.rows_box.setValue(2)
@@ -79,7 +71,7 @@ def test_that_a_mask_of_one_row_can_be_made_127_long_and_not_two_rows_high_then(
     assert not size.square_button.isChecked()
 
 
-def test_that_every_preset_is_in_a_group_with_its_sentence(panel, workspace):
+def test_that_presets_are_in_groups_and_borders_in_a_list_with_their_sentences(panel, workspace):
     panel.presets.fill_menu()
     groups = [action.menu() for action in panel.presets.menu().actions()]
     actions = [action for group in groups for action in group.actions()]
@@ -87,36 +79,6 @@ def test_that_every_preset_is_in_a_group_with_its_sentence(panel, workspace):
     assert [action.toolTip() for action in actions] == [entry.teaches for entry in presets()]
     actions[-1].trigger()
     assert workspace.mask == presets()[-1].mask
-
-
-@pytest.mark.parametrize(
-    ("mask", "name"),
-    [
-        (preset("sobel-x").with_weight(0, 0, 9.0), "Sobel x, edited"),
-        (preset("sobel-x").with_anchor((0, 0)), "Sobel x, edited"),
-        (Mask([[1, 5]], name="mine"), "mine"),
-        (Mask(preset("emboss").weights), "Emboss"),
-    ],
-    ids=["edited", "another anchor", "from a file", "typed like a preset"],
-)
-def test_that_the_button_names_the_mask(panel, workspace, mask, name):
-    assert panel.presets.text() == "Sobel x"
-    workspace.set_mask(mask)
-    assert panel.presets.text() == name
-
-
-def test_that_the_name_of_the_mask_belongs_to_the_step_that_is_undone(panel, workspace):
-    names = [panel.presets.text()]
-    for mask in (workspace.mask.with_weight(0, 0, 9.0), preset("box-3")):
-        workspace.set_mask(mask)
-        names.append(panel.presets.text())
-    assert names[1] == "Sobel x, edited"
-    for step, name in (("undo", names[1]), ("redo", names[2]), ("undo", names[1]), ("undo", names[0])):
-        getattr(workspace.undo_stack, step)()
-        assert panel.presets.text() == name
-
-
-def test_that_all_borders_are_offered_with_their_sentences(panel, workspace):
     box = panel.apply_controls.border_box
     assert [box.itemData(at) for at in range(box.count())] == list(Border)
     assert [box.itemData(at, TOOLTIP) for at in range(box.count())] == [entry.sentence for entry in Border]
@@ -124,13 +86,37 @@ def test_that_all_borders_are_offered_with_their_sentences(panel, workspace):
     assert workspace.settings.border == Border.WRAP
 
 
-def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
+def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, workspace):
+    sobel = preset("sobel-x")
+    for mask, name in (
+        (Mask([[1, 5]], name="mine"), "mine"),
+        (Mask(preset("emboss").weights), "Emboss"),
+        (sobel.with_anchor((0, 0)), "Sobel x, edited"),
+        (sobel, "Sobel x"),
+        (sobel.with_weight(0, 0, 9.0), "Sobel x, edited"),
+        (preset("box-3"), "Box 3 x 3"),
+    ):
+        workspace.set_mask(mask)
+        assert panel.presets.text() == name
+    edited, box = "Sobel x, edited", "Box 3 x 3"
+    for step, name in (("undo", edited), ("redo", box), ("undo", edited), ("undo", "Sobel x")):
+        getattr(workspace.undo_stack, step)()
+        assert panel.presets.text() == name
+
+
+def test_that_only_a_constant_border_takes_a_value_and_dividing_divides_once(enter, panel, workspace):
     field = panel.apply_controls.value_field
     assert not field.isEnabled()
     workspace.change(border=Border.CONSTANT)
     assert field.isEnabled()
     enter(field, "255/2")
     assert workspace.settings.cval == 127.5
+    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
+    enter(panel.apply_controls.divide_field, "4")
+    assert panel.presets.text() == "mine, edited"
+    assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
+    enter(panel.apply_controls.divide_field, "")
+    assert panel.facts.text().startswith("One-dimensional"), "nothing typed is no wish to divide"
 
 
 def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_by(panel, workspace):
@@ -145,18 +131,7 @@ def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_b
     assert "convolution" in flip.toolTip()
 
 
-def test_that_dividing_divides_every_weight_once(enter, panel, workspace):
-    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
-    enter(panel.apply_controls.divide_field, "4")
-    assert panel.presets.text() == "mine, edited"
-    assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    enter(panel.apply_controls.divide_field, "")
-    assert panel.facts.text().startswith("One-dimensional"), "nothing typed is no wish to divide"
-
-
-def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell_of_a_long_mask(
-    enter, panel, workspace
-):
+def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell(enter, panel, workspace):
     workspace.set_mask(Mask(np.ones((127, 1))))
     field = panel.apply_controls.offset_field
     for row in (63, 126):
@@ -189,15 +164,12 @@ def test_that_a_transform_moves_cells_and_anchor_and_the_anchor_returns(panel, w
     assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
-def test_that_the_facts_follow_the_mask_and_a_refusal_goes_with_the_next_edit(panel):
+def test_that_the_facts_follow_the_mask_and_a_refusal_is_shown_whole_until_the_next_edit(panel):
     assert "Separable" in panel.facts.text()
     panel.model.setData(panel.model.index(0, 0), "no")
     assert "'no'" in panel.facts.text()
     panel.model.setData(panel.model.index(0, 0), "9")
     assert "Not separable" in panel.facts.text()
-
-
-def test_that_a_refusal_is_shown_whole_while_facts_take_two_lines(panel):
     panel.resize(290, 480)
     QApplication.processEvents()
     line = panel.facts.fontMetrics().lineSpacing()

@@ -36,9 +36,7 @@ def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
 
 
-def test_that_a_replaced_picture_is_kept_while_a_request_reads_it_and_the_new_one_waits_for_its_result(
-    slow_bench,
-):
+def test_that_a_replaced_picture_is_kept_while_it_is_read_and_the_new_one_waits(slow_bench):
     old = slow_bench.workspace.picture.pixels.name
     slow_bench.runs.run()
     slow_bench.pictures.open_path(Path("next.png"))

@@ -11,7 +11,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
-from tests.gui.made_pictures import filtered_of, handle_of
+from tests.gui.made_results import filtered_of, handle_of
 
 COPY = Qt.DropAction.CopyAction
 
@@ -105,7 +105,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     )
 
 
-def test_that_the_wheel_zooms_around_the_cursor(shown):
+def test_that_the_wheel_zooms_around_the_cursor_and_keys_change_the_percentage_shown(shown, qtbot):
     point = place_of(shown, 6, 9)
     before = shown.canvas.view.transform
     buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
@@ -114,6 +114,16 @@ def test_that_the_wheel_zooms_around_the_cursor(shown):
     after = shown.canvas.view.transform
     assert after.zoom > before.zoom
     assert shown.canvas.view.pixel_at(point.x(), point.y()) == (6, 9)
+    shown.canvas.view.show_actual()
+    assert shown.toolbar.zoom_text.text() == "100 %"
+    qtbot.keyClick(shown.canvas, Qt.Key.Key_Plus)
+    shown.canvas.view.zoom_by(1)
+    assert shown.toolbar.zoom_text.text() == "200 %"
+    shown.canvas.view.zoom_by(-1)
+    qtbot.keyClick(shown.canvas, Qt.Key.Key_Minus)
+    assert shown.toolbar.zoom_text.text() == "100 %"
+    shown.canvas.view.fit()
+    assert shown.canvas.view.is_fitted
 
 
 def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
@@ -136,22 +146,7 @@ def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
         assert moved(press) == pytest.approx(way, abs=1e-9), key
 
 
-def test_that_zooms_and_keys_change_the_percentage_shown(qtbot, shown):
-    shown.canvas.view.show_actual()
-    assert shown.toolbar.zoom_text.text() == "100 %"
-    qtbot.keyClick(shown.canvas, Qt.Key.Key_Plus)
-    shown.canvas.view.zoom_by(1)
-    assert shown.toolbar.zoom_text.text() == "200 %"
-    shown.canvas.view.zoom_by(-1)
-    qtbot.keyClick(shown.canvas, Qt.Key.Key_Minus)
-    assert shown.toolbar.zoom_text.text() == "100 %"
-    shown.canvas.view.fit()
-    assert shown.canvas.view.is_fitted
-
-
-def test_that_a_new_result_keeps_the_place_and_one_that_failed_or_does_not_fit_the_last_one(
-    shown, workspace, engine_state, share
-):
+def test_that_a_new_result_keeps_the_place_and_a_failed_one_the_last(shown, workspace, engine_state, share):
     before = shown.canvas.view.transform
     engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
     assert shown.canvas.view.transform == before

@@ -40,11 +40,6 @@ def times(make_plot):
     return make_plot(KERNEL)
 
 
-@pytest.fixture
-def speed_ups(make_plot):
-    return make_plot(SPEED_UP)
-
-
 def add(results, *runs, **fields):
     for variant, kernel_ms in runs:
         results.add(make_result(variant, kernel_ms, **fields))
@@ -99,7 +94,8 @@ def test_that_times_stand_at_their_median_and_older_runs_stay(times, results):
     assert times.axis.is_log
 
 
-def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(speed_ups, results):
+def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(make_plot, results):
+    speed_ups = make_plot(SPEED_UP)
     add(results, ("naive", 2.0))
     assert marks(speed_ups) == []
     assert "cpu-serial" in speed_ups.empty_text.text(), "without a run of the baseline"
@@ -132,7 +128,7 @@ def test_that_each_block_and_layout_of_a_variant_has_a_row_of_its_own(plot, resu
     assert all(f"{name}: " in plot.accessibleDescription() for name in names)
 
 
-def test_that_any_metric_can_be_the_axis(times, results):
+def test_that_any_metric_can_be_the_axis_and_one_with_a_zero_is_not_logarithmic(times, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 2.0))
     actions = {action.text(): action for action in times.axis_button.menu().actions()}
     assert actions["Kernel, ms"].isChecked()
@@ -143,9 +139,7 @@ def test_that_any_metric_can_be_the_axis(times, results):
     assert written(times) == ["21.00 ms", "2.573 ms"]
     actions["Host to device, ms"].trigger()
     assert row_names(times) == ["tiled"]
-
-
-def test_that_an_axis_with_a_zero_is_not_logarithmic(times, results):
+    results.clear()
     times.choose("max_error")
     results.add(make_result("cpu-serial", verification=replace(PROVED, max_error=0.0)))
     results.add(make_result("tiled"))
@@ -154,7 +148,7 @@ def test_that_an_axis_with_a_zero_is_not_logarithmic(times, results):
     assert "log scale" not in times.caption.text()
 
 
-def test_that_an_empty_plot_says_how_to_fill_it(plot, results):
+def test_that_an_empty_plot_says_how_to_fill_it_and_a_reason_comes_without_the_name_again(plot, results):
     assert "Press Run" in plot.empty_text.text()
     # Verified, and still without a time: it must not say that it was not verified.
     results.add(make_simulated("naive"))
@@ -168,9 +162,6 @@ def test_that_an_empty_plot_says_how_to_fill_it(plot, results):
     results.clear()
     assert marks(plot) == written(plot) == []
     assert not plot.empty_text.isHidden()
-
-
-def test_that_the_reason_of_a_refused_run_comes_without_its_name_again(plot, results):
     results.add(make_failure("cpu-fft", "variant 'cpu-fft': Row 50 is nan. Use cpu-parallel."))
     QApplication.processEvents()
     assert plot.omitted.text() == "Not plotted: cpu-fft: failed (Row 50 is nan. Use cpu-parallel.)"
@@ -217,7 +208,8 @@ def test_that_ticks_are_few_round_and_inside(low, high):
     assert {f"{10**tick:.4e}"[:6] for tick in ticks} <= {f"{digit:.4f}" for digit in (1, 1.5, 2, 3, 5, 7)}
 
 
-def test_that_the_first_tick_of_a_scale_is_written(qtbot, speed_ups, results):
+def test_that_the_first_tick_of_a_scale_is_written(qtbot, make_plot, results):
+    speed_ups = make_plot(SPEED_UP)
     speed_ups.resize(260, 200)
     add(results, ("cpu-serial", 200.0), ("tiled", 1.0))
     with qtbot.waitExposed(speed_ups):

@@ -2,9 +2,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
 
-from engine.errors import ImageReadError
+from engine.errors import CodeNotKept, ImageReadError
+from gui.engine_link.engine_state import EngineState
+from gui.page.contract import PageStatus
 from gui.page.messages import Message, Messages, Severity
 from gui.shell.message_bar import MessageBar
+from gui.shell.status_line import StatusLine
+from tests.gui.fake_engine import READY
 
 
 @pytest.fixture
@@ -19,36 +23,29 @@ def bar(messages, qtbot):
     return bar
 
 
-def test_that_it_is_hidden_until_it_says_what_why_and_what_would_do_as_sentences(bar, messages):
+def test_that_it_says_what_why_and_what_to_do_and_dismissing_shows_the_one_before(bar, messages, qtbot):
     assert bar.isHidden()
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)
     assert not bar.isHidden()
     assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
-
-
-def test_that_dismissing_shows_the_one_before(bar, messages, qtbot):
     messages.show(Message("a", Severity.WARNING, "First"))
     messages.show(Message("b", Severity.ERROR, "Second"))
     assert bar.text == "Second."
     qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert bar.text == "First."
-    qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    for _ in range(2):
+        qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert bar.isHidden()
 
 
-def test_that_a_newer_message_of_the_same_source_takes_its_place_and_markup_is_shown_as_it_is(bar, messages):
+def test_that_a_newer_message_takes_the_place_has_no_markup_and_its_button_acts(bar, messages, qtbot):
     for text in ("Old", "<b>x</b>.png cannot be opened"):
         messages.show(Message("a", Severity.INFO, text))
     assert messages.count == 1
     assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
-
-
-def test_that_its_button_does_what_it_says(bar, messages, qtbot):
     done = []
-    messages.show(
-        Message("engine", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again"))
-    )
+    messages.show(Message("a", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again")))
     qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
     assert done == ["again"]
     assert bar.isHidden()
@@ -104,3 +101,57 @@ def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severi
     assert pane.bar.isHidden() == (severity is Severity.INFO)
     messages.show(Message("c", severity, "Saved"))
     assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+
+
+def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_it(make_bench):
+    bench = make_bench()
+    warning = CodeNotKept("Compiled code cannot be kept in /full", "the disk is full", "Mend that.")
+    bench.fake.notice(warning)
+    bench.settle()
+    message = bench.messages.newest
+    assert (message.severity, message.what, message.why) == (Severity.INFO, warning.what, warning.why)
+    bench.messages.clear(message.source)
+    bench.fake.notice(warning)
+    bench.settle()
+    assert bench.messages.newest is None
+
+
+@pytest.fixture
+def parts(qtbot):
+    state = EngineState()
+    line = StatusLine(state)
+    qtbot.addWidget(line)
+    line.show()
+    return line, state
+
+
+def test_that_it_says_what_the_engine_is_and_cuts_a_long_reason_that_is_whole_in_the_tooltip(parts):
+    line, state = parts
+    assert line._engine.text() == "Engine: starting"
+    state.set_ready(READY)
+    assert line._engine.text() == "Engine: CPU, 2 cores, ready"
+    line.show_page(PageStatus(device="simulator"))
+    assert line._engine.text() == "Engine: CUDA simulator, ready"
+    state.set_status("lost: it crashed (SIGSEGV)")
+    assert "SIGSEGV" in line._engine.text()
+    line.resize(500, line.sizeHint().height())
+    line.show_page(PageStatus("It failed. " * 40, "500× cpu-serial"))
+    (shown,) = line._last._cut(line.last_run, 1)
+    assert shown.endswith("…")
+    assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
+    assert line._last.toolTip() == line.last_run
+    assert line._figure.text() == "500× cpu-serial"
+    assert line.width() == 500
+
+
+@pytest.mark.slow
+def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
+    line, state = parts
+    state.set_task("run", "verifying", 0.25)
+    assert not line._bar.isVisible()
+    qtbot.waitUntil(line._bar.isVisible, timeout=5000)
+    assert line._stage.text() == "verifying"
+    assert line._bar.value() == 250
+    state.end_task("run")
+    assert not line._bar.isVisible()
+    assert line._last.isVisible()

@@ -1,0 +1,84 @@
+"""The start of a host, in this process: what `python -m engine.host` and `serve` do with their options."""
+
+import os
+import signal
+import sys
+from multiprocessing import Pipe, resource_tracker
+from types import SimpleNamespace
+
+import pytest
+
+import engine.host
+from engine.host import __main__ as entry_point
+from engine.host import shared
+from engine.host.messages import Answer, Ready, Stop, ToHost
+from engine.host.process import HostOptions, serve
+from tests.engine.host.faulty_hosts import Question
+
+READY = Ready((), ())
+SWITCHES = "NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(
+    ("options", "switches", "prefix"),
+    [
+        (HostOptions(), ["unset", "unset"], "mine"),
+        (HostOptions(simulator=True, segment_prefix="a"), ["1", "unset"], "a"),
+        (HostOptions(use_cuda=False), ["unset", ""], "mine"),
+    ],
+    ids=["", "simulator", "no CUDA"],
+)
+def test_that_a_host_sets_its_options_ignores_ctrl_c_and_serves_until_it_is_stopped(
+    monkeypatch, options, switches, prefix
+):
+    def state(request, report):
+        ours.send(Stop())
+        return signal.getsignal(signal.SIGINT), [os.environ[name] for name in SWITCHES], shared._prefix
+
+    for name in SWITCHES:
+        monkeypatch.setenv(name, "unset")
+    monkeypatch.setattr(shared, "_prefix", "mine")
+    # Without those of the program nothing imports Numba.
+    handlers, run_jobs = (
+        SimpleNamespace(HANDLERS={Question: state}),
+        SimpleNamespace(ready=lambda: Ready((), ())),
+    )
+    monkeypatch.setattr(engine.host, "handlers", handlers, raising=False)
+    monkeypatch.setattr(engine.host, "run_jobs", run_jobs, raising=False)
+    before = [(ending, signal.getsignal(ending)) for ending in (signal.SIGINT, signal.SIGHUP)]
+    ours, theirs = Pipe()
+    with ours, theirs:
+        ours.send(ToHost(1, Question()))
+        try:
+            serve(theirs, options)
+        finally:
+            for ending in before:
+                signal.signal(*ending)
+        assert ours.recv() == READY
+        assert ours.recv() == Answer(1, (signal.SIG_IGN, switches, prefix))
+
+
+def send_back(connection, options):
+    connection.send(options)
+
+
+@pytest.mark.parametrize("parent_has_ended", [False, True])
+def test_that_the_entry_point_takes_its_pipe_and_calls_what_the_parent_sent(monkeypatch, parent_has_ended):
+    moved = []
+    monkeypatch.setattr(os, "dup2", lambda *descriptors: moved.append(descriptors))
+    monkeypatch.setattr(resource_tracker._resource_tracker, "_fd", None)
+    ours, theirs = Pipe()
+    with ours, theirs:
+        pipe, tracker = os.dup(theirs.fileno()), os.dup(theirs.fileno())
+        theirs.close()
+        monkeypatch.setattr(sys, "argv", ["engine.host", str(pipe), str(tracker)])
+        if parent_has_ended:
+            ours.close()
+        else:
+            ours.send((send_back, HostOptions(segment_prefix="a")))
+        entry_point.main()
+        assert parent_has_ended or ours.recv() == HostOptions(segment_prefix="a")
+    # What libraries print goes to standard error.
+    assert moved == [(2, 1)]
+    assert resource_tracker._resource_tracker._fd == tracker
+    os.close(tracker)

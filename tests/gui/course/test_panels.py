@@ -1,0 +1,307 @@
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from engine.course.paper import Cell, Configuration, CourseTable
+from engine.course.sheet import Part, columns_of, tabs_of
+from engine.geometry.block import Block
+from gui.course.course_model import CourseModel
+from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, reasons_of
+from gui.course.kernels_model import (
+    SECOND_ROLE,
+    VARIANT_ROLE,
+    Column,
+    KernelsModel,
+    configuration_text,
+    why_not_loadable,
+)
+from gui.course.kernels_table import KernelsTable
+from gui.course.tables_panel import TablesPanel
+from gui.engine_link.engine_state import STARTING, EngineState
+from gui.plots.figure_plot import FigurePlot
+from tests.gui.made_results import (
+    NO_GPU,
+    NOT_MEASURED,
+    OTHER_PAPER,
+    PAPER,
+    PAPERS,
+    made_tables,
+    make_engine_state,
+)
+
+VARIANTS = ("cpu-serial", "naive")
+PRODUCT = Configuration("matmul-tiled", block=Block(16, 16), task="product")
+
+
+@pytest.fixture
+def course(qtbot):
+    """The course of the made papers; the first one is shown."""
+    course = CourseModel(PAPERS)
+    course.choose(PAPER.key)
+    return course
+
+
+@pytest.mark.parametrize(
+    ("here", "variants", "reason"),
+    [
+        (Configuration("naive", "gaussian:5:1"), VARIANTS, ""),
+        (PRODUCT, VARIANTS, ""),
+        (Configuration("lost", "box-3"), VARIANTS, "no variant lost"),
+        (Configuration("naive", "no such mask"), VARIANTS, "no such mask"),
+        (Configuration("naive", "box-3", border="round"), VARIANTS, "no border called round"),
+        (Configuration("naive", "box-3", layout="loose"), VARIANTS, "no layout called loose"),
+        (Configuration("naive", "box-3"), (), "starting"),
+    ],
+    ids=lambda given: getattr(given, "variant", given),
+)
+def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing(here, variants, reason):
+    found = why_not_loadable(here, variants)
+    assert reason in found
+    assert bool(found) == bool(reason)
+
+
+def test_that_a_configuration_is_described_in_a_line():
+    here = Configuration("naive", "box-3", Block(32, 8), "replicate", "packed")
+    assert configuration_text(here) == "box-3, 32 x 8, border replicate, rows packed"
+    assert configuration_text(Configuration("cpu-serial", "box-3")) == "box-3, border zero"
+    assert configuration_text(PRODUCT) == "tile 16 x 16"
+
+
+def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded_yet(course):
+    kernels = KernelsModel(course, make_engine_state())
+    kernels.tester = QAbstractItemModelTester(kernels, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    assert kernels.rowCount() == len(PAPER.kernels)
+    paper, here, difference = (kernels.index(1, column) for column in list(Column)[:3])
+    assert (paper.data(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
+    assert paper.data(Qt.ItemDataRole.AccessibleTextRole) == "ConvolutionKernel, 2.) Device Function"
+    assert here.data() == here.data(VARIANT_ROLE) == "naive"
+    assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 x 8, border replicate"
+    assert here.data(Qt.ItemDataRole.AccessibleTextRole) == f"naive, {here.data(SECOND_ROLE)}"
+    assert difference.data() == "Sums are float32, not double."
+    assert kernels.index(0, Column.DIFFERENCE).data() == "Nothing."
+    assert [bool(kernels.reason(row)) for row in range(4)] == [False, False, True, True]
+    assert "no variant lost" in kernels.index(2, Column.DIFFERENCE).data()
+    assert "no such mask" in kernels.index(3, Column.PAPER).data(Qt.ItemDataRole.ToolTipRole)
+    course.choose("lab")
+    assert [kernels.kernel(row).name for row in range(kernels.rowCount())] == ["MatrixMul"]
+    course.choose(PAPER.key)
+    state = EngineState()
+    kernels = KernelsModel(course, state)
+    assert "starting" in kernels.reason(0)
+    assert kernels.index(1, Column.DIFFERENCE).data() == PAPER.kernels[1].difference
+    ready = make_engine_state()
+    state.variants, state.devices = ready.variants, ready.devices
+    state.set_status(ready.status)
+    assert kernels.reason(0) == ""
+
+
+@pytest.fixture
+def table(qtbot, course):
+    table = KernelsTable(course, make_engine_state())
+    qtbot.addWidget(table)
+    table.resize(900, 300)
+    table.show()
+    return table
+
+
+def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel_that_is_here(table, qtbot):
+    loaded = []
+    table.load_wanted.connect(loaded.append)
+    table.button(1).click()
+    table.selectRow(1)
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        qtbot.keyClick(table, key)
+    place = table.visualRect(table.kernels.index(0, Column.PAPER)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
+    assert [table.button(row).isEnabled() for row in range(4)] == [True, True, False, False]
+    assert "no variant lost" in table.button(2).toolTip()
+    table.selectRow(2)
+    with qtbot.assertNotEmitted(table.load_wanted):
+        qtbot.keyClick(table, Qt.Key.Key_Return)
+
+
+def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below(course, qtbot):
+    whole = QWidget()
+    qtbot.addWidget(whole)
+    column = QVBoxLayout(whole)
+    table, below = KernelsTable(course, make_engine_state()), QLineEdit()
+    column.addWidget(table)
+    column.addWidget(below)
+    course.choose(OTHER_PAPER.key)
+    course.choose(PAPER.key)
+    # The buttons of the paper before.
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    order = [table.nextInFocusChain()]
+    while order[-1] is not below:
+        order.append(order[-1].nextInFocusChain())
+    buttons = [widget for widget in order if isinstance(widget, QToolButton)]
+    assert buttons == [table.button(row) for row in range(len(PAPER.kernels))]
+    assert table.button(1).accessibleName() == "Load ConvolutionKernel"
+
+
+def test_that_rows_are_as_high_as_their_words_and_show_whether_the_keys_are_in_the_table(table, qtbot):
+    wide = table.rowHeight(1)
+    table.resize(480, 300)
+    QApplication.processEvents()
+    assert table.rowHeight(1) > wide
+    table.window().activateWindow()
+    table.setFocus()
+    qtbot.waitUntil(table.hasFocus)
+    with_focus = table.grab().toImage()
+    table.clearFocus()
+    assert table.grab().toImage() != with_focus
+
+
+TIMES, LOADS = made_tables(measured=True)
+
+
+@pytest.fixture
+def model(qtbot):
+    model = CourseTableModel()
+    model.tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.show(TIMES)
+    return model
+
+
+def test_that_a_table_is_written_with_tabs_and_what_only_one_side_has_is_no_pair():
+    row = (Cell("512"), Cell("", "50"), Cell("4"))
+    table = CourseTable("t", ("Size", "GFLOPs", "Paper only"), (row,))
+    assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
+    assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
+
+
+def test_that_a_cell_says_what_it_is_or_why_it_is_empty_and_stands_beside_the_printed_one(model):
+    tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
+    where = "Time {} (s), 1024x1024, 16: "
+    assert tips[2:] == [
+        where.format("serial") + "the paper printed 0.0185.",
+        where.format("serial") + "0.0121 on this machine.",
+        where.format("naïve") + "the paper printed 0.0004.",
+        where.format("naïve") + f"empty. {NO_GPU}",
+    ]
+    assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tips[5]
+    assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
+    assert reasons_of(LOADS) == ()
+    pair = [Part.PAPER, Part.HERE]
+    assert [column.part for column in model.columns] == [Part.NAME, Part.NAME, *pair, *pair]
+    assert [column.position for column in model.columns] == [0, 1, 2, 2, 3, 3]
+    cells = [model.index(0, column) for column in range(6)]
+    assert [cell.data() for cell in cells] == ["512x512", "16", "0.0185", "0.0121", "0.0004", "–"]
+    assert [cell.data(IS_QUIET_ROLE) for cell in cells] == [False, False, True, False, True, True]
+    model.show(None)
+    assert (model.rowCount(), model.columnCount()) == (0, 0)
+
+
+def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model):
+    for cell, shown in (
+        (Cell(here="26214400"), "26,214,400"),
+        (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
+        (Cell("8,192", "8192"), "8,192"),
+        (Cell("6553600", "6553600"), "6553600"),
+        *((Cell(here=text), text) for text in ("1234.5678", "naive 1024 x 1024", "512")),
+    ):
+        table = CourseTable("Counts", ("Kernel", "Loads"), ((Cell("naive"), cell),))
+        model.show(table)
+        assert model.index(0, len(model.columns) - 1).data() == shown
+        # A spreadsheet takes digits alone.
+        assert cell.here in tabs_of(table)
+
+
+@pytest.fixture
+def state(qtbot):
+    return make_engine_state()
+
+
+@pytest.fixture
+def panel(qtbot, course, state):
+    panel = TablesPanel(course, state)
+    qtbot.addWidget(panel)
+    panel.resize(900, 400)
+    panel.show()
+    return panel
+
+
+COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
+
+
+def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it(panel, course, state, qtbot):
+    empty = TablesPanel(CourseModel(PAPERS), state)
+    qtbot.addWidget(empty)
+    assert "Choose a paper" in empty.words
+    assert not empty.measure.isEnabled()
+    assert "counted" in panel.words
+    course.set_problem(PAPER.key, "The engine cannot count.")
+    assert panel.words == "The engine cannot count."
+    assert not panel.save_button.isEnabled()
+
+
+def test_that_a_table_appears_with_reasons_figure_and_copy_and_is_filled_by_a_measurement(panel, course):
+    course.set_measured(OTHER_PAPER.key, MEASURED)
+    assert panel.shown is None
+    course.set_counted(PAPER.key, COUNTED)
+    assert panel.words == ""
+    assert [panel.choice.itemText(at) for at in range(panel.choice.count())] == list(PAPER.tables)
+    assert f"– (6 cells): {NOT_MEASURED}" in panel.notes.text
+    assert "Times are medians." in panel.notes.text
+    panel.choice.setCurrentIndex(1)
+    course.set_measured(PAPER.key, MEASURED)
+    assert panel.shown.title == "Loads"
+    panel.choice.setCurrentIndex(0)
+    assert panel.table.cells.index(0, 3).data() == "0.0121"
+    assert NO_GPU in panel.notes.text
+    assert panel.measure.text() == "Measure again"
+    course.choose(OTHER_PAPER.key)
+    assert panel.shown == MEASURED[0]
+    course.set_problem(PAPER.key, "The disk is full")
+    assert course.known(PAPER.key).tables == MEASURED
+    course.choose(PAPER.key)
+    panel.choice.setCurrentIndex(0)
+    QApplication.processEvents()
+    assert panel.findChild(FigurePlot).isVisible()
+    panel.choice.setCurrentIndex(1)
+    assert not panel.findChild(FigurePlot).isVisible()
+    copied, texts = [], []
+    panel.copied.connect(copied.append)
+    for action in panel.copy_button.menu().actions():
+        action.trigger()
+        texts.append(QGuiApplication.clipboard().text())
+    assert "| 8 |" in texts[0]
+    assert texts[1].splitlines()[1] == "8\t12\t12"
+    assert copied == [len(panel.shown.rows)] * 2
+
+
+def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
+    assert panel.measure.isEnabled()
+    state.set_running(True)
+    assert not panel.measure.isEnabled()
+    assert "a run is in progress" in panel.measure.toolTip()
+    state.set_running(False)
+    state.set_status(STARTING)
+    assert "starting" in panel.measure.toolTip()
+
+
+HERE = "24.9 loads per result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"
+ADVICE = Cell("Reduce global memory traffic by copying frequently accessed data to faster memory")
+ROWS = (ADVICE, Cell("", HERE)), (Cell("Use many threads"), Cell("", reason="The network comes later."))
+GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where it is seen here"), ROWS)
+
+
+def test_that_sentences_are_not_cut_and_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
+    course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
+    table = panel.table
+    assert table.width_of_columns <= table.viewport().width()
+    assert table.rowHeight(0) > table.rowHeight(1)
+    words = table.cells.index(0, 1)
+    assert words.data() == HERE.replace("`", "")
+    for item in (words, table.cells.index(0, 0)):
+        assert Qt.AlignmentFlag(item.data(Qt.ItemDataRole.TextAlignmentRole)) & Qt.AlignmentFlag.AlignLeft
+    panel.resize(2400, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(0) == table.rowHeight(1))
+    assert "The network comes later." in panel.notes.text
+    assert "Press Measure" not in panel.notes.text
+    panel.choice.setCurrentIndex(1)
+    assert "Press Measure" in panel.notes.text

@@ -1,0 +1,226 @@
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.geometry.block import Block, Limits
+from engine.geometry.layout import Layout
+from engine.host.messages import Ready
+from engine.host.protocol import Availability
+from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
+
+TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
+
+
+@pytest.fixture
+def editor(qtbot, workspace, state):
+    workspace.change(variant="tiled")
+    editor = BlockEditor(workspace, state)
+    qtbot.addWidget(editor)
+    editor.show()
+    return editor
+
+
+def type_number(qtbot, box, text):
+    box.selectAll()
+    qtbot.keyClicks(box, text)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbot, editor, workspace):
+    for text in ("64", "0", "-5", "2048", "7"):
+        type_number(qtbot, editor.width_box, text)
+        assert workspace.settings.block == Block(int(text), 8)
+    workspace.change(block=None)
+    qtbot.keyClick(editor.width_box, Qt.Key.Key_Up)
+    qtbot.keyClick(editor.height_box, Qt.Key.Key_Down)
+    assert workspace.settings.block == Block(64, 4)
+
+
+@pytest.mark.parametrize("variant", ["tiled", "auto"])
+def test_that_a_refused_block_says_why_and_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
+    # For auto it is the refusal of the first kernel that refuses the block.
+    workspace.change(variant=variant, block=Block(64, 64))
+    refused = [Availability(known.key, TOO_MANY, Block(32, 32)) for known in VARIANTS if known.uses_block]
+    state.set_availability((Availability("cpu-serial"), *refused))
+    assert editor.refusal.isVisible()
+    assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 x 32")
+    qtbot.mouseClick(editor.offer, Qt.MouseButton.LeftButton)
+    assert workspace.settings.block == Block(32, 32)
+    assert (editor.width_box.value(), editor.height_box.value()) == (32, 32)
+    assert not editor.refusal.isVisible()
+    assert not editor.offer.isVisible()
+
+
+def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_does(editor, workspace, state):
+    state.set_ready(Ready(VARIANTS, (replace(CUDA_DEVICE, limits=Limits(max_block_x=16)),)))
+    workspace.change(block=Block(32, 8))
+    assert "too wide; the limit is 16" in editor.refusal.text()
+    assert editor.offer.text() == "Use 16 x 8"
+
+
+def test_that_threads_and_warps_are_counted(editor, workspace):
+    for block, text in (
+        (Block(16, 16), "256 threads, 8 warps"),
+        (Block(10, 10), "100 threads, 4 warps, 28 lanes idle"),
+        (Block(1, 1), "1 thread, 1 warp, 31 lanes idle"),
+        (Block(0, 8), "no threads"),
+        (Block(-4, -8), "no threads"),
+        (None, "256 threads, 8 warps (default)"),
+    ):
+        workspace.change(block=block)
+        assert editor.count.text() == text
+        shown = block or Block(32, 8)
+        assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
+
+
+def test_that_a_kernel_without_blocks_of_ones_choice_disables_the_sides_with_reason(editor, workspace, state):
+    workspace.change(variant="cpu-serial")
+    assert not editor.width_box.isEnabled()
+    assert "no blocks" in editor.width_box.toolTip()
+    assert editor.count.text() == "not used: no blocks on the CPU"
+    own = replace(VARIANTS[-1], key="register-blocked", title="Register-blocked", uses_block=False)
+    state.set_ready(Ready((*VARIANTS, own), state.devices))
+    workspace.change(variant="register-blocked")
+    assert not editor.width_box.isEnabled()
+    assert (editor.width_box.text(), editor.height_box.text()) == ("own", "own")
+    assert editor.count.text() == "chosen by the kernel"
+    assert editor.width_box.toolTip().startswith("Register-blocked chooses its block itself")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "device", "is_used"), [(False, "auto", False), (True, "cpu", False), (True, "auto", True)]
+)
+def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, workspace, cuda, device, is_used):
+    workspace.change(variant="auto", device=device, block=Block(8, 8))
+    state = make_engine_state(cuda=cuda)
+    editor = BlockEditor(workspace, state)
+    qtbot.addWidget(editor)
+    assert editor.width_box.isEnabled() == is_used
+    assert ("64 threads" in editor.count.text()) == is_used
+    assert ("not used" in editor.count.text()) != is_used
+
+
+def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(editor, workspace):
+    menu = editor.menu_button.menu()
+    menu.aboutToShow.emit()
+    next(action for action in menu.actions() if action.text().startswith("32 x 32")).trigger()
+    assert workspace.settings.block == Block(32, 32)
+    menu.aboutToShow.emit()
+    menu.actions()[0].trigger()
+    assert workspace.settings.block is None
+
+
+def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
+    state.set_availability((Availability("tiled", "No NVIDIA driver."),))
+    for block in (Block(0, 8), Block(64, 32), Block(33, 33)):
+        workspace.change(variant="auto", block=block)
+        assert "threads" in editor.refusal.text()
+        assert not editor.refusal.isHidden()
+        editor.offer.click()
+        assert editor.refusal.isHidden()
+
+
+def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, workspace, state):
+    editor.width_box.selectAll()
+    qtbot.keyClicks(editor.width_box, "12")
+    state.set_availability((Availability("tiled", "no driver"),))
+    qtbot.keyClicks(editor.width_box, "8")
+    qtbot.keyClick(editor.width_box, Qt.Key.Key_Return)
+    assert workspace.settings.block == Block(128, 8)
+
+
+def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbot, editor, workspace, state):
+    workspace.change(block=Block(64, 64))
+    type_number(qtbot, editor.width_box, "1e3")
+    assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
+    assert not editor.offer.isVisible(), "it is no block that has a nearest one"
+    state.set_availability((Availability("tiled"),))
+    assert editor.refusal.text().startswith("Block width")
+    qtbot.keyClicks(editor.width_box, "6")
+    assert "4,096 threads" in editor.refusal.text()
+    type_number(qtbot, editor.width_box, "1e3")
+    # A refusal without a nearest block is not about the block.
+    state.set_availability((Availability("tiled", "no driver"),))
+    workspace.change(block=None)
+    assert not editor.refusal.isVisible()
+
+
+def of_type(dtype):
+    picture = make_picture()
+    return replace(picture, pixels=replace(picture.pixels, dtype=dtype))
+
+
+@pytest.fixture
+def box(qtbot, workspace):
+    box = ResultTypeBox(workspace)
+    qtbot.addWidget(box)
+    return box
+
+
+@pytest.fixture
+def make_switch(qtbot, workspace):
+    def make(**state):
+        switch = LayoutSwitch(workspace, make_engine_state(**state))
+        qtbot.addWidget(switch)
+        return switch
+
+    return make
+
+
+def test_that_a_result_type_changes_what_the_job_asks_for_and_how_results_are_shown(qtbot, box, workspace):
+    workspace.change(range_mode="absolute")
+    assert box.currentText() == "float32"
+    with qtbot.waitSignal(workspace.job_changed):
+        box.activated.emit(box.findData("same"))
+    assert (workspace.job().result_type, workspace.result_dtype) == ("same", "uint8")
+    # The kernel has clipped them.
+    assert (workspace.job().range_mode, workspace.range_mode) == ("clip", "clip")
+    workspace.change(result_type="float32")
+    assert workspace.range_mode == "absolute"
+
+
+def test_that_a_result_type_names_the_depth_of_the_picture_and_a_float_one_leaves_no_choice(box, workspace):
+    for dtype, text in (("uint8", "8 bit"), ("uint16", "16 bit")):
+        workspace.set_picture(of_type(dtype))
+        assert box.itemText(box.findData("same")) == text
+        assert "halves to even" in box.toolTip()
+    workspace.change(result_type="same")
+    workspace.set_picture(of_type("float32"))
+    assert (box.isEnabled(), box.currentText(), workspace.result_dtype) == (False, "float32", "float32")
+    assert "float32 samples" in box.toolTip()
+    workspace.set_picture(of_type("uint8"))
+    assert (box.isEnabled(), box.currentText()) == (True, "8 bit")
+
+
+def test_that_a_click_changes_the_layout_and_the_switch_follows_the_state(qtbot, make_switch, workspace):
+    switch = make_switch()
+    assert switch.isChecked()
+    with qtbot.waitSignal(workspace.job_changed):
+        switch.click()
+    assert workspace.job().layout is Layout.PACKED
+    workspace.change(layout=Layout.PITCHED)
+    assert switch.isChecked()
+
+
+@pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
+def test_that_on_the_cpu_the_layout_is_greyed_and_the_choice_is_kept(make_switch, workspace, device, cuda):
+    switch = make_switch(cuda=cuda)
+    workspace.change(device=device)
+    assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
+    assert "always packed" in switch.toolTip()
+    assert "choose a CUDA device or the simulator" in switch.toolTip()
+    workspace.change(layout=Layout.PACKED)
+    assert switch.isChecked()
+    workspace.change(device="simulator")
+    assert (switch.isEnabled(), switch.isChecked()) == (True, False)
+
+
+def test_that_the_tooltip_says_what_the_layout_means_for_the_picture(make_switch, workspace):
+    switch = make_switch()
+    assert "1001" in switch.toolTip()
+    assert "1,536 bytes per row, which is a boundary already" in switch.toolTip()
+    workspace.set_picture(make_picture(width=1001, channels=1))
+    assert "1,001 bytes per row packed, 1,024 pitched" in switch.toolTip()

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import MaskError
+from engine.mask.json_form import number_text
+from engine.mask.mask import Mask
+from engine.mask.text import format_mask
+from gui.explore.mask.mask_paste import pasted
+from gui.explore.mask.weight_text import read_number, read_weight, short_texts
+
+
+def test_that_numbers_and_fractions_are_read():
+    read = {"2": 2.0, " -2 ": -2.0, "1/9": 1 / 9, "1e-3": 0.001, "−.5": -0.5, "4.": 4.0}
+    assert {text: read_weight(text) for text in read} == read
+
+
+@pytest.mark.parametrize("text", ["", "  ", "abc", "1/0", "nan", "1e999", "0,5", "1 2", "1 +"])
+def test_that_other_text_is_refused_with_a_reason_and_a_remedy(text):
+    with pytest.raises(MaskError) as caught:
+        read_weight(text)
+    assert caught.value.what == "The weight was not changed"
+    assert caught.value.why
+    assert caught.value.remedy
+    if text == "abc":
+        assert "you typed 'abc'" in caught.value.why
+
+
+@pytest.mark.parametrize("text", ["", "abc", "nan", "1 2", "1e39", "1e400"])
+def test_that_a_field_is_refused_in_words_that_are_not_of_masks(text):
+    with pytest.raises(MaskError, match=r"^Offset was not changed: ") as caught:
+        read_number(text, "Offset was not changed")
+    for word in ("cell", "weight", "row 1", "Ctrl"):
+        assert word not in str(caught.value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+def test_that_typed_text_reads_back_to_the_same_weight_and_short_texts_stay_near(weight):
+    assert read_weight(number_text(weight)) == weight
+    texts = short_texts(weight)
+    assert list(map(len, texts)) == sorted(map(len, texts), reverse=True)
+    for text in texts:
+        assert abs(float(text.replace("−", "-")) - weight) <= 0.5 * abs(weight)
+
+
+def test_that_a_cell_starts_exact_and_ends_short():
+    short = {0.0: ("0", "0"), -1.0: ("-1", "-1"), 1 / 9: ("0.1111", ".1"), -0.0625: ("-0.0625", "-.06")}
+    short |= {1e-7: ("1e-7", "1e-7"), 12345.0: ("12345", "1e4")}
+    for weight, ends in short.items():
+        texts = short_texts(weight)
+        assert (texts[0].replace("−", "-"), texts[-1].replace("−", "-")) == ends
+
+
+FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
+
+
+@pytest.mark.parametrize(
+    "cells", [[(2, 3)], [(4, 4), (2, 4), (3, 3)]], ids=["current", "top left of several"]
+)
+def test_that_a_smaller_block_of_a_spreadsheet_goes_in_at_the_chosen_cells(cells):
+    mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
+    expected = FIVE.weights.copy()
+    expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
+    np.testing.assert_array_equal(mask.weights, expected)
+    assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)], ids=["wider", "higher", "as large"]
+)
+def test_that_rows_as_large_as_the_mask_replace_it(text):
+    mask, _ = pasted(FIVE, text, [(0, 0)])
+    assert mask.anchor == (mask.rows // 2, mask.columns // 2)
+    assert mask.offset == 0.0
+
+
+LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
+
+
+@pytest.mark.parametrize("text", [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
+def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small(text):
+    mask, _ = pasted(FIVE, text, [(0, 0)])
+    assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
+
+
+def test_that_cells_may_hold_fractions_one_number_fills_all_and_whole_is_whole_when_asked_for():
+    mask, _ = pasted(FIVE, "1/2 1/4", [(0, 0)])
+    assert mask.shape == FIVE.shape
+    assert mask.weights[0, :2].tolist() == [0.5, 0.25]
+    mask, _ = pasted(FIVE, "1/8", [(4, 4), (0, 0)])
+    assert mask.weights[4, 4] == mask.weights[0, 0] == 0.125
+    assert mask.weights[0, 1] == 1
+    mask, _ = pasted(FIVE, "1 2", [(0, 0)], whole=True)
+    assert mask.shape == (1, 2)
+    with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 x 5"):
+        pasted(FIVE, "1 2", [(4, 4)])

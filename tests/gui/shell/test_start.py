@@ -1,0 +1,251 @@
+"""What the window reads and installs when it starts: command line, preferences, crash log, help."""
+
+import json
+import re
+import signal
+import threading
+from dataclasses import replace
+from queue import SimpleQueue
+
+import pytest
+from PySide6.QtGui import QAction, QKeySequence
+
+from engine.errors import FileWriteError
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from gui.explore.files import with_options
+from gui.explore.session_file import Session
+from gui.explore.workspace import Settings
+from gui.page.messages import Messages
+from gui.shell import crash_log
+from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.shell.crash_log import log_path
+from gui.shell.help import about_html, shortcuts_html
+from gui.shell.interrupt import Interrupts
+from gui.shell.launch import main, process_age_ms
+from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
+from gui.shell.screenshot import begin_of
+from gui.shell.unexpected import UnexpectedErrors
+from tests.fresh_python import fresh_python
+
+SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("", WindowOptions()),
+        ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
+        ("screenshot out.png", ScreenshotOptions(out="out.png")),
+        ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
+        ("screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
+         replace(SHOT, variant="tiled", size=(1280, 800), theme="dark")),
+        # The picture may stand anywhere after the file.
+        ("screenshot out.png --mask box-3 in.png --run", SHOT),
+        ("screenshot --mask box-3 out.png in.png --run", SHOT),
+        ("screenshot --mask box-3 --run out.png in.png", SHOT),
+        ("screenshot out.png --run in.png --mask=box-3", SHOT),
+    ],
+)  # fmt: skip
+def test_that_options_are_taken(line, options):
+    assert parse(line.split()) == options
+
+
+def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
+    session = Session(
+        "photo.png", "", Mask([[1, 2]]), Settings(border=Border.WRAP, variant="naive", baseline="tiled")
+    )
+    line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
+    shown = with_options(session, begin_of(parse(line.split())))
+    assert shown.picture_path == "photo.png"
+    assert shown.mask == Mask([[3]])
+    assert shown.settings == Settings(
+        border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
+    )
+    assert with_options(session, begin_of(parse(["screenshot", "out.png"]))) == session
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "photo.png other.png", "--theme pink", "--nonsense", "fliter in.png out.png", "screenshot",
+        "screenshot out.jpg", "screenshot --run", "screenshot out.png in.png other.png",
+        "screenshot out.png in.png --run other.png", "screenshot out.png --size 10x10",
+        "screenshot out.png --size big", "screenshot out.png --theme system",
+    ],
+)  # fmt: skip
+def test_that_bad_use_is_one_line_and_status_2(capsys, line):
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+def test_that_without_its_files_or_a_screen_the_window_says_so_in_one_line_with_status_2(capsys, monkeypatch):
+    for arguments in (["no-such.png"], ["--session", "no-such.json"]):
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(arguments[-1])
+        assert said.count("\n") == 1
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main([]) == 2
+    assert "no screen" in capsys.readouterr().err
+
+
+def test_that_the_age_of_the_process_grows_and_says_from_when():
+    first, counted_from = process_age_ms()
+    second, _ = process_age_ms()
+    assert 0 < first <= second
+    assert counted_from
+
+
+def test_that_help_lists_every_command_without_qt_and_without_numba():
+    code = (
+        "import sys; sys.argv = ['main.py', '--help']\n"
+        "import main\n"
+        "try: main.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
+    )
+    printed = fresh_python("-c", code)
+    commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
+    assert [command for command in commands if f"\n  {command} " not in printed] == []
+
+
+def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
+    with pytest.raises(SystemExit):
+        parse(["screenshot", "--help"])
+    _, _, text = capsys.readouterr().out.partition("examples:")
+    examples = re.findall(r"python main\.py (screenshot .*)", text)
+    assert len(examples) == 2
+    for example in examples:
+        assert parse(example.split()).out.endswith(".png")
+
+
+def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_defaults_hold(tmp_path):
+    assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
+    path = tmp_path / "made" / "preferences.json"
+    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home", {"explore": {"block": False}})
+    save_preferences(path, kept)
+    assert load_preferences(path) == (kept, "")
+    assert json.loads(path.read_text())["version"] == 1
+    # A file from before columns were kept.
+    path.write_text('{"version": 1, "theme": "dark", "layouts": {"explore": "00"}, "last_folder": "/home"}')
+    assert load_preferences(path) == (Preferences("dark", "", {"explore": "00"}, "/home"), "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
+        '{"version": 1, "geometry": "xyz"}', '{"version": 1, "geometry": 3}',
+        '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
+        '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
+        '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
+    ],
+)  # fmt: skip
+def test_that_a_bad_file_is_kept_as_bak_and_told_once(tmp_path, text):
+    path = tmp_path / "preferences.json"
+    path.write_text(text)
+    preferences, notice = load_preferences(path)
+    assert preferences == Preferences()
+    assert str(path.with_suffix(".json.bak")) in notice
+    assert path.with_suffix(".json.bak").read_text() == text
+    assert load_preferences(path) == (Preferences(), "")
+
+
+def test_that_preferences_have_a_place_of_their_own_or_an_error(tmp_path, tmp_path_factory):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileWriteError):
+        save_preferences(tmp_path / "file" / "p.json", Preferences())
+    assert default_path().is_relative_to(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def errors(qapp, monkeypatch):
+    monkeypatch.setattr("sys.excepthook", None)
+    monkeypatch.setattr("threading.excepthook", None)
+    errors = UnexpectedErrors(Messages())
+    errors.install()
+    return errors
+
+
+@pytest.fixture
+def log(monkeypatch, tmp_path):
+    path = tmp_path / "crash.log"
+    with path.open("w") as file:
+        monkeypatch.setattr(crash_log, "_file", file)
+        yield path
+
+
+def test_that_an_error_in_a_slot_is_told_without_a_traceback_and_logged_with_one(errors, log, qapp):
+    try:
+        raise ValueError("the slot failed")
+    except ValueError as error:
+        errors.catch(type(error), error, error.__traceback__)
+    qapp.processEvents()
+    message = errors._messages.newest
+    assert message.why == "ValueError: the slot failed"
+    assert "Traceback" not in message.what + message.why + message.remedy
+    assert "Traceback" in log.read_text()
+
+
+def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
+    with qtbot.waitSignal(errors.happened):
+        thread = threading.Thread(target=lambda: [][1])
+        thread.start()
+        thread.join()
+    qtbot.waitUntil(lambda: errors._messages.newest is not None)
+    assert "IndexError" in errors._messages.newest.why
+
+
+def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_factory, monkeypatch, capsys):
+    assert crash_log.log_path().is_relative_to(tmp_path_factory.getbasetemp())
+    monkeypatch.setattr(crash_log, "_file", None)
+    crash_log.note_error(ValueError("nowhere"))
+    assert "ValueError: nowhere" in capsys.readouterr().err
+
+
+def test_that_help_names_version_packages_log_and_the_keys_of_what_has_some(qapp):
+    words = about_html()
+    assert "Haloscope 0." in words
+    assert "numpy 2." in words
+    assert str(log_path()) in words
+    run, other = QAction("&Run…"), QAction("Other")
+    run.setShortcut(QKeySequence("Ctrl+R"))
+    keys = shortcuts_html([run, other])
+    assert "Ctrl+R" in keys
+    assert ">Run<" in keys
+    assert "Other" not in keys
+
+
+@pytest.fixture
+def interrupts():
+    """Signals are heard as in the window's process; afterwards as before."""
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [(ending, signal.getsignal(ending)) for ending in endings]
+    interrupts = Interrupts()
+    yield interrupts
+    signal.set_wakeup_fd(-1)
+    for ending, handler in before:
+        signal.signal(ending, handler)
+    (listening,) = (thread for thread in threading.enumerate() if thread.name == "interrupts")
+    interrupts._sender.close()
+    listening.join(5)
+    interrupts._receiver.close()
+
+
+def test_that_a_signal_calls_what_was_asked_for_or_ends_the_process_with_its_status(interrupts, monkeypatch):
+    done = SimpleQueue()
+    with interrupts.calling(lambda: done.put("called")):
+        signal.raise_signal(signal.SIGTERM)
+        assert done.get(timeout=5) == "called"
+    assert interrupts.exit_status(0) == 128 + signal.SIGTERM
+    monkeypatch.setattr("os._exit", done.put)
+    interrupts.before_leaving(lambda: done.put("left"))
+    signal.raise_signal(signal.SIGTERM)
+    assert [done.get(timeout=5), done.get(timeout=5)] == ["left", 128 + signal.SIGTERM]

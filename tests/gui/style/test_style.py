@@ -1,0 +1,114 @@
+import gc
+
+import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QFontMetrics, QIcon, QPalette
+from PySide6.QtWidgets import QWidget
+
+from gui.style import icons
+from gui.style.metrics import GRID, digits_width, number_font
+from gui.style.series import Series, series_for
+from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
+    words = ("text", "muted", "good", "warning", "error", "accent")
+    pairs = [(role, surface, 4.5) for role in words for surface in ("window", "base", "raised")]
+    pairs += [("accent_text", "accent", 4.5), ("outline", "window", 3.0), ("outline", "base", 3.0)]
+    assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
+
+
+@pytest.mark.slow
+def test_that_a_theme_reaches_the_palette_and_the_notifier_and_the_same_again_is_no_change(qapp, qtbot):
+    apply_theme(qapp, "system")
+    assert current_theme() in (LIGHT, DARK)
+    apply_theme(qapp, "light")
+    for name in ("dark", "light"):
+        with qtbot.waitSignal(theme_notifier().changed) as caught:
+            apply_theme(qapp, name)
+        assert caught.args == [current_theme()]
+        assert current_theme().name == name
+        assert qapp.palette().color(QPalette.ColorRole.Window).name() == current_theme().window
+    with qtbot.assertNotEmitted(theme_notifier().changed):
+        apply_theme(qapp, "light")
+
+
+@pytest.mark.slow
+def test_that_nothing_is_collected_while_qt_walks_over_all_widgets(qapp, qtbot):
+    seen = []
+
+    class Watching(QWidget):
+        def changeEvent(self, event):  # noqa: N802
+            seen.append(gc.isenabled())
+
+    widget = Watching()
+    qtbot.addWidget(widget)
+    widget.show()
+    seen.clear()
+    apply_theme(qapp, "dark")
+    apply_theme(qapp, "light")
+    assert set(seen) == {False}
+    assert gc.isenabled()
+
+
+def colours(icon: QIcon) -> set[str]:
+    image = icon.pixmap(QSize(16, 16)).toImage()
+    points = ((x, y) for x in range(image.width()) for y in range(image.height()))
+    return {c.name() for c in (image.pixelColor(*point) for point in points) if c.alpha() == 255}
+
+
+def test_that_every_purpose_has_a_glyph_in_the_library(qapp):
+    icons.load_icons()
+    for name in (*icons._GLYPHS, "undo", "redo", "compare", "close"):
+        assert not icons.icon(name).pixmap(QSize(16, 16)).isNull(), name
+
+
+@pytest.mark.slow
+def test_that_an_icon_takes_the_colours_of_a_new_theme_and_a_disabled_one_is_fainter(qapp):
+    icons.load_icons()
+    shown = icons.icon("cancel")
+    for name in ("dark", "light"):
+        apply_theme(qapp, name)
+        assert current_theme().text in colours(shown)
+    image = icons.icon("cancel").pixmap(QSize(16, 16), QIcon.Mode.Disabled).toImage()
+    assert image.pixelColor(8, 8).name() == current_theme().line
+
+
+def test_that_the_grid_has_eight_pixels_and_every_figure_the_same_width(qapp):
+    assert GRID == 8
+    metrics = QFontMetrics(number_font())
+    assert len({metrics.horizontalAdvance(figure * 100) for figure in "0123456789"}) == 1
+    assert all(digits_width(count) >= metrics.horizontalAdvance("8" * count) for count in (1, 4, 12))
+
+
+FIRST_FIVE = ("cpu-serial", "cpu-parallel", "naive", "tiled", "cached")
+LADDER = (
+    *FIRST_FIVE,
+    *("constant", "tiled-input", "separable-l0", "separable-l1", "separable-l2", "implicit-gemm"),
+    *("register-blocked", "digit-sums", "split-float16", "separable-fused", "low-rank-2", "low-rank-3"),
+)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_curves_stand_out_from_the_ground_and_from_one_another(theme):
+    assert [key for key in LADDER if contrast(series_for(key, theme).colour, theme.base) < 3.0] == []
+    first = [series_for(key, theme) for key in FIRST_FIVE]
+    assert len({one.colour for one in first}) == len({one.symbol for one in first}) == len(FIRST_FIVE)
+    assert len({series_for(key, theme) for key in LADDER}) == len(LADDER)
+
+
+def test_that_a_shape_does_not_depend_on_the_theme_nor_an_unknown_key_on_the_process():
+    assert series_for("tiled", LIGHT).symbol == series_for("tiled", DARK).symbol
+    assert series_for("somebody-elses", LIGHT) == Series("#b85c92", "t", "▼")
