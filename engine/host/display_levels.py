@@ -6,7 +6,7 @@ On two cores a 1920 x 1080 colour picture took about 5 ms; the same in NumPy too
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -100,4 +100,4 @@ def render(
 
     _in_bands(values.shape[0], fill)
     for source, out in itertools.pairwise(levels):
-        _in_bands(out.shape[0], lambda top, bottom, source=source, out=out: _halve(source, out, top, bottom))
+        _in_bands(out.shape[0], partial(_halve, source, out))
