@@ -131,8 +131,11 @@ def _type_of(argument: Any) -> str:
         if not argument.flags.c_contiguous:
             raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
         return f"{argument.dtype.name}[{', '.join([':'] * (argument.ndim - 1) + ['::1'])}]"
-    kinds = {bool: "boolean", int: "int64", float: "float64", np.float32: "float32", type(None): "none"}
-    return kinds[type(argument)]
+    if isinstance(argument, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(argument, (int, np.integer)):
+        return "int64"
+    return {float: "float64", np.float32: "float32", type(None): "none"}[type(argument)]
 
 
 def _slots_of(argument: Any) -> list[int]:

@@ -155,6 +155,7 @@ RING_REGISTERS = 96
 @kept_on_disk
 def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of work, and the bytes of a sample of picture and result."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
     from engine.variants.box.tile_sums import column_summer, row_summer, sums_store

@@ -136,6 +136,7 @@ def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
     from numba import uint8
 
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import jit_within
     from engine.device.numba_cuda import cuda
     from engine.variants.digit_sums.digit_filter import digit_filter

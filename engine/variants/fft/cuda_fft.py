@@ -82,6 +82,7 @@ def _cupy_on(stream: Any) -> Iterator[Any]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
 
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_faults import cuda_errors_in_words
     from engine.device.numba_cuda import cuda
 

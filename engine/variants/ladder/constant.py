@@ -80,6 +80,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], weight_bytes: bytes):
 
 def kernel_with_array(border: Border, weights32: np.ndarray):
     """Return the kernel that reads its weights from constant memory: that of `naive` but for this."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 
@@ -115,6 +116,7 @@ def kernel_with_array(border: Border, weights32: np.ndarray):
 
 def kernel_with_immediates(border: Border, weights32: np.ndarray):
     """Return the kernel of masks up to 3 x 3, all of whose loops are unrolled."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

@@ -120,6 +120,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r
     is row f x height + r of `out`.
     """
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 

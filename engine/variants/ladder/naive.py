@@ -26,6 +26,7 @@ from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 @kept_on_disk
 def kernel(border: Border, result_dtype: str):
     """Return the kernel for a border and a type of result; any size of picture and mask."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

@@ -30,6 +30,7 @@ from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, wor
 @kept_on_disk
 def kernel(border: Border, block: Block):
     """Return the kernel for a border and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

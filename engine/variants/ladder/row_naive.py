@@ -28,6 +28,7 @@ from engine.variants.ladder.teaching import row_variant, work_by_taps
 @kept_on_disk
 def kernel(border: Border):
     """Return the kernel for a border; the width of picture and mask is known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

@@ -27,6 +27,7 @@ from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pas
 @kept_on_disk
 def horizontal_kernel(border: Border):
     """Return the kernel along the rows for a border; the size of picture and mask is known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 
@@ -54,6 +55,7 @@ def horizontal_kernel(border: Border):
 @kept_on_disk
 def vertical_kernel(border: Border):
     """Return the kernel along the columns for a border."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

@@ -60,6 +60,7 @@ def work(problem: Problem, block: Block) -> Work:
 @kept_on_disk
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 
@@ -104,6 +105,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
 @kept_on_disk
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 

@@ -52,6 +52,7 @@ def work(problem: Problem, block: Block) -> Work:
 @kept_on_disk
 def horizontal_kernel(border: Border, block: Block):
     """Return the kernel along the rows for a border and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 
@@ -95,6 +96,7 @@ def horizontal_kernel(border: Border, block: Block):
 @kept_on_disk
 def vertical_kernel(border: Border, block: Block):
     """Return the kernel along the columns for a border and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

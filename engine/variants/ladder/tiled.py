@@ -43,6 +43,7 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 @kept_on_disk
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 

@@ -86,6 +86,7 @@ def work_of(problem: Problem, rank: int) -> Work:
 @kept_on_disk
 def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda

@@ -52,6 +52,7 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kept_on_disk
 def kernel():
     """Return the kernel; the sizes are known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
 

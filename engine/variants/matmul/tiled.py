@@ -75,6 +75,7 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kept_on_disk
 def kernel(tile: int):
     """Return the kernel for a tile; the sizes are known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 

@@ -168,6 +168,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     from numba import types
 
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS
@@ -222,6 +223,7 @@ def byte_kernel(border: Border, shape: ByteTileShape):
     """Return the kernel for a border and a tile of bytes, filled in one step."""
     from numba import types
 
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS

@@ -155,6 +155,7 @@ def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
 @kept_on_disk
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
+    global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_for_blocks
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
