@@ -1,6 +1,8 @@
 """The crash log: Python's faulthandler and unexpected errors write their tracebacks there. No Qt in here."""
 
+import atexit
 import faulthandler
+import os
 import sys
 import time
 import traceback
@@ -30,7 +32,9 @@ def open_crash_log() -> None:
         fresh = path.exists() and path.stat().st_size > LARGEST_BYTES
         _file = path.open("w" if fresh else "a", encoding="utf-8")
     if _file is not None:
-        faulthandler.enable(_file)
+        # What Python opened is closed before its last moments, of which a crash is to be logged too.
+        faulthandler.enable(os.dup(_file.fileno()))
+        atexit.register(_file.close)
     elif sys.stderr is not None:
         faulthandler.enable()
 

@@ -122,6 +122,7 @@ def test_that_refusals_of_others_name_it(tmp_path):
         engine.save_image(np.zeros((1, 101), np.float32), tmp_path / "a.toy")
 
 
+@pytest.mark.slow
 def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, command):
     out = toy_file.with_name("b.toy")
     assert command("filter", toy_file, out, "--mask", "identity", "--quality", "50").err == ""

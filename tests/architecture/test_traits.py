@@ -37,7 +37,7 @@ def fitting(known, rows, columns):
 
 
 @every_variant
-def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known):
+def test_that_a_variant_takes_the_masks_of_its_class_and_none_of_rounded_weights_where_sums_are_exact(known):
     side = max(9, known.least_side)
     assert not refusal_of(known, mask_for(known, side, side))
     random = Mask(np.random.default_rng(3).standard_normal((side, side)))
@@ -45,6 +45,13 @@ def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known):
     if known.rank:
         assert refusal_of(known, fitting(replace(known, rank=known.rank + 1), side + 6, side + 6))
     assert (known.rank > 0) == (known.masks is MaskClass.PRODUCTS)
+    if known.rounds_weights:
+        few_digits = np.random.default_rng(4).integers(1, 9, (side, side))
+        if known.rank:
+            parts = np.random.default_rng(4).integers(1, 4, (known.rank, 2, side))
+            few_digits = sum(np.outer(column, row) for column, row in parts)
+        dtype = "uint8" if "uint8" in known.picture_types else known.picture_types[0]
+        assert "so few digits" in refusal_of(known, Mask(few_digits.astype(float)), dtype=dtype)
 
 
 @every_variant
@@ -77,18 +84,6 @@ def test_that_pictures_are_those_declared(known):
     assert not known.uint8_only or known.picture_types == ("uint8",)
     if not known.integer_output:
         assert "float32 results only" in refusal_of(known, mask, dtype="uint16", result_dtype="uint16")
-
-
-@every_variant
-def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known):
-    side = max(9, known.least_side)
-    few_digits = np.random.default_rng(4).integers(1, 9, (side, side)).astype(float)
-    if known.rounds_weights and known.rank:
-        parts = np.random.default_rng(4).integers(1, 4, (known.rank, 2, side))
-        few_digits = sum(np.outer(column, row) for column, row in parts).astype(float)
-    if known.rounds_weights:
-        dtype = "uint8" if "uint8" in known.picture_types else known.picture_types[0]
-        assert "so few digits" in refusal_of(known, Mask(few_digits), dtype=dtype)
 
 
 @every_variant

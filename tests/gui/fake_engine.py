@@ -1,8 +1,9 @@
 """A stand-in for `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
-`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the
-client's.
+`fake.fail(error)`, `fake.lose()`. What is answered is given as it was asked, or by its kind (the oldest of
+that kind), and is the oldest of all if not. Callbacks run in the thread that answers, as the real ones run in
+the client's.
 """
 
 from collections.abc import Callable
@@ -80,7 +81,7 @@ class FakeEngineClient:
         return [asked for asked in self.asked if isinstance(asked.request, kind)]
 
     def answer(self, asked=None):
-        """Answer a request, by default the oldest."""
+        """Answer a request."""
         asked = self._take(asked)
         try:
             asked.future.set_result(self._reply(asked.request))
@@ -93,14 +94,12 @@ class FakeEngineClient:
             self.answer(asked)
 
     def fail(self, error, asked=None):
-        """Fail a request, by default the oldest."""
+        """Fail a request."""
         self._take(asked).future.set_exception(error)
 
     def tell(self, stage, fraction, asked=None):
-        """Say how far a request is, by default the oldest."""
-        asked = asked or self.asked[0]
-        assert asked.on_progress is not None
-        asked.on_progress(Progress(stage, fraction, 0.1))
+        """Say how far a request is."""
+        self._which(asked).on_progress(Progress(stage, fraction, 0.1))
 
     def lose(self, reason="it was killed (SIGKILL)"):
         """End the host in the middle of everything; `become_ready` brings its successor."""
@@ -141,9 +140,12 @@ class FakeEngineClient:
         return self.created - set(self.released)
 
     def _take(self, asked):
-        asked = asked or self.asked[0]
+        asked = self._which(asked)
         self.asked.remove(asked)
         return asked
+
+    def _which(self, asked):
+        return self.waiting(asked)[0] if isinstance(asked, type) else asked or self.asked[0]
 
     def _reply(self, request):
         if isinstance(request, protocol.OpenPicture):

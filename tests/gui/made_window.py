@@ -37,6 +37,16 @@ class OpenedWindow(Haloscope):
         return getattr(self.window.page_of(_PAGE_OF[name]), name)
 
 
+def _settled(name):
+    """Return a method that has the fake engine do something, and lets all that follows happen."""
+
+    def do(self, *given):
+        getattr(self.fake, name)(*given)
+        self.settle()
+
+    return do
+
+
 class Bench:
     """Controllers and state around a fake engine, without any widget."""
 
@@ -69,30 +79,10 @@ class Bench:
         self.workspace.change(**fields)
         self.settle()
 
-    def answer(self, kind):
-        """Answer the oldest request of a kind."""
-        self.fake.answer(self.fake.waiting(kind)[0])
-        self.settle()
-
-    def fail(self, kind, error):
-        """Let the oldest request of a kind fail."""
-        self.fake.fail(error, self.fake.waiting(kind)[0])
-        self.settle()
-
-    def tell(self, kind, stage, fraction):
-        """Report progress of the oldest request of a kind."""
-        self.fake.tell(stage, fraction, self.fake.waiting(kind)[0])
-        self.settle()
-
-    def lose(self, *, simulator=False):
-        """Let the engine's process, or that of the simulator, end."""
-        (self.fake.lose_simulator if simulator else self.fake.lose)()
-        self.settle()
-
-    def become_ready(self):
-        """Let a new process of the engine be up."""
-        self.fake.become_ready()
-        self.settle()
+    # What the fake engine does, with all that follows.
+    answer, answer_all, fail, tell, lose, lose_simulator, become_ready = map(
+        _settled, ("answer", "answer_all", "fail", "tell", "lose", "lose_simulator", "become_ready")
+    )
 
     def open(self, name="photo.png"):
         """Open a picture and show its preview."""

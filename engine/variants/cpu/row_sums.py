@@ -12,17 +12,16 @@ masks are taken in parts. For a mask that is a column times a row, the sum along
 mask rows but for the column's weight: it is formed once (`ProductSums`).
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from engine.variants.cpu.register_tiles import MOST_ROWS, PRODUCT_VECTORS, STRIP_VECTORS, VECTOR, product_rows
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import Vectors, number, sample_type
+from engine.variants.ir.cpu_vectors import Vectors, cpu_function
+from engine.variants.ir.llvm import ArrayArgument
 from engine.variants.ir.value import F32, Value
 
 Values = dict[Any, Value]
@@ -111,7 +110,7 @@ class RowSums:
 
     def _store_results(self, totals: list[Value], out: Value) -> None:
         results = [total + self.bias for total in totals]
-        store_results(self.vectors, results, out, self.vectors.value(number(0)), self.past_cache)
+        store_results(self.vectors, results, out, past_cache=self.past_cache)
 
 
 class ProductSums(RowSums):
@@ -167,9 +166,9 @@ class ProductSums(RowSums):
         return {key: value for key, value in values.items() if key != "left"}
 
 
-@intrinsic
+@cpu_function(types.void)
 def sum_rows(
-    typingctx, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, weights,
+    code, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, weights,
     weights_at, weights_pitch, row_factor, pairs, rows, mask_columns, step, width, offset, out, out_sample,
     out_pitch, completes, past_cache,
 ):  # fmt: skip
@@ -201,54 +200,43 @@ def sum_rows(
         Whether the last mask row is taken: then `out` gets results, else totals; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
-    given = {"source_sample": source_sample, "totals": totals, "weights": weights, "row_factor": row_factor,
-             "offset": types.float32, "out_sample": out_sample}  # fmt: skip
-    names = list(inspect.signature(sum_rows._defn).parameters)[1:]
-    signature = types.void(*(given.get(name, types.int64) for name in names))
+    passed = {
+        "source": code.at_address(source, source_sample), "source_pitch": source_pitch,
+        "input_rows": input_rows, "totals": code.pointer(totals) + totals_at, "totals_pitch": totals_pitch,
+        "weights": code.pointer(weights) + weights_at, "weights_pitch": weights_pitch, "pairs": pairs,
+        "mask_columns": mask_columns, "step": step, "width": width, "offset": offset,
+        "out": code.at_address(out, out_sample), "out_pitch": out_pitch, "completes": completes,
+        "past_cache": past_cache,
+    }  # fmt: skip
+    counts: Sequence[int] = range(1, MOST_ROWS + 1)
+    if isinstance(row_factor, ArrayArgument):
+        passed["row_factor"] = code.pointer(row_factor)
+        counts = product_rows(source_sample.kind.dtype != types.float32)
+    # The calling function too: its loops over bands and rows are not worth a copy for each case.
+    code.builder.function.attributes.add("optsize")
 
-    def codegen(context, builder, signature, arguments):
-        vectors = Vectors(context, builder)
-        a = dict(zip(names, vectors.arguments(signature, arguments), strict=True))
-        a["source"] = vectors.at_address(a["source"], sample_type(source_sample.dtype))
-        a["out"] = vectors.at_address(a["out"], sample_type(out_sample.dtype))
-        for name in ("totals", "weights"):
-            a[name] = vectors.pointer(a[name]) + a[f"{name}_at"]
-        passed = {name: a[name] for name in names if name not in _NOT_PASSED}
-        counts: Sequence[int] = range(1, MOST_ROWS + 1)
-        if row_factor != types.none:
-            passed["row_factor"] = vectors.pointer(a["row_factor"])
-            counts = product_rows(source_sample.dtype != types.float32)
-        # The calling function too: its loops over bands and rows are not worth a copy for each case.
-        builder.function.attributes.add("optsize")
+    def sums_of(count: int) -> None:
+        function = _sums_of(code, count, passed)
+        code.builder.call(function, [value.llvm for value in passed.values()])
 
-        def sums_of(count: int) -> None:
-            function = _sums_of(context, builder.module, count, passed)
-            builder.call(function, [value.llvm for value in passed.values()])
-
-        vectors.switch(a["rows"], counts, sums_of)
-        return context.get_dummy_value()
-
-    return signature, codegen
+    code.switch(rows, counts, sums_of)
 
 
-# Arguments of `sum_rows` that the code for a number of mask rows does not get as they are.
-_NOT_PASSED = ("source_sample", "totals_at", "weights_at", "row_factor", "rows", "out_sample")
-
-
-def _sums_of(context: Any, module: ir.Module, rows: int, passed: dict[str, Value]) -> ir.Function:
+def _sums_of(code: Vectors, rows: int, passed: dict[str, Value]) -> ir.Function:
     """Return the function for a number of mask rows.
 
     It is a function of its own and optimised for size: else the compiler writes each loop twice, with and
     without its branches, and takes three times as long.
     """
     kind = ir.FunctionType(ir.VoidType(), [value.llvm.type for value in passed.values()])
+    module = code.builder.module
     function = ir.Function(module, kind, module.get_unique_name(f"sums_of_{rows}_rows"))
     function.linkage = "internal"
     function.attributes.add("noinline")
     function.attributes.add("optsize")
     builder = ir.IRBuilder(function.append_basic_block())
     emitted = ProductSums if "row_factor" in passed else RowSums
-    vectors = Vectors(context, builder)
+    vectors = Vectors(code.context, builder)
     emitted(vectors, dict(zip(passed, map(vectors.value, function.args), strict=True))).emit(rows)
     builder.ret_void()
     return function

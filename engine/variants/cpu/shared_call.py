@@ -6,41 +6,43 @@ worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
 """
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from engine.variants.cpu.board import FINISH, POST, SELF, STARTED
-from engine.variants.ir.cpu_memory import address_of, count_one
-from engine.variants.ir.cpu_vectors import INT
+from engine.variants.ir.cpu_vectors import Vectors, cpu_function
+from engine.variants.ir.value import I32, I64, Value
 
 
-@intrinsic
-def call_at(typingctx, function, slots):
-    """Call a compiled function by the address of its entry point, with the address of its slots."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = ir.FunctionType(ir.IntType(32), [INT])
-        builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [arguments[1]])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
-
-
-@njit(inline="always")
-def share(board):
+@cpu_function(types.int64)
+def share(code, board):
     """Return which worker this call is; if it is the first, have other threads make the same call."""
-    worker = count_one(board, STARTED)
-    if worker == 0 and board[POST] != 0:
-        call_at(board[POST], address_of(board, SELF))
+    data = code.pointer(board)
+    worker, post = code.exchanged(data + STARTED, "add", code.index(1)), (data + POST).load()
+    begins = (worker == 0) & (post != 0)
+    code.when(begins, lambda: _call(code, post, code.address(data + SELF)), None, likely=False)
     return worker
 
 
-@njit(inline="always")
-def finish(board, worker):
+@cpu_function(types.void)
+def finish(code, board, worker):
     """Wait, as worker 0, until no other worker is at work or can begin."""
-    if worker == 0 and board[POST] != 0:
-        call_at(board[FINISH], address_of(board, SELF))
+    data = code.pointer(board)
+    post, wait = ((data + place).load() for place in (POST, FINISH))
+    waits = (worker == 0) & (post != 0)
+    code.when(waits, lambda: _call(code, wait, code.address(data + SELF)), None, likely=False)
+
+
+@cpu_function(types.void)
+def call_at(code, entry, slots):
+    """Call a compiled function by the address of its entry point, with the address of its slots."""
+    _call(code, entry, slots)
+
+
+def _call(code: Vectors, entry: Value, slots: Value) -> None:
+    function = code.builder.inttoptr(entry.llvm, ir.FunctionType(I32, [I64]).as_pointer())
+    code.builder.call(function, [slots.llvm])
 
 
 @intrinsic
@@ -65,39 +67,25 @@ def row_of(typingctx, rows, index):
     return flat(rows, types.int64), codegen
 
 
-def _element(builder: ir.IRBuilder, address: ir.Value, element: ir.Value) -> ir.Value:
-    return builder.gep(builder.inttoptr(address, INT.as_pointer()), [element])
+def _element(code: Vectors, address: Value, element: Value) -> Value:
+    return code.value(code.builder.inttoptr(address.llvm, I64.as_pointer())) + element
 
 
-@intrinsic
-def look_at(typingctx, address, element):
+@cpu_function(types.int64)
+def look_at(code, address, element):
     """Return an int64 of those at an address, as other threads have left it."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.load_atomic(_element(builder, *arguments), "acquire", 8)
-
-    return types.int64(types.int64, types.int64), codegen
+    return code.value(code.builder.load_atomic(_element(code, address, element).llvm, "acquire", 8))
 
 
-@intrinsic
-def exchange(typingctx, address, element, value):
-    """Store an int64 in an element and return the one that was there, atomically.
-
-    A thread that reads it sees what was written before, past the cache too.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        return builder.atomic_rmw("xchg", _element(builder, *arguments[:2]), arguments[2], "seq_cst")
-
-    return types.int64(types.int64, types.int64, types.int64), codegen
+@cpu_function(types.int64)
+def exchange(code, address, element, value):
+    """Store an int64 in an element and return the one that was there, atomically."""
+    return code.exchanged(_element(code, address, element), "xchg", value)
 
 
-@intrinsic
-def replace_if(typingctx, address, element, expected, value):
+@cpu_function(types.boolean)
+def replace_if(code, address, element, expected, value):
     """Store an int64 in an element if the expected one is there, atomically; return whether it was."""
-
-    def codegen(context, builder, signature, arguments):
-        place = _element(builder, *arguments[:2])
-        return builder.extract_value(builder.cmpxchg(place, *arguments[2:], "seq_cst", "seq_cst"), 1)
-
-    return types.boolean(types.int64, types.int64, types.int64, types.int64), codegen
+    place = _element(code, address, element).llvm
+    found = code.builder.cmpxchg(place, expected.llvm, value.llvm, "seq_cst", "seq_cst")
+    return code.parts(code.value(found))[1]

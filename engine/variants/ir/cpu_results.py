@@ -3,6 +3,8 @@
 Whole numbers are saturated and rounded half to even; NaN becomes 0.
 """
 
+from typing import Any
+
 from llvmlite import ir
 
 from engine.variants.ir.cpu_vectors import CAN_PACK, VECTOR, Vectors
@@ -21,7 +23,7 @@ def _own_type(vectors: Vectors, results: list[Value], element: ir.Type) -> list[
 
 
 def store_results(
-    vectors: Vectors, results: list[Value], pointer: Value, index: Value, past_cache: Value
+    vectors: Vectors, results: list[Value], pointer: Value, index: Any = 0, past_cache: Value | None = None
 ) -> None:
     """Store vectors of results side by side, from an element on, in the pointer's type.
 
@@ -36,7 +38,7 @@ def store_results(
             vectors.store_samples(values, pointer, index + first, is_past)
             first += values.llvm.type.count
 
-    if element == F32:
+    if element == F32 and past_cache is not None:
         vectors.when(past_cache, lambda: store(True), lambda: store(False))
     else:
         store(False)

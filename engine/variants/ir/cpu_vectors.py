@@ -9,40 +9,15 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
 from engine.device.cpu_target import cpu_target
-from engine.variants.ir.llvm import LlvmCode, not_unrolled
+from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
-
-INT = I64
-
 
 VECTOR = cpu_target().vector_floats
 CAN_PACK = VECTOR == 16 and cpu_target().has("avx512bw")
 """Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
-
-
-def number(value: int) -> ir.Constant:
-    """Return a constant index."""
-    return ir.Constant(INT, value)
-
-
-def sample_type(numba_type: Any) -> ir.Type:
-    """Return the type of a sample in memory: float or an integer of its bits."""
-    return F32 if numba_type == types.float32 else ir.IntType(numba_type.bitwidth)
-
-
-def pointer_at(builder: ir.IRBuilder, address: ir.Value, element: ir.Type) -> ir.Value:
-    """Return an address, an integer, as a pointer to elements of a type."""
-    return builder.inttoptr(address, element.as_pointer())
-
-
-def data_of(context: Any, builder: ir.IRBuilder, array_type: Any, array: ir.Value) -> ir.Value:
-    """Return the pointer to a Numba array's first element."""
-    return context.make_array(array_type)(context, builder, array).data
-
-
-Values = dict[Any, Value]
 
 
 class Vectors(LlvmCode):
@@ -59,13 +34,26 @@ class Vectors(LlvmCode):
         self.zero = self.all(0.0)
         self._past_cache = builder.module.add_metadata([ir.Constant(I32, 1)])
 
-    def arguments(self, signature: Any, arguments: Any) -> list[Any]:
-        """Return the arguments of a function as emitters get them."""
-        return [self.argument(kind, value) for kind, value in zip(signature.args, arguments, strict=True)]
+    def index(self, number: int) -> Value:
+        """Return a whole number of 64 bits."""
+        return self.value(constant(number, I64))
 
-    def at_address(self, address: Value, element: ir.Type) -> Value:
-        """Return an address, an integer, as a pointer to elements of a type."""
-        return self.value(pointer_at(self.builder, address.llvm, element))
+    def at_address(self, address: Value, samples: ArrayArgument) -> Value:
+        """Return an address, an integer, as a pointer to samples of an array's type."""
+        kind = samples.kind.dtype
+        element = F32 if kind == types.float32 else ir.IntType(kind.bitwidth)
+        return self.value(self.builder.inttoptr(address.llvm, element.as_pointer()))
+
+    def address(self, pointer: Value) -> Value:
+        """Return where a pointer points to, an integer."""
+        return self.value(self.builder.ptrtoint(pointer.llvm, I64))
+
+    def exchanged(self, pointer: Value, how: str, other: Value) -> Value:
+        """Change an int64 in one step among all threads ("add", "xchg"); return what was there.
+
+        A thread that sees the change sees what was written before it, past the cache too.
+        """
+        return self.value(self.builder.atomic_rmw(how, pointer.llvm, other.llvm, "seq_cst"))
 
     def all(self, value: float) -> Value:
         """Return a vector of the same constant in every element."""
@@ -85,10 +73,6 @@ class Vectors(LlvmCode):
         undefined = ir.Constant(ir.VectorType(scalar.llvm.type, VECTOR), ir.Undefined)
         first = self.builder.insert_element(undefined, scalar.llvm, constant(0, I64))
         return self.shuffled(self.value(first), self.value(undefined), [0] * VECTOR)
-
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """Return a * b + c of vectors, rounded once."""
-        return self.called(f"fma.v{VECTOR}f32", self.floats, a, b, c)
 
     def elements_from(self, first: Value) -> Value:
         """Return the numbers first, first + 1, ... for `picked`."""
@@ -132,22 +116,6 @@ class Vectors(LlvmCode):
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 
-    def while_loop(
-        self, start: Values, again: Callable[[Values], Value], body: Callable[[Values], Values]
-    ) -> Values:
-        """Emit a loop that asks `again` before each round; return the values that it leaves behind."""
-        builder, entry = self.builder, self.builder.block
-        head, inside, after = (builder.append_basic_block(name) for name in ("head", "round", "rounds_done"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        values = self._phis(start)
-        builder.cbranch(again(values).llvm, inside, after)
-        builder.position_at_end(inside)
-        self._close(values, start, entry, body(values))
-        not_unrolled(builder.branch(head), builder.module)
-        builder.position_at_end(after)
-        return values
-
     def switch(self, chosen: Value, numbers: Iterable[int], body: Callable[[int], None]) -> None:
         """Emit body(number) for some numbers; the one that is chosen at run time runs, or none."""
         builder = self.builder
@@ -155,7 +123,7 @@ class Vectors(LlvmCode):
         choice = builder.switch(chosen.llvm, done)
         for one in numbers:
             block = builder.append_basic_block(f"chosen_{one}")
-            choice.add_case(number(one), block)
+            choice.add_case(constant(one, I64), block)
             builder.position_at_end(block)
             body(one)
             builder.branch(done)
@@ -166,20 +134,33 @@ class Vectors(LlvmCode):
     ) -> Value:
         """Emit a loop over first, first + step, ... while index + reach <= limit; return the next index."""
 
-        def step_on(values: Values) -> Values:
-            body(values["index"])
-            return {"index": values["index"] + step}
+        def step_on(index: Value) -> Value:
+            body(index)
+            return index + step
 
-        left = self.while_loop({"index": first}, lambda values: values["index"] + reach <= limit, step_on)
-        return left["index"]
+        left: Value = self.while_loop(first, lambda index: index + reach <= limit, step_on)
+        return left
 
     def strips(self, width: Value, vectors: int, body: Callable[[Value, int], None]) -> None:
         """Emit body(column, vectors) for strips of `vectors` vectors, then of one for the rest of the width.
 
         The last vector may reach past the width.
         """
-        column = self.value(number(0))
+        column = self.index(0)
         if vectors > 1:
             step = vectors * VECTOR
             column = self.stride(column, width, step, lambda at: body(at, vectors), step)
         self.stride(column, width, VECTOR, lambda at: body(at, 1), 1)
+
+
+def cpu_function(returns: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
+
+    Arrays, None and float32 come as they are, all other numbers as int64.
+    """
+
+    def taken(kind: Any) -> Any:
+        is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)
+        return kind if is_own else types.int64
+
+    return lambda emit: intrinsic(definition(returns, emit, Vectors, taken))

@@ -99,11 +99,7 @@ class CudaCode(LlvmCode):
         computes no pointers of their own for them.
         """
         itemsize = 4 if target.llvm.type.pointee == F32 else 1
-        floats, target_at, source_at = (
-            count * itemsize // 4,
-            target_at * itemsize // 4,
-            source_at * itemsize // 4,
-        )
+        floats, target_at, source_at = (one * itemsize // 4 for one in (count, target_at, source_at))
         if itemsize == 1:
             target, source = target.pointing_to(F32), source.pointing_to(F32)
         source = self._in_space(source, GLOBAL)

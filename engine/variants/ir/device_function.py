@@ -1,6 +1,5 @@
 """Functions that kernels call: an emitter, compiled for the device, or run as it is."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ from numba import types
 from engine.device.cuda_presence import SIMULATED
 from engine.device.numba_cuda import intrinsic
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.llvm import definition
 from engine.variants.ir.plain import PLAIN
 
 SHARED_ALIGNMENT = None if SIMULATED else 16
@@ -49,22 +48,6 @@ def device_function(
         function = intrinsic(definition(returns, emit, CudaCode))
     function.py_func, function.emit, function.returns = plain, emit, returns
     return function
-
-
-def definition(returns: Any, emit: Callable[..., Any], backend: Callable[..., LlvmCode]) -> Any:
-    """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types."""
-
-    def typed(typingctx: Any, *kinds: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = backend(context, builder)
-            values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]
-            return code.returned(emit(code, *values), signature.return_type)
-
-        return returns(*kinds), codegen
-
-    # Numba asks for the names of the arguments; the first one is its typing context.
-    typed.__name__, typed.__signature__ = emit.__name__, inspect.signature(emit)  # type: ignore[attr-defined]
-    return typed
 
 
 def opaque_constant(value: int) -> Any:

@@ -3,9 +3,9 @@
 `cuda_code.py` adds what only a GPU has; `plain.py` has the same operations on Python's numbers.
 """
 
+import inspect
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from functools import cached_property
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.ir.value import F32, I8, I32, I64, Value, constant, narrow, wide
+from engine.variants.ir.value import F32, I8, I64, Value, constant, narrow, wide
 
 Values = list[Value]
 _NOTHING = ir.VoidType()
@@ -37,6 +37,8 @@ class LlvmCode:
     narrow, wide = staticmethod(narrow), staticmethod(wide)
     has_words = True
     """Whether four samples of 8 bit are stored as a word."""
+    has_warp = True
+    """Whether other lanes are there to work with (`warp.py`)."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
@@ -92,13 +94,9 @@ class LlvmCode:
     # Arithmetic.
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """Return a b + c, rounded once."""
-        return self.value(self.builder.call(self._fma, [a.llvm, b.llvm, c.llvm]))
-
-    @cached_property
-    def _fma(self) -> ir.Function:
-        kind = ir.FunctionType(F32, [F32] * 3)
-        return cgutils.get_or_insert_function(self.builder.module, kind, "llvm.fma.f32")
+        """Return a b + c of numbers or vectors, rounded once."""
+        kind = a.llvm.type
+        return self.called("fma.f32" if kind == F32 else f"fma.v{kind.count}f32", kind, a, b, c)
 
     def called(
         self, name: str, result: ir.Type, *arguments: Value, attributes: tuple[str, ...] = ()
@@ -214,17 +212,32 @@ class LlvmCode:
 
     def loop(self, first: Any, end: Any, step: int = 1) -> Iterator[Value]:
         """Yield first, first + step ... below `end`, 32 bits: `for row in code.loop(...)` stays a loop."""
+        start = first if isinstance(first, Value) else self.integer(first)
+        with self._rounds(start, lambda number: number < end) as (number, following):
+            yield number
+            following.append(number + step)
+
+    def while_loop(self, start: Any, again: Callable[[Any], Value], body: Callable[[Any], Any]) -> Any:
+        """Do a loop that asks `again` before each round; return the values that it leaves behind.
+
+        `start`, and what `body` returns for the next round, are values, lists or dictionaries of them.
+        """
+        with self._rounds(start, again) as (values, following):
+            following.append(body(values))
+        return values
+
+    @contextmanager
+    def _rounds(self, start: Any, again: Callable[[Any], Value]) -> Iterator[tuple[Any, list[Any]]]:
+        """Open a round of a loop: its values, and a list that takes those of the next one."""
         builder, entry = self.builder, self.builder.block
-        head, body, after = (builder.append_basic_block(name) for name in ("loop", "round", "loop_done"))
+        head, inside, after = (builder.append_basic_block(name) for name in ("loop", "round", "loop_done"))
         builder.branch(head)
         builder.position_at_end(head)
-        number = builder.phi(I32)
-        number.add_incoming(first.llvm if isinstance(first, Value) else constant(first), entry)
-        more = self.value(number) < end
-        builder.cbranch(more.llvm, body, after)
-        builder.position_at_end(body)
-        yield self.value(number)
-        number.add_incoming(builder.add(number, constant(step)), builder.block)
+        values, following = self._phis(start), list[Any]()
+        builder.cbranch(again(values).llvm, inside, after)
+        builder.position_at_end(inside)
+        yield values, following
+        self._close(values, start, entry, following[0])
         not_unrolled(builder.branch(head), builder.module)
         builder.position_at_end(after)
 
@@ -336,9 +349,9 @@ class LlvmCode:
         count = len(whole.llvm.type.elements)
         return [self.value(self.builder.extract_value(whole.llvm, place)) for place in range(count)]
 
-    def slot(self, kind: ir.Type = F32) -> Value:
-        """Return the pointer to a variable of the thread's own, which the compiler keeps in a register."""
-        return self.value(cgutils.alloca_once(self.builder, kind))
+    def slot(self) -> Value:
+        """Return the pointer to a float32 of the thread's own, which the compiler keeps in a register."""
+        return self.value(cgutils.alloca_once(self.builder, F32))
 
 
 def not_unrolled(branch: ir.instructions.Instruction, module: ir.Module) -> None:
@@ -347,3 +360,24 @@ def not_unrolled(branch: ir.instructions.Instruction, module: ir.Module) -> None
     # The mark of a loop names itself first.
     mark.operands = (mark, *mark.operands)
     branch.set_metadata("llvm.loop", mark)
+
+
+def definition(
+    returns: Any, emit: Callable[..., Any], backend: Callable[..., LlvmCode], taken: Any = lambda kind: kind
+) -> Any:
+    """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types.
+
+    `taken` is the type that an argument of another is converted to.
+    """
+
+    def typed(typingctx: Any, *kinds: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = backend(context, builder)
+            values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]
+            return code.returned(emit(code, *values), signature.return_type)
+
+        return returns(*map(taken, kinds)), codegen
+
+    # Numba asks for the names of the arguments; the first one is its typing context.
+    typed.__name__, typed.__signature__ = emit.__name__, inspect.signature(emit)  # type: ignore[attr-defined]
+    return typed

@@ -61,7 +61,7 @@ class _LoadedOnce:
 class PlainCode:
     """Does the operations at once; what they are `CudaCode` says."""
 
-    has_words = False
+    has_words = has_warp = False
 
     def _same(self, value: int) -> int:
         return value
@@ -166,6 +166,9 @@ class PlainCode:
     ) -> None:
         if only_if is None or only_if:
             (target + target_at).store((source + source_at).load(count))
+
+    def slot(self) -> PlainPointer:
+        return PlainPointer([0.0])
 
     def close_group(self) -> None:
         """Do nothing: copies in plain Python have always arrived."""

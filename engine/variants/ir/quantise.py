@@ -1,6 +1,8 @@
 """float32 results as they are stored: as samples of 8 or 16 bit rounded half to even, saturated, NaN 0."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 WORD = 4
@@ -17,8 +19,11 @@ class StoredSamples:
     in_unit: int = 1
 
     def store(self, pointer: Any, first: int, count: int) -> None:
-        """Store some neighbours, whole fours, at once where a pointer says, aligned to all of them."""
-        pointer.store(self.units[first // self.in_unit : (first + count) // self.in_unit])
+        """Store some neighbours, whole words of them or one, at once where a pointer says, aligned to all."""
+        if count == 1:
+            self.store_one(pointer, first)
+        else:
+            pointer.store(self.units[first // self.in_unit : (first + count) // self.in_unit])
 
     def store_one(self, pointer: Any, place: int) -> None:
         """Store one of them where a pointer says."""
@@ -26,6 +31,41 @@ class StoredSamples:
         if self.in_unit > 1:
             unit = self.code.low_byte(unit >> 8 * (place % WORD))
         pointer.store(unit)
+
+    def store_rows(
+        self,
+        pointers: list[Any],
+        places: Sequence[int],
+        at_once: int,
+        is_whole: Any,
+        is_row: Any,
+        is_cell: Any,
+    ) -> None:
+        """Store rows of them, each from one of the pointers on; `places` are where the results of a row lie.
+
+        Where the condition `is_whole` holds, `at_once` neighbours are stored at once; else one by one, those
+        for which `is_row(row)` and `is_cell(row, place)` hold.
+        """
+        code, count = self.code, len(places)
+
+        def whole_rows() -> None:
+            for i, pointer in enumerate(pointers):
+                for k in range(0, count, at_once):
+                    self.store(pointer + places[k], i * count + k, at_once)
+
+        def one_by_one() -> None:
+            for i, pointer in enumerate(pointers):
+                for _ in code.where(is_row(i)):
+                    for k, place in enumerate(places):
+                        for _ in code.where(is_cell(i, place)):
+                            self.store_one(pointer + place, i * count + k)
+
+        code.when(is_whole, whole_rows, one_by_one)
+
+
+def row_pointers(first: Any, pitch: Any, rows: int) -> list[Any]:
+    """Return the pointers to `rows` rows, each `pitch` after the one before it."""
+    return list(accumulate([first] + [pitch] * (rows - 1)))
 
 
 def stored_words(code: Any, words: list[Any]) -> StoredSamples:

@@ -3,7 +3,6 @@
 Emitted they compile in 0.1 to 0.4 s; as unrolled Python statements they took 7 s (5 x 5) and 267 s (15 x 15).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from numba import types
@@ -13,69 +12,6 @@ from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.byte_tile_shape import WORD, ByteTileShape
 
 Values = list[Any]
-
-
-@dataclass
-class Accumulation:
-    """Accumulates a thread's results down the mask rows, over a window of input rows.
-
-    Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next
-    one needs the same but for the first, and one more, which is all that is loaded. Each weight serves `rows`
-    x `across` results at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of
-    fused multiply-adds, the first of which begins with `start`.
-
-    `cells` point to each vector of this thread's window of the first input row, `weights` to the mask,
-    `weight_pitch` floats per row.
-    """
-
-    code: Any
-    shape: TileShape
-    cells: Values
-    weights: Any
-    start: Any
-
-    def sums(self) -> Values:
-        """Return the sums, row by row."""
-        shape = self.shape
-        rounds = shape.mask_rows // shape.unrolled_rows
-        before = shape.mask_rows if rounds < 2 else shape.mask_rows % shape.unrolled_rows
-        windows = [self._window(self.cells, row) for row in range(shape.rows - 1)]
-        sums: Values = []
-        for m in range(before):
-            windows, sums = self._mask_row(windows, sums, self.cells, self.weights, m)
-        if before == shape.mask_rows:
-            return sums
-
-        def round_of(number: Any, carried: list[Any]) -> list[Any]:
-            sums, *windows = carried
-            passed = number * (shape.unrolled_rows * shape.tile_samples)
-            cells = [pointer + passed for pointer in self.cells]
-            weights = self.weights + number * (shape.unrolled_rows * shape.weight_pitch)
-            for m in range(before, before + shape.unrolled_rows):
-                windows, sums = self._mask_row(windows, sums, cells, weights, m)
-            return [sums, *windows]
-
-        begin = sums or [self.start] * (shape.rows * shape.across)
-        return self.code.repeat(rounds, [begin, *windows], round_of)[0]
-
-    def _window(self, cells: Values, row: int) -> Values:
-        start = row * self.shape.tile_samples
-        return [value for pointer in cells for value in (pointer + start).load(VECTOR)]
-
-    def _mask_row(
-        self, windows: list[Values], sums: Values, cells: Values, weights: Any, m: int
-    ) -> tuple[list[Values], Values]:
-        """Add mask row m, from the window of its first input rows on; return the window of the next one."""
-        shape, code = self.shape, self.code
-        windows = [*windows, self._window(cells, m + shape.rows - 1)]
-        row, columns = weights + m * shape.weight_pitch, shape.mask_columns
-        weights_of_row = [row.load()] if columns == 1 else code.load_row(row, columns)
-        lines = [window[shape.shift :] for window in windows]
-        start = None if sums else self.start
-        partials = row_sums(code, lines, weights_of_row, shape.channels, shape.across, start)
-        if sums:
-            partials = [total + part for total, part in zip(sums, partials, strict=True)]
-        return windows[1:], partials
 
 
 def row_sums(
@@ -109,25 +45,62 @@ def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
     `at` is where the row of the tile begins that lies under the mask's first row and the thread's first
-    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
+    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0. `all_weights` are
+    those of the kernel in constant memory, its own first; None: it has no others.
 
-    `all_weights` are those of the kernel in constant memory, its own first; None: it has no others.
+    Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next
+    one needs the same but for the first, and one more, which is all that is loaded. Each weight serves `rows`
+    x `across` results at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of
+    fused multiply-adds, the first of which begins with `start`.
     """
     count = shape.weights if all_weights is None else all_weights
+    rounds, at_once = shape.mask_rows // shape.unrolled_rows, shape.unrolled_rows
+    before = shape.mask_rows if rounds < 2 else shape.mask_rows % at_once
 
     def accumulate(code, tile, at, lane, weights, start):
-        cells = window_pointers(shape, code.shared(tile) + at, code.narrow(lane))
+        first_cells = window_pointers(shape, code.shared(tile) + at, code.narrow(lane))
         mask = code.weights(weights, count, shape.weight_pitch)
-        return Accumulation(code, shape, cells, mask, start).sums()
+
+        def window(cells, row):
+            return [v for pointer in cells for v in (pointer + row * shape.tile_samples).load(VECTOR)]
+
+        def mask_row(windows, sums, cells, weights, m):
+            """Add mask row m, from the windows of its first input rows on; return those of the next one."""
+            windows = [*windows, window(cells, m + shape.rows - 1)]
+            row, columns = weights + m * shape.weight_pitch, shape.mask_columns
+            weights_of_row = [row.load()] if columns == 1 else code.load_row(row, columns)
+            lines = [samples[shape.shift :] for samples in windows]
+            begin = None if sums else start
+            partials = row_sums(code, lines, weights_of_row, shape.channels, shape.across, begin)
+            return windows[1:], _added(sums, partials)
+
+        def round_of(number, carried):
+            sums, *windows = carried
+            cells = [pointer + number * (at_once * shape.tile_samples) for pointer in first_cells]
+            own = mask + number * (at_once * shape.weight_pitch)
+            for m in range(before, before + at_once):
+                windows, sums = mask_row(windows, sums, cells, own, m)
+            return [sums, *windows]
+
+        windows = [window(first_cells, row) for row in range(shape.rows - 1)]
+        sums: Values = []
+        for m in range(before):
+            windows, sums = mask_row(windows, sums, first_cells, mask, m)
+        if before == shape.mask_rows:
+            return sums
+        begin = sums or [start] * (shape.rows * shape.across)
+        return code.repeat(rounds, [begin, *windows], round_of)[0]
 
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
 
 
-def byte_accumulator(shape: ByteTileShape) -> Any:
-    """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
+def _added(sums: Values, partials: Values) -> Values:
+    """Return sums with the partial sums of one more mask row, which are all if there are none yet."""
+    return [total + part for total, part in zip(sums, partials, strict=True)] if sums else partials
 
-    `at` is the byte where the row of the tile begins that lies under the mask's first row and the thread's
-    first results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
+
+def byte_accumulator(shape: ByteTileShape) -> Any:
+    """Return the same for a tile of bytes; `at` counts bytes.
 
     Each input row is loaded and converted once, and serves every mask row that lies on it for one of the
     thread's rows of results, so no row is kept. Each (result, mask row) pair has a float32 partial sum of its
@@ -148,9 +121,7 @@ def byte_accumulator(shape: ByteTileShape) -> Any:
             for i in range(max(0, row - shape.mask_rows + 1), min(shape.rows, row + 1)):
                 begin = None if sums[i] else start
                 partials = row_sums(code, [window], mask_rows[row - i], shape.channels, shape.across, begin)
-                if sums[i]:
-                    partials = [total + part for total, part in zip(sums[i], partials, strict=True)]
-                sums[i] = partials
+                sums[i] = _added(sums[i], partials)
         return [total for row_of_sums in sums for total in row_of_sums]
 
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)

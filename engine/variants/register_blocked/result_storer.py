@@ -5,7 +5,7 @@ from typing import Any
 from numba import types
 
 from engine.variants.ir.device_function import device_function
-from engine.variants.ir.quantise import StoredSamples, stored_samples
+from engine.variants.ir.quantise import StoredSamples, row_pointers, stored_samples
 
 MOST_BYTES = 16
 """Bytes that a thread stores at once."""
@@ -45,23 +45,10 @@ def store_block(
     pitch = code.unsigned(narrow_pitch)
     rows_left, samples_left = height - row, samples - sample
     is_aligned = (narrow_pitch & (at_once - 1)) == 0
-    pointers = [first + (code.unsigned(row) * pitch + code.unsigned(sample))]
-    for _ in range(rows - 1):
-        pointers.append(pointers[-1] + pitch)
+    pointers = row_pointers(first + (code.unsigned(row) * pitch + code.unsigned(sample)), pitch, rows)
+    is_whole = code.all_of(is_aligned, samples_left > across - 1, rows_left > rows - 1)
 
-    def whole_rows() -> None:
-        for i, pointer in enumerate(pointers):
-            for k in range(0, across, at_once):
-                if across == 1:
-                    stored.store_one(pointer, i)
-                else:
-                    stored.store(pointer + k, i * across + k, at_once)
+    def is_cell(i: int, k: int) -> Any:
+        return code.all_of(rows_left > i, samples_left > k)
 
-    def one_by_one() -> None:
-        for i, pointer in enumerate(pointers):
-            for k in range(across):
-                for _ in code.where(code.all_of(rows_left > i, samples_left > k)):
-                    stored.store_one(pointer + k, i * across + k)
-
-    all_samples = code.all_of(is_aligned, samples_left > across - 1)
-    code.when(code.all_of(all_samples, rows_left > rows - 1), whole_rows, one_by_one)
+    stored.store_rows(pointers, range(across), at_once, is_whole, lambda i: None, is_cell)

@@ -90,13 +90,16 @@ class SplitSums:
         The accumulators are 4 sums for each result that waits for further rows, the newest first.
         """
         shape = self.shape
-        cells = [self._pairs(row) for row in range(shape.group_rows)]
-        scaling, suits = self._suited([cell for row in cells for pair in row for cell in pair], scaling)
-        sums = self.code.when(
-            suits,
-            lambda: self._split_sums(cells, scaling, accumulators),
-            lambda: self._direct_sums(accumulators),
-        )
+        if self.code.has_warp:
+            cells = [self._pairs(row) for row in range(shape.group_rows)]
+            scaling, suits = self._suited([cell for row in cells for pair in row for cell in pair], scaling)
+            sums = self.code.when(
+                suits,
+                lambda: self._split_sums(cells, scaling, accumulators),
+                lambda: self._direct_sums(accumulators),
+            )
+        else:
+            sums = self._direct_sums(accumulators)
         # The last rows of results have the group's first row under the mask's last one: they are complete.
         first = VECTOR * (shape.mask_rows - 1)
         complete = [sums[place : place + VECTOR] for place in range(first, len(sums), VECTOR)]

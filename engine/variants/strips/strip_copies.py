@@ -4,10 +4,9 @@ All vectors in the picture are copied as such, and the cells beside the picture 
 lanes. `strip_loader.py` has the case of any other rows.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-from engine.variants.ir.picture_window import PictureWindow, Rule
+from engine.variants.ir.picture_window import PictureWindow
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.strips.strip_shape import LANES
 
@@ -44,107 +43,92 @@ def cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[A
     return first - beside(shape) + own, end + own
 
 
-@dataclass
-class StripRows:
-    """Rows of a strip, from the cell at `strip` on; the other fields are those of `strip_loader`.
+def copy_vectors(
+    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any = None
+) -> None:
+    """Copy each row's vectors to the strip, or those from a cell on to before another (`edges_of`).
 
-    `columns` is what `strip_columns` found; its last two are the samples of the lane's cells beside the
-    picture.
+    A warp has whole rows; what is left of them all lanes share.
     """
+    pitch = shape.tile_samples
+    start = window.row(window.top) + window.left
+    jump = code.unsigned(window.pitch)
 
-    code: Any
-    shape: TileShape
-    rows: int
-    itemsize: int
-    rule: Rule
-    strip: Any
-    window: PictureWindow
-    lane: Any
-    columns: list[Any]
-    ghost_value: Any
+    def is_within(cell: Any) -> Any:
+        if edges is None:
+            return None
+        first, end = edges
+        return code.all_of(cell >= first, cell < end)
 
-    def __post_init__(self) -> None:
-        self.own = self.lane * VECTOR
+    whole, rest = divmod(pitch // VECTOR, LANES)
+    source = start
+    for row in range(rows):
+        for number in range(whole):
+            cell = lane * VECTOR + LANES * VECTOR * number
+            code.copy_ahead(strip + cell, source + cell, VECTOR, is_within(cell), row * pitch)
+        source += jump
+    for begin in range(0, rows * rest, LANES):
+        turn = lane + begin
+        line, past = divmod(turn, rest)
+        cell = past * VECTOR + LANES * VECTOR * whole
+        target = strip + (line * pitch + cell)
+        at = code.unsigned(line) * jump + code.unsigned(cell)
+        is_one, is_there = code.is_below(turn, rows * rest), is_within(cell)
+        is_one = is_one if is_there is None else code.all_of(is_one, is_there)
+        code.copy_ahead(target, start + at, VECTOR, is_one)
 
-    def copy_beside(self, first: Any, end: Any) -> None:
-        """Copy the cells before cell `first` and from cell `end` on, of all rows."""
-        code, cells = self.code, self.shape.tile_samples
-        count = beside(self.shape)
-        most = count if self.rows * count <= LANES else 0
 
-        def one_each() -> None:
-            row = self.lane // count
-            is_row = code.is_below(row, self.rows)
-            left, right = cells_beside(self.shape, self.lane, (first, end))
-            sides = ((left >= 0, left), (right < cells, right))
-            for (is_one, cell), sample in zip(sides, self.columns[-2:], strict=True):
-                for _ in code.where(code.all_of(is_one, is_row)):
-                    self._copy_cell(row, cell, sample)
+def copy_beside(
+    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any,
+    own_samples: list[Any], ghost_value: Any,
+) -> None:  # fmt: skip
+    """Copy the cells before the first one of `edges` and from the other one on, of all rows, to the strip.
 
-        def in_turns() -> None:
-            self._shared_out(code.integer(0), first)
-            self._shared_out(end, cells)
+    `own_samples` are those of the lane's cells beside the picture (`strip_columns`).
+    """
+    (first, end), cells, count = edges, shape.tile_samples, beside(shape)
+    most = count if rows * count <= LANES else 0
 
-        code.when(code.all_of(first <= most, cells - end <= most), one_each, in_turns)
+    def one_each() -> None:
+        row = lane // count
+        is_row = code.is_below(row, rows)
+        left, right = cells_beside(shape, lane, edges)
+        sides = ((left >= 0, left), (right < cells, right))
+        for (is_one, cell), sample in zip(sides, own_samples, strict=True):
+            for _ in code.where(code.all_of(is_one, is_row)):
+                copy_cell(row, cell, sample)
 
-    def copy_vectors(self, within: tuple[Any, Any] | None = None) -> None:
-        """Copy each row's vectors, or those from a cell on to before another.
+    def in_turns() -> None:
+        share_out(code.integer(0), first)
+        share_out(end, cells)
 
-        A warp has whole rows; what is left of them all lanes share.
-        """
-        code, pitch = self.code, self.shape.tile_samples
-        start = self.window.row(self.window.top) + self.window.left
-        jump = code.unsigned(self.window.pitch)
-
-        def is_within(cell: Any) -> Any:
-            if within is None:
-                return None
-            first, end = within
-            return code.all_of(cell >= first, cell < end)
-
-        whole, rest = divmod(pitch // VECTOR, LANES)
-        source = start
-        for row in range(self.rows):
-            for number in range(whole):
-                cell = self.own + LANES * VECTOR * number
-                code.copy_ahead(self.strip + cell, source + cell, VECTOR, is_within(cell), row * pitch)
-            source += jump
-        for begin in range(0, self.rows * rest, LANES):
-            turn = self.lane + begin
-            line, past = divmod(turn, rest)
-            cell = past * VECTOR + LANES * VECTOR * whole
-            target = self.strip + (line * pitch + cell)
-            at = code.unsigned(line) * jump + code.unsigned(cell)
-            is_one, is_there = code.is_below(turn, self.rows * rest), is_within(cell)
-            is_one = is_one if is_there is None else code.all_of(is_one, is_there)
-            code.copy_ahead(target, start + at, VECTOR, is_one)
-
-    def _shared_out(self, first: Any, end: Any) -> None:
+    def share_out(first: Any, end: Any) -> None:
         """Copy the cells from `first` to before `end` of each row, each lane the next one that none has.
 
         There are as many turns in a row as the next power of two has, so that a shift finds the row.
         """
-        code, window, count = self.code, self.window, end - first
+        count = end - first
         for _ in code.where(count > 0):
             bits = code.bit_length(count - 1)
-            turns, mask = self.rows << bits, (1 << bits) - 1
-            for turn in code.loop(self.lane, turns, LANES):
+            turns, mask = rows << bits, (1 << bits) - 1
+            for turn in code.loop(lane, turns, LANES):
                 row, cell = turn >> bits, turn & mask
                 for _ in code.where(cell < count):
                     column = window.left + (first + cell)
-                    sample = window.sample_of(column, self.shape.channels, self.shape.before)
-                    self._copy_cell(row, first + cell, sample)
+                    sample = window.sample_of(column, shape.channels, shape.before)
+                    copy_cell(row, first + cell, sample)
 
-    def _copy_cell(self, row: Any, cell: Any, sample: Any) -> None:
+    def copy_cell(row: Any, cell: Any, sample: Any) -> None:
         """Copy a cell left or right of the picture, or at its edge; its row is one of the picture's."""
-        code, window = self.code, self.window
-        target = self.strip + (row * self.shape.tile_samples + cell)
+        target = strip + (row * cells + cell)
         source = window.row(window.top + row) + sample
 
         def copied() -> None:
             code.copy_ahead(target, source, 1)
 
         if window.has_ghosts:
-            code.when(sample >= 0, copied, lambda: target.store(self.ghost_value))
+            code.when(sample >= 0, copied, lambda: target.store(ghost_value))
         else:
             copied()
+
+    code.when(code.all_of(first <= most, cells - end <= most), one_each, in_turns)

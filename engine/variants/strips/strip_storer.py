@@ -5,7 +5,7 @@ from typing import Any
 from numba import types
 
 from engine.variants.ir.device_function import device_function
-from engine.variants.ir.quantise import stored_samples
+from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
 
 
@@ -22,24 +22,17 @@ def strip_storer(rows: int, itemsize: int) -> Any:
         pitch = row_pixels * channels
         row, first, end, sample, samples = (code.wide(value) for value in (row, first, end, sample, samples))
         stored = stored_samples(code, [result + offset for result in results], itemsize)
-        pointers = [data + (row * pitch + sample)]
-        for _ in range(rows - 1):
-            pointers.append(pointers[-1] + pitch)
+        pointers = row_pointers(data + (row * pitch + sample), pitch, rows)
         remainder, last = pitch & (VECTOR - 1), sample + (VECTOR - 1)
-        is_whole = code.all_of(remainder == 0, last < samples)
-        all_rows = code.all_of(row >= first, row + (rows - 1) < end)
+        all_samples = code.all_of(remainder == 0, last < samples)
+        is_whole = code.all_of(row >= first, row + (rows - 1) < end, all_samples)
 
-        def whole_rows() -> None:
-            for i, pointer in enumerate(pointers):
-                stored.store(pointer, i * VECTOR, VECTOR)
+        def is_row(i):
+            return code.all_of(row + i >= first, row + i < end)
 
-        def one_by_one() -> None:
-            for i, pointer in enumerate(pointers):
-                for _ in code.where(code.all_of(row + i >= first, row + i < end)):
-                    for k in range(VECTOR):
-                        for _ in code.where(sample + k < samples):
-                            stored.store_one(pointer + k, i * VECTOR + k)
+        def is_cell(i, k):
+            return sample + k < samples
 
-        code.when(code.all_of(all_rows, is_whole), whole_rows, one_by_one)
+        stored.store_rows(pointers, range(VECTOR), VECTOR, is_whole, is_row, is_cell)
 
     return device_function(types.void, store)

@@ -17,7 +17,7 @@ from engine.host.executor import SimulatorExecutor
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.registry import VARIANTS
-from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.commands.conftest import make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
 
 RANDOM = np.random.default_rng(3)
@@ -52,16 +52,13 @@ def test_that_importing_the_package_loads_nothing_heavy():
     assert fresh_python("-c", code) == ""
 
 
-def test_that_every_public_name_exists_and_is_documented_and_no_module_has_it():
+def test_that_every_public_name_exists_and_is_documented_with_a_true_example_and_no_module_has_it():
     assert sorted(engine.__all__) == sorted(engine._HOME)
     for name in engine.__all__:
         assert getattr(engine, name).__doc__, name
     with pytest.raises(AttributeError, match="no attribute 'sharpen'"):
         engine.sharpen  # noqa: B018 - the access is the test
     assert not {path.stem for path in (ROOT / "engine").iterdir()} & set(engine.__all__)
-
-
-def test_that_the_example_of_correlate_is_true():
     (example,) = doctest.DocTestFinder(recurse=False).find(engine.api.filtering.correlate, "correlate")
     assert doctest.DocTestRunner().run(example) == (0, 2)
 

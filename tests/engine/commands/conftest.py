@@ -17,6 +17,7 @@ from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host.executor import SimulatorExecutor
+from engine.tasks.filtering.task import Filtering
 from tests.fresh_python import ROOT
 
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -56,6 +57,23 @@ def words(arguments):
     return [
         word for part in arguments for word in (shlex.split(part) if isinstance(part, str) else [str(part)])
     ]
+
+
+class OnePixelOff:
+    """A kernel that is wrong in one pixel, in place of the one that is chosen."""
+
+    def __init__(self, prepared):
+        self._prepared = prepared
+
+    def launch(self, image, out, stream=None):
+        self._prepared.launch(image, out, stream)
+        out[0, 0, 0] += 1
+
+
+def make_every_variant_wrong(monkeypatch):
+    """Let the CPU variants of this process add 1 to their first result."""
+    prepare = Filtering.prepare
+    monkeypatch.setattr(Filtering, "prepare", lambda *given: OnePixelOff(prepare(*given)))
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from engine.commands import batch_pipeline, filter_steps
 from engine.commands.batch_files import tasks_for
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
-from tests.engine.commands.conftest import LOST
-from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.commands.conftest import LOST, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
 

@@ -21,16 +21,14 @@ from tests.fresh_python import fresh_python
 
 
 @pytest.mark.slow
-def test_that_a_finished_command_has_status_0_and_prints_one_json_document(program, tmp_path):
+def test_that_a_finished_command_prints_one_json_document_and_bad_input_one_line_with_status_2(
+    program, tmp_path
+):
     out = tmp_path / "out.png"
     answer = program("filter", sample_path("impulse"), out, "--mask sobel-x --json")
     assert (answer.status, answer.err) == (0, "")
     assert answer.document["operation"] == "correlation"
     assert out.stat().st_size > 0
-
-
-@pytest.mark.slow
-def test_that_bad_input_has_status_2_and_one_line(program, tmp_path):
     answer = program("filter nowhere.png", tmp_path / "out.png", "--mask box-3 --json")
     line = "nowhere.png cannot be opened: there is no such file. Check the name and the folder.\n"
     assert (answer.status, answer.out, answer.err) == (2, "", line)

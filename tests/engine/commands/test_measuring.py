@@ -18,8 +18,7 @@ from engine.results.metrics import number_of
 from engine.results.read import result_from_json
 from engine.tasks.filtering.task import random_mask, random_picture
 from engine.variants.registry import matmul_variant
-from tests.engine.commands.conftest import raising, strict_json, words
-from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.commands.conftest import make_every_variant_wrong, raising, strict_json, words
 
 # Before a test replaces what is in the registry: a command that is imported meanwhile would keep that.
 

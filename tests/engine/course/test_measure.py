@@ -25,7 +25,7 @@ from engine.files.output_checks import make_folder
 from engine.mask.generators import box
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
-from tests.engine.commands.wrong_variant import OnePixelOff
+from tests.engine.commands.conftest import OnePixelOff
 from tests.fresh_python import fresh_python
 
 SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
@@ -178,7 +178,7 @@ def test_that_numbers_have_four_digits_and_columns_stand_beside_those_of_the_pap
     assert (sheet.reasons, sheet.numbers) == (("no device",), {1, 2, 3})
 
 
-def test_that_the_markdown_has_the_papers_headings_kernels_machine_and_reasons():
+def test_that_the_markdown_has_headings_kernels_machine_and_reasons_and_every_line_of_a_table_as_many_cells():
     text = markdown_of(REPORT, counted_tables("report"), MACHINE)
     lines = text.splitlines()
     assert lines[0] == "# CUDA Assignment 3: 2D Convolution"
@@ -191,9 +191,6 @@ def test_that_the_markdown_has_the_papers_headings_kernels_machine_and_reasons()
     assert any(line.startswith("| ConvolutionKernel\\_optimized |") and "`cached`" in line for line in lines)
     assert "(1) not measured yet  " in lines
     assert "| 512x512 | 8 | 0.018511 | (1) | 0.000402 | (1) |" in text
-
-
-def test_that_every_line_of_a_markdown_table_has_as_many_cells():
     for one in PAPERS:
         text = markdown_of(one, counted_tables(one.key), MACHINE)
         for block in text.split("\n\n"):

@@ -1,4 +1,4 @@
-"""Papers, what their tables count without a device, and what they make of measured values."""
+"""Papers, what their tables count without a device, and what they make of runs as one might answer them."""
 
 import pytest
 
@@ -7,7 +7,8 @@ from engine.course import lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
-from engine.course.runs import NOT_YET, BusRun, FilterRun, ProductRun
+from engine.course.runs import NOT_YET, BusRun, FilterRun, Measured, ProductRun, Results
+from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
 from engine.errors import UnknownName
@@ -18,13 +19,32 @@ from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
-from tests.engine.course.made import here, rows_of, tables_from
 from tests.fresh_python import fresh_python
 
-KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
-
-
+FAULT = Measured(reason="no such luck")
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
+
+
+def tables_from(paper_key, values_of, sizes=None):
+    """Return a paper's tables with the values that `values_of` gives for each run; None is a failure."""
+    module = tables_module(paper_key)
+    found = {run: values_of(run) for run in module.runs(sizes)}
+    done = {run: FAULT if values is None else Measured(values) for run, values in found.items()}
+    return module.tables(Results(done), sizes)
+
+
+def rows_of(table):
+    """Return the rows by the texts that name them, without the cells that name them."""
+    names = sum(column.part is Part.NAME for column in columns_of(table))
+    return {tuple(cell.printed for cell in row[:names]): row[names:] for row in table.rows}
+
+
+def here(table):
+    """Return the texts of this machine's cells, one list per row."""
+    return [[cell.here or cell.reason for cell in cells] for cells in rows_of(table).values()]
+
+
+KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
 
 @pytest.mark.parametrize(("key", "hint"), NEAREST.items())
@@ -95,15 +115,12 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
 
 
-def test_that_cgma_is_1_naive_and_the_tile_when_tiled_and_the_lectures_counts_come_out():
+def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
     rows = counted("performance", 3)
     assert (rows["matmul-naive", "16"][2].here, rows["matmul-naive", "16"][3].here) == ("1", "21.6")
     tiles = ("2", "4", "8", "16", "32")
     assert [rows["matmul-tiled", tile][2].here for tile in tiles] == list(tiles)
     assert texts_of(rows["matmul-tiled", "16"][:3]) == ["512", "8192", "16"]
-
-
-def test_that_the_cnn_reports_divergences_and_unrolled_matrices_come_out():
     assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
     assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
     assert diverging_warps(32, 32, Block(16, 16)) == 0
@@ -211,7 +228,7 @@ def lecture_values(run):
     return {"kernel_ms": 0.25, "host_ms": 0.5}
 
 
-def test_that_bandwidths_timers_and_tiles_come_out():
+def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     timers, theoretical, effective, cgma, tiles, _ = tables_from("performance", lecture_values, (1024,))
     assert here(timers) == [["0.5", "0.25", "0.25"]]
     assert here(theoretical) == [["1", "400", "100"]]
@@ -223,9 +240,6 @@ def test_that_bandwidths_timers_and_tiles_come_out():
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
-
-
-def test_that_layouts_and_banks_are_compared():
     *_, layouts = tables_from(
         "convolution", lambda run: {"kernel_ms": 3.0 if run.layout is Layout.PACKED else 2.0}, (1001,)
     )
@@ -270,7 +284,7 @@ def test_that_the_reports_changes_are_the_differences_of_its_times(printed, colu
         assert abs(float(total) - (after - before)) < 0.5 * 10 ** -decimals(total)
 
 
-def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
+def test_that_exactly_the_papers_misprints_are_named_and_sizes_bandwidth_and_rates_are_right():
     notes = [
         note for table in counted_tables("report") for note in table.notes if note.startswith("Misprint")
     ]
@@ -282,6 +296,14 @@ def test_that_exactly_the_reports_three_misprints_per_thread_are_named():
             "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
         )
     ]
+    printed = TABLE_TEXTS[lab.LAB][1].printed
+    assert tuple(map(int, printed)) == lab.SIZES
+    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
+    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
+    table = counted_tables("performance")[3]
+    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
+    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
+    assert any("345.6" in note and "347.6" in note for note in table.notes)
 
 
 def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflops_of_16():
@@ -302,14 +324,3 @@ def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflop
         assert int(operations) == 25 * int(size) ** 2
         for column, rate in zip((1, 2), rates, strict=True):
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
-
-
-def test_that_the_printed_sizes_bandwidth_and_rates_are_right_or_a_misprint_is_named():
-    printed = TABLE_TEXTS[lab.LAB][1].printed
-    assert tuple(map(int, printed)) == lab.SIZES
-    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
-    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
-    table = counted_tables("performance")[3]
-    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
-    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
-    assert any("345.6" in note and "347.6" in note for note in table.notes)

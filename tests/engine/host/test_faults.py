@@ -87,7 +87,9 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
 
 
 @pytest.mark.slow
-def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeypatch):
+def test_that_a_host_that_stops_answering_in_a_run_or_idle_is_replaced_and_a_preview_done(
+    start_up, monkeypatch
+):
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
     watched, first = start_up()
@@ -95,20 +97,15 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start_up, monkeyp
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
         run.result(PATIENCE_S)
-    assert watched.wait_until_up() != first
-
-
-@pytest.mark.slow
-def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_request_is_done(
-    start_up, monkeypatch
-):
-    watched, first = start_up()
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
-    os.kill(first, signal.SIGSTOP)
+    watched.wait_until_lost()
+    second = watched.wait_until_up()
+    assert second != first
+    # Idle, it never takes the request up.
+    os.kill(second, signal.SIGSTOP)
     asked = watched.client.submit(Show())
     watched.wait_until_lost()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
-    assert watched.wait_until_up() != first
+    assert watched.wait_until_up() != second
     assert asked.result(PATIENCE_S)
 
 

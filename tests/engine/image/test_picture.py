@@ -92,15 +92,12 @@ def test_that_values_are_rounded_into_the_range_by_each_mode(mode, dtype, values
     np.testing.assert_array_equal(image, before)
 
 
-def test_that_an_unknown_mode_or_depth_is_refused_in_words():
+def test_that_depths_correspond_exactly_and_an_unknown_mode_or_depth_is_refused():
     assert all(sentence.endswith(".") for sentence in RANGE_MODES.values())
     with pytest.raises(UnknownName, match="clip, absolute, offset, rescale"):
         to_depth(ODD, np.uint8, range_mode="wrap")
     with pytest.raises(BadValue, match="int32"):
         to_depth(ODD, np.int32)
-
-
-def test_that_depths_correspond_exactly_and_opaque_alpha_stays_opaque():
     every_8, every_16 = np.arange(256, dtype=np.uint8), np.arange(65536, dtype=np.uint16)
     assert np.array_equal(change_depth(change_depth(every_8, np.uint16), np.uint8), every_8)
     assert np.array_equal(change_depth(every_16, np.uint8), np.rint(every_16 / 257).astype(np.uint8))

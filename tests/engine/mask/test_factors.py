@@ -123,7 +123,7 @@ def test_that_weights_far_apart_have_factors(column, row):
     assert np.isfinite(factors.column).all()
 
 
-def test_that_the_rounding_of_the_weights_is_evened_out():
+def test_that_random_products_and_rounded_ones_have_factors_that_are_remembered_and_cannot_be_changed():
     # A product of numbers that was rounded to float32. Its largest weight's row and column alone would give
     # another weight with 3.84 roundings, which is more than a product can have.
     product = [
@@ -133,6 +133,14 @@ def test_that_the_rounding_of_the_weights_is_evened_out():
     ]
     assert factor(Mask(product)).separable
     assert factor(Mask(product)).roundings < 2.0
+    for trial in range(300):
+        shape = RANDOM.integers(1, 10, 2) if trial % 50 else (63, 63)
+        weights = np.outer(*(RANDOM.standard_normal(side) for side in shape))
+        assert_every_weight_is_given(Mask(weights if trial % 2 else weights.astype(np.float32)))
+    factors = factor(box(5))
+    assert factor(box(5).with_anchor((0, 0)).with_offset(3.0)) is factors
+    with pytest.raises(ValueError, match="read-only"):
+        factors.row[0] = 1.0
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-5, 1.0, 1e30, 1e37])
@@ -141,13 +149,6 @@ def test_that_factors_neither_overflow_nor_vanish(scale):
         column, row = (RANDOM.uniform(0.1, 1.0, side) for side in shape)
         factors = assert_every_weight_is_given(Mask(np.outer(column, row) * scale))
         assert np.abs(factors.row).sum() > 0.49
-
-
-def test_that_random_products_have_factors_also_when_given_in_float32():
-    for trial in range(300):
-        shape = RANDOM.integers(1, 10, 2) if trial % 50 else (63, 63)
-        weights = np.outer(*(RANDOM.standard_normal(side) for side in shape))
-        assert_every_weight_is_given(Mask(weights if trial % 2 else weights.astype(np.float32)))
 
 
 NO_PRODUCTS = (
@@ -171,13 +172,6 @@ def test_that_what_is_no_product_has_no_factors(mask):
     factors = factor(mask)
     assert not factors.separable
     assert factors.roundings > factors.allowed
-
-
-def test_that_factors_are_remembered_by_the_weights_and_cannot_be_changed():
-    factors = factor(box(5))
-    assert factor(box(5).with_anchor((0, 0)).with_offset(3.0)) is factors
-    with pytest.raises(ValueError, match="read-only"):
-        factors.row[0] = 1.0
 
 
 def sum_of(terms, rows, columns, scale=1.0):

@@ -1,7 +1,12 @@
+"""Masks: their weights, anchors and changes, and those that formulas, presets and banks make."""
+
+import json
+import math
 import pathlib
 import pickle
 import re
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +15,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import engine
-from engine.errors import MaskError
+from engine.errors import BadValue, MaskError, UnknownName
+from engine.mask.analysis import analyse, describe
+from engine.mask.bank import Bank
+from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
+from engine.mask.generators import laplacian_of_gaussian as log
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
+from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, presets
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -86,7 +96,7 @@ def test_that_weights_that_are_no_mask_are_refused_in_words(weights, why):
 ANCHORS = (3, 0), (0, 2), (-1, 0), (0.5, 1), (1,), "ab", 1
 OFFSETS = np.nan, np.inf, 1e39, "x", None
 OUTSIDE = r"not among them\. Take a row from 0 to 0 and a column from 0 to 1\."
-SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
+NO_SUM = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +104,7 @@ SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
     [
         *((partial(Mask, np.ones((3, 2)), anchor), "[Aa]nchor") for anchor in ANCHORS),
         *((partial(Mask, [[1.0]], offset=offset), "offset") for offset in OFFSETS),
-        *((Mask(weights).normalised, "add up to 0") for weights in SUM_0),
+        *((Mask(weights).normalised, "add up to 0") for weights in NO_SUM),
         *((partial(Mask([[1e30]]).divided_by, by), "finite") for by in (0.0, np.nan, np.inf)),
         (partial(Mask([[1e30]]).divided_by, 1e-300), "inf"),
         *((partial(Mask([[1, 2]]).with_weight, *cell, 1.0), OUTSIDE) for cell in ((1, 0), (0, -1))),
@@ -172,3 +182,196 @@ def test_that_sums_are_rounded_once_and_normalising_divides_by_one_however_small
     assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
     assert Mask([[1, 2, 1]], offset=3.0).normalised() == Mask([[0.25, 0.5, 0.25]], offset=3.0)
     assert Mask([[1.0, -1.0 + 1e-12]]).normalised().total == pytest.approx(1.0, abs=1e-3)
+
+
+SMOOTHING = "box:7x3 box:4 gaussian:5 gaussian:9x5:1.5 gaussian:4:0.1 motion:9:30 motion:8 disk:7"
+MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
+MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
+EDGES = Bank((Mask([[1, 0, -1]], offset=2.5), Mask([[3, 4, 5]]), Mask([[0, 1, 0]], offset=-1)))
+
+
+@pytest.mark.parametrize("spelling", SMOOTHING.split())
+def test_that_smoothing_masks_add_up_to_1_and_are_point_symmetric(spelling):
+    mask = generate(spelling)
+    assert abs(mask.total - 1.0) <= mask.taps * 2.0**-53
+    assert analyse(mask).is_point_symmetric
+
+
+def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_disks_say():
+    weights = gaussian(7, sigma=1.5).weights
+    for distance in (1, 2):
+        fall = math.exp(-(distance**2) / (2 * 1.5**2))
+        assert weights[3, 3 + distance] / weights[3, 3] == pytest.approx(fall, rel=1e-14)
+    assert analyse(gaussian(31, sigma=5.0)).separable
+    weights = motion(9, 45).weights
+    assert weights[0, -1] > weights[0, 0] == 0.0
+    np.testing.assert_allclose(motion(9, 135).weights, weights[:, ::-1], atol=1e-15)
+    mask = log(9, 1.4)
+    assert abs(mask.total) <= mask.taps * 2.0**-53 * mask.magnitude
+    assert mask.weights[4, 4] == mask.weights.min() < 0.0
+    rows = ("01110", "11111", "11111", "11111", "01110")
+    assert (disk(5).weights > 0).tolist() == [[cell == "1" for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(("angle", "shape"), [(0, (1, 9)), (90, (9, 1)), (180, (1, 9))])
+def test_that_motion_along_an_axis_is_one_line(angle, shape):
+    np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
+
+
+SPELLINGS = {
+    "gaussian:9:1.5": gaussian(9, sigma=1.5),
+    "Gaussian:9x5:1.5": gaussian(9, 5, 1.5),
+    "gaussian:9": gaussian(9),
+    "box:7x3": box(7, 3),
+    "motion:9:45": motion(9, 45),
+    "motion:9": motion(9),
+    "log:9:1.4": log(9, 1.4),
+    "disk:7": disk(7),
+} | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
+
+
+@pytest.mark.parametrize(("spelling", "mask"), SPELLINGS.items())
+def test_that_a_short_spelling_makes_the_mask_and_other_words_none(spelling, mask):
+    assert generate(spelling) == mask
+
+
+REFUSED = (
+    "box: box:x box:3x box:0 box:64 box:1x128 box:2x64 box:3:1 box:-3 disk:3x3 disk:7:1 log:9x9 log:8 log:1 "
+    "log:9:0 gaussian:128x1 gaussian:9:0 gaussian:9:nan gaussian:9:inf gaussian:9:1:1 motion:9:inf "
+    "motion:9:nan motion:9:a"
+)
+
+
+@pytest.mark.parametrize("spelling", REFUSED.split())
+def test_that_numbers_out_of_range_are_refused_in_words(spelling):
+    with pytest.raises(BadValue) as refusal:
+        generate(spelling)
+    assert refusal.value.why
+    assert refusal.value.remedy
+
+
+def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
+    for side in range(1, 64):
+        assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
+        assert max(motion(side, 20).shape) <= 63
+    assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
+
+
+@pytest.mark.parametrize(("spelling", "most"), MOST.items())
+def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
+    with pytest.raises(BadValue) as refusal:
+        generate(spelling)
+    assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
+
+
+@pytest.mark.parametrize(("text", "meant"), MISSPELT.items())
+def test_that_a_misspelt_generator_is_recognised(text, meant):
+    assert misspelt_generator(text) == meant
+
+
+RING = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
+DIRECTIONS = ["n", "ne", "e", "se", "s", "sw", "w", "nw"]
+SUM_0 = {"Edges", "Second derivative", "Lines", "Compass"}
+SUM_1 = {"Smooth", "Sharpen"}
+
+
+def test_that_presets_have_keys_and_titles_of_their_own_stand_in_groups_and_are_those_every_course_names():
+    keys, titles = preset_names(), [entry.title for entry in presets()]
+    assert len(set(keys)) == len(set(titles)) == len(keys)
+    assert all(key == key.lower() and " " not in key and "_" not in key for key in keys)
+    groups = [entry.group for entry in presets()]
+    assert sum(first != second for first, second in pairwise(groups)) == len(set(groups)) - 1
+    families = (
+        "identity box gaussian sharpen unsharp sobel prewitt scharr laplacian log emboss edge motion roberts "
+        "kirsch high-boost outline ridge"
+    )
+    for family in families.split():
+        assert any(key.startswith(family) for key in preset_names()), family
+    document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
+    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
+    assert all(set(entry) <= known for entry in document["presets"])
+
+
+@pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.key)
+def test_that_each_preset_has_its_name_one_sentence_and_the_sum_of_its_group(entry):
+    assert entry.mask.name == entry.title
+    assert entry.teaches[0].isupper()
+    assert entry.teaches.endswith(".")
+    assert 20 < len(entry.teaches) < 160
+    assert len(describe(entry.mask)) == 4
+    rounding = entry.mask.taps * 2.0**-53 * entry.mask.magnitude
+    if entry.group in SUM_0:
+        assert entry.mask.total == 0.0
+    if entry.group in SUM_1:
+        assert abs(entry.mask.total - 1.0) <= rounding
+
+
+@pytest.mark.parametrize(
+    ("key", "weights"),
+    [
+        ("identity", [[0, 0, 0], [0, 1, 0], [0, 0, 0]]),
+        ("gaussian-3", [[1 / 16, 2 / 16, 1 / 16], [2 / 16, 4 / 16, 2 / 16], [1 / 16, 2 / 16, 1 / 16]]),
+        ("sobel-x", [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
+        ("sobel-y", [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]),
+        ("scharr-x", [[-3, 0, 3], [-10, 0, 10], [-3, 0, 3]]),
+        ("prewitt-y", [[-1, -1, -1], [0, 0, 0], [1, 1, 1]]),
+        ("laplacian-4", [[0, 1, 0], [1, -4, 1], [0, 1, 0]]),
+        ("kirsch-n", [[5, 5, 5], [-3, 0, -3], [-3, -3, -3]]),
+        ("kirsch-ne", [[-3, 5, 5], [-3, 0, 5], [-3, -3, -3]]),
+        ("robinson-e", [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
+        ("roberts-x", [[1, 0], [0, -1]]),
+        # Under correlation it looks to the right.
+        ("shift", [[0, 0, 1]]),
+    ],
+)
+def test_that_known_masks_have_their_textbook_weights(key, weights):
+    assert preset(key).weights.tolist() == weights
+
+
+@pytest.mark.parametrize("family", ["kirsch", "robinson"])
+def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees(family):
+    turned = [preset(f"{family}-{direction}").weights for direction in DIRECTIONS]
+    for before, after in zip(turned, turned[1:] + turned[:1], strict=True):
+        assert [after[cell] for cell in RING] == [before[cell] for cell in RING[-1:] + RING[:-1]]
+    assert preset(f"{family}-n").rotated(-1) == preset(f"{family}-e")
+
+
+@pytest.mark.parametrize("family", ["sobel", "prewitt", "scharr", "gradient"])
+def test_that_y_is_x_transposed(family):
+    assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
+
+
+def test_that_names_of_presets_forgive_capitals_and_blanks_and_an_unknown_one_is_answered_with_the_closest():
+    assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
+    assert [find_preset(key).divisor for key in ("gaussian-5", "sobel-x")] == [256.0, 1.0]
+    assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
+    with pytest.raises(UnknownName, match="the closest is gaussian-3") as refusal:
+        preset("gausian-3")
+    assert "masks" in refusal.value.remedy
+    with pytest.raises(UnknownName, match="a preset is named by text"):
+        preset(3)
+
+
+def test_that_each_mask_of_a_bank_is_a_row_with_its_own_offset_and_a_flip_turns_all_and_the_anchor():
+    bank = Bank((Mask([[1, 2], [3, 4], [5, 6]]), Mask([[7, 8], [9, 10], [11, 12]])))
+    assert bank.weight_matrix.tolist() == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]
+    assert bank.weight_matrix.flags.c_contiguous
+    assert (len(bank), bank.shape, bank.anchor, bank.name) == (2, (3, 2), (1, 1), "bank of 2, 3 x 2")
+    assert EDGES.offsets32.tolist() == [2.5, 0.0, -1.0]
+    assert EDGES.offsets32.dtype == bank.weight_matrix.dtype == np.float32
+    bank = Bank((Mask([[1, 2]], (0, 0)), Mask([[3, 4]], (0, 0)))).flipped()
+    assert (bank.weight_matrix.tolist(), bank.anchor) == ([[2, 1], [4, 3]], (0, 1))
+
+
+TALL, SHIFTED = Mask([[1], [2], [3]]), Mask([[1, 2, 3]], (0, 2))
+REFUSED_BANKS = {
+    (): r"there is none\. Give at least one mask",
+    (*EDGES.masks[:2], TALL): "mask 1 has 1 x 3 cells and mask 3 has 3 x 1.* zeros around it",
+    (*EDGES.masks[:2], SHIFTED): r"anchor at \(0, 1\) and mask 3 at \(0, 2\).*one after another",
+}
+
+
+@pytest.mark.parametrize(("masks", "says"), REFUSED_BANKS.items(), ids=["none", "shape", "anchor"])
+def test_that_no_mask_and_masks_that_do_not_go_together_are_refused(masks, says):
+    with pytest.raises(MaskError, match=says):
+        Bank(masks)

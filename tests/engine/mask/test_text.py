@@ -304,12 +304,19 @@ def test_that_a_saved_mask_is_loaded_again_and_json_keeps_everything(tmp_path, n
     assert os.listdir(tmp_path) == [name]
 
 
-def test_that_a_byte_order_mark_is_skipped_and_the_file_names_a_mask_without_a_name(tmp_path):
+def test_that_a_files_byte_order_mark_is_skipped_and_what_is_no_file_is_refused(tmp_path):
     (tmp_path / "ramp.txt").write_bytes(b"\xef\xbb\xbf1 2 3\r\n/ 6\r\n")
     (tmp_path / "m.json").write_text(format_mask(Mask([[1, 2]]), "json"), encoding="utf-8-sig")
     masks = [load_mask(tmp_path / name) for name in ("ramp.txt", "m.json")]
     assert masks == [Mask([[1 / 6, 2 / 6, 3 / 6]]), Mask([[1, 2]])]
     assert [mask.name for mask in masks] == ["ramp", "m"]
+    refusals = {"none.json": "no such file", ".": "it is a folder", "a\0b": "null"}
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        refusals["pipe"] = "not a regular file"
+    for name, why in refusals.items():
+        with pytest.raises(MaskError, match=why):
+            load_mask(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -346,16 +353,6 @@ def test_that_a_file_that_is_no_mask_is_refused_with_its_name(tmp_path, data, wh
     assert "bad.json" in refusal.value.what
     assert why in refusal.value.why
     assert refusal.value.remedy
-
-
-def test_that_a_missing_file_a_folder_no_name_at_all_and_a_pipe_are_refused(tmp_path):
-    refusals = {"none.json": "no such file", ".": "it is a folder", "a\0b": "null"}
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe")
-        refusals["pipe"] = "not a regular file"
-    for name, why in refusals.items():
-        with pytest.raises(MaskError, match=why):
-            load_mask(tmp_path / name)
 
 
 def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order_and_keep_their_own_errors(

@@ -131,8 +131,7 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result
         "samples_ms": [3.0, 1.0, 2.0], "median_ms": 2.0, "p20_ms": 1.4, "p80_ms": 2.6, "minimum_ms": 1.0,
     }  # fmt: skip
     assert data["timing"]["host_to_device"]["median_ms"] == 2.0
-    assert data["timing"]["device_to_host"] is None
-    assert data["problem"]["border"] == "wrap"
+    assert (data["timing"]["device_to_host"], data["problem"]["border"]) == (None, "wrap")
     assert data["problem"]["mask_shape"] == [3, 3]
     assert data["block"] == {"x": 8, "y": 4}
     assert data["environment"]["device"] == "a GPU"

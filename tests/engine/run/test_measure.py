@@ -37,7 +37,7 @@ from engine.variants.auto.planner import Choice
 from engine.variants.registry import matmul_variant, variant
 
 
-def test_that_native_types_are_taken_others_converted_and_channels_get_an_axis():
+def test_that_problems_are_read_off_pictures_of_native_types_and_of_others_that_are_converted():
     for dtype in ("uint8", "uint16", "float32"):
         image = np.zeros((2, 3, 2), dtype)
         assert np.shares_memory(as_samples(image), image)
@@ -52,6 +52,8 @@ def test_that_native_types_are_taken_others_converted_and_channels_get_an_axis()
     assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
     # Too large for float32.
     assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
+    found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
+    assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +82,6 @@ def test_that_samples_lie_in_one_piece(image):
 def test_that_what_is_no_picture_is_refused_in_words(image, words):
     with pytest.raises(BadValue, match=words):
         as_samples(image)
-
-
-def test_that_the_problem_is_read_off_picture_and_mask():
-    found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
-    assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
 
 
 @pytest.mark.parametrize(

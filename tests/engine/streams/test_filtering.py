@@ -297,16 +297,7 @@ def test_that_a_stream_reports_its_progress_and_can_be_stopped():
     assert [step.fraction for step in steps] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
 
 
-def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(monkeypatch):
-    running = replace(variant("cpu-serial"), band_invariant=False)
-    monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
-    with pytest.raises(UnsupportedVariant, match="bands"):
-        engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
-    whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")
-    assert len(whole.timeline.chunks) == 2
-
-
-def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut():
+def test_that_bands_need_a_variant_that_can_be_cut_and_auto_takes_the_fastest_of_these(monkeypatch):
     picture = np.random.default_rng(5).random((100, 100), np.float32)
     whole = engine.filter_stream(picture, "box:9x9", device="cpu")
     in_bands = engine.filter_stream(picture, "box:9x9", device="cpu", chunk_bytes=4000)
@@ -314,6 +305,12 @@ def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut():
     assert variant(in_bands.timeline.variant).band_invariant
     same = engine.correlate(picture, "box:9x9", device="cpu", variant=in_bands.timeline.variant)
     np.testing.assert_array_equal(bits(in_bands.values), bits(same))
+    running = replace(variant("cpu-serial"), band_invariant=False)
+    monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
+    with pytest.raises(UnsupportedVariant, match="bands"):
+        engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
+    whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")
+    assert len(whole.timeline.chunks) == 2
 
 
 def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other():

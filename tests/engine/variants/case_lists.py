@@ -4,7 +4,6 @@ The same list serves the CPU variants in the test's own process, the CUDA varian
 the list: a block with a barrier costs it 30 ms) and on a real device.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from itertools import cycle, product
@@ -17,12 +16,12 @@ from tests.engine.variants.cases import Case, by_group
 BORDERS = tuple(Border)
 
 
-def _sizes(text: str) -> list[tuple[int, int]]:
+def _sizes(text):
     """Return the pairs of numbers in a text such as "3x5 1x17"."""
     return [(int(first), int(second)) for first, second in (size.split("x") for size in text.split())]
 
 
-def _cases() -> Iterator[Case]:
+def _cases():
     """Yield every case, group by group; names begin with the group's."""
     for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3)):
         yield Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
@@ -89,7 +88,7 @@ _QUANTISED = (
 
 
 @cache
-def full_cases() -> tuple[Case, ...]:
+def full_cases():
     """Return every case."""
     return tuple(_cases())
 
@@ -128,7 +127,7 @@ _BARRIER_CASES = (
 SIDES_IN_SIMULATOR = (1, 2, 3, 4, 5, 7, 8, 11, 15)
 
 
-def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
+def simulator_cases(*, whole, has_barrier):
     """Return what is affordable in the simulator.
 
     Parameters

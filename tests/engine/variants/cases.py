@@ -1,6 +1,5 @@
 """One case of filtering, and the check of a variant on it: on the CPU, in the simulator, on a real device."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,6 @@ from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 
 SMALL_BLOCK = Block(8, 4)
 
@@ -46,10 +44,10 @@ class Case:
     rows: Layout = Layout.PITCHED  # of the rows on a CUDA device
     is_quantised: bool = False  # whether the result has the picture's own type, of 8 or 16 bit
 
-    def _random(self) -> np.random.Generator:
+    def _random(self):
         return np.random.default_rng([ord(letter) for letter in self.name])
 
-    def picture(self) -> np.ndarray:
+    def picture(self):
         """Return the picture as a caller might pass it."""
         random, shape = self._random(), (self.height, self.width, self.channels)
         if self.dtype != "float32":
@@ -73,13 +71,13 @@ class Case:
         image.setflags(write=self.layout != "read-only")
         return image
 
-    def problem(self) -> Problem:
+    def problem(self):
         """Return the problem."""
         samples = as_samples(self.picture())
         result_dtype = samples.dtype.name if self.is_quantised else "float32"
         return describe_problem(samples, self.mask(), self.border, self.cval, result_dtype)
 
-    def mask(self) -> Mask:
+    def mask(self):
         """Return the mask."""
         random = self._random()
         if self.weights.startswith("equal "):
@@ -94,7 +92,7 @@ class Case:
         return Mask(np.sum(products, axis=0), self.anchor, self.offset)
 
 
-def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+def _weights(kind, shape, random):
     if kind == "whole":
         return random.integers(-8, 9, shape).astype(float)
     if kind == "halves":
@@ -107,16 +105,16 @@ def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> 
     return weights
 
 
-def by_group(cases: Iterable[Case]) -> dict[str, tuple[Case, ...]]:
+def by_group(cases):
     """Return the cases by the first word of their names: "shape", "mask", "border" and so on."""
-    groups: dict[str, tuple[Case, ...]] = {}
+    groups = {}
     for case in cases:
         group = case.name.partition(" ")[0].rstrip(",")
         groups[group] = (*groups.get(group, ()), case)
     return groups
 
 
-def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str, str]:
+def faults_of(variant, cases, device):
     """Return what is wrong with a variant's results, by the names of the cases that it gets wrong."""
     faults = {}
     for case in cases:
@@ -147,7 +145,7 @@ def problem_of(height, width, mask, channels=1, dtype="float32", **others):
     return Problem(height, width, channels, dtype, mask.shape, mask.anchor, **others)
 
 
-def check(variant: Variant, case: Case, device: str) -> None:
+def check(variant, case, device):
     """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
@@ -168,7 +166,7 @@ def check(variant: Variant, case: Case, device: str) -> None:
     verified(result, samples, mask, problem, added)
 
 
-def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:
+def compare(result, samples, mask, case, added=0.0):
     """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, without `verify`.
 
     `added` is what the variant may be off beyond these.
@@ -191,7 +189,7 @@ def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, add
     assert_everywhere(fine, result, wanted, bound)
 
 
-def assert_everywhere(fine: np.ndarray, result: np.ndarray, wanted: np.ndarray, bound: np.ndarray) -> None:
+def assert_everywhere(fine, result, wanted, bound):
     """Raise AssertionError with the first place where a result is not fine."""
     places = [tuple(place) for place in np.argwhere(~fine).tolist()]
     assert not places, (

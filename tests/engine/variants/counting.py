@@ -12,18 +12,13 @@ import itertools
 import random
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Operand, Pass
-from engine.geometry.block import Block
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
+from engine.device.launches import Operand
 
 
 @dataclass
@@ -49,32 +44,32 @@ class Number:
     __array_ufunc__ = None
     __slots__ = ("counts", "value")
 
-    def __init__(self, value: Any, counts: Counts) -> None:
+    def __init__(self, value, counts):
         self.value = np.float32(value.value if isinstance(value, Number) else value)
         self.counts = counts
 
-    def _number(self, other: Any) -> np.float32:
+    def _number(self, other):
         return other.value if isinstance(other, Number) else np.float32(other)
 
-    def __mul__(self, other: Any) -> "Number":
+    def __mul__(self, other):
         self.counts.multiplications += 1
         return Number(self.value * self._number(other), self.counts)
 
-    def __add__(self, other: Any) -> "Number":
+    def __add__(self, other):
         return Number(self.value + self._number(other), self.counts)
 
-    def __sub__(self, other: Any) -> "Number":
+    def __sub__(self, other):
         return Number(self.value - self._number(other), self.counts)
 
     __rmul__, __radd__ = __mul__, __add__
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other):
         return bool(self.value > self._number(other))
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other):
         return bool(self.value >= self._number(other))
 
-    def __float__(self) -> float:
+    def __float__(self):
         return float(self.value)
 
 
@@ -90,29 +85,29 @@ class CountingArray:
     kind: str
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self):
         return self.values.shape
 
-    def _count(self, what: str) -> None:
+    def _count(self, what):
         name = f"{self.kind}_{what}"
         setattr(self.counts, name, getattr(self.counts, name) + 1)
 
-    def _place(self, index: Any) -> tuple[int, ...]:
+    def _place(self, index):
         place = index if isinstance(index, tuple) else (index,)
         assert all(0 <= i < length for i, length in zip(place, self.shape, strict=True)), (index, self.shape)
         return place
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index):
         self._count("loads")
         value = self.values[self._place(index)]
         return Number(value, self.counts) if self.values.dtype == np.float32 else value
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index, value):
         self._count("stores")
         self.values[self._place(index)] = float(value)
 
 
-def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: np.ndarray) -> Counts:
+def count(variant, problem, mask, block, image):
     """Run a CUDA variant's passes thread by thread and count.
 
     The rows of the picture and of the result are padded with what must not be read or counted.
@@ -135,7 +130,7 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     return counts
 
 
-def result_of(variant: Variant, problem: Problem, mask: Mask, block: Block, image: np.ndarray) -> np.ndarray:
+def result_of(variant, problem, mask, block, image):
     """Return a variant's result: of a CUDA kernel by its own source, thread by thread."""
     if variant.has_kernels:
         return count(variant, problem, mask, block, image).out
@@ -147,7 +142,7 @@ def result_of(variant: Variant, problem: Problem, mask: Mask, block: Block, imag
 def run_pass(step, counts, arrays, *, in_order=False):
     """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
-    def counted(argument: Any) -> Any:
+    def counted(argument):
         if isinstance(argument, Operand):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
@@ -167,12 +162,9 @@ def run_pass(step, counts, arrays, *, in_order=False):
             warps = [left for warp in warps if (left := _until_block_waits(place, warp, shuffle))]
 
 
-Running = tuple[tuple[int, ...], Generator[str]]
-
-
-def _warps(threads: Iterable[Running], block: tuple[int, ...]) -> list[list[Running]]:
+def _warps(threads, block):
     """Return the threads of a block warp by warp: 32 of them in a row, x first."""
-    warps: defaultdict[int, list[Running]] = defaultdict(list)
+    warps = defaultdict(list)
     for (x, y, z), run in threads:
         warps[(x + block[0] * (y + block[1] * z)) // 32].append(((x, y, z), run))
     return list(warps.values())
@@ -183,7 +175,7 @@ def _until_block_waits(place, warp, shuffle):
     waiting = []
     while warp:
         shuffle(warp)
-        met: dict[str | None, list[Running]] = {"syncthreads": [], "syncwarp": [], None: []}
+        met = {"syncthreads": [], "syncwarp": [], None: []}
         for place.thread, run in warp:
             met[next(run, None)].append((place.thread, run))
         waiting += met["syncthreads"]
@@ -202,10 +194,10 @@ class _Axes:
     z = property(lambda self: self.now()[2])
 
 
-def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleNamespace:
+def _fake_cuda(place, step, counts):
     block = step.launch.block
 
-    def shared_array(shape: Any, dtype: object, alignment: int | None = None) -> CountingArray:
+    def shared_array(shape, dtype, alignment=None):
         # The first of a block's threads makes each array; the others, asking in the same order, get the same.
         number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
         if number == len(place.shared):
@@ -214,11 +206,11 @@ def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleName
             place.shared.append(CountingArray(empty, counts, "shared"))
         return place.shared[number]
 
-    def grid(dimensions: int) -> Any:
+    def grid(dimensions):
         at = tuple(b * side + t for b, side, t in zip(place.block, block, place.thread, strict=True))
         return at[0] if dimensions == 1 else at[:dimensions]
 
-    def constant(array: np.ndarray) -> CountingArray:
+    def constant(array):
         return CountingArray(array, counts, "constant")
 
     return SimpleNamespace(
@@ -232,7 +224,7 @@ def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleName
 
 
 class _BarriersYield(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+    def visit_Expr(self, node):
         called = ast.unparse(node.value.func) if isinstance(node.value, ast.Call) else ""
         if called in ("cuda.syncthreads", "cuda.syncwarp"):
             return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(called.partition(".")[2]))), node)

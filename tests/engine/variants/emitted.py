@@ -12,7 +12,7 @@ from engine.device.cuda_presence import missing
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Limits
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.device_function import definition
+from engine.variants.ir.llvm import definition
 from engine.variants.ir.value import F32, I32, I64
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
@@ -79,7 +79,7 @@ class BytesOfWords:
 
 NEEDS_NVVM = pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 RANDOM = np.random.default_rng(11)
-GHOST = 7
+GHOST, GUARD = 7, 16
 
 
 def needs_nvvm(test):
@@ -114,6 +114,24 @@ def cells_by_rule(image, border, top, rows, left, samples):
     xs = np.array([border.rule(column, width) for column, _ in columns])
     found = image[ys[:, None], xs[None, :], np.array([channel for _, channel in columns])[None, :]]
     return np.where((ys[:, None] >= 0) & (xs[None, :] >= 0), found, GHOST)
+
+
+def check_loaded(load, border, shape, rows, channels, dtype, places=slice(None)):
+    """Check that a loader fills rows of a tile with what the border says, wherever it lies, and no more."""
+    # Rows that begin anywhere; padded ones; some tiles lie inside; smaller than a vector.
+    for height, width, row_pixels in ((7, 35, 35), (9, 45, 48), (14, 480, 480), (2, 1, 1)):
+        samples, pitch = width * channels, shape.tile_samples
+        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(dtype)
+        # The second one ends a row below the picture, the third one with it.
+        for top in (-2, height - rows + 1, height - rows, height - 1):
+            for left in range(-shape.before, samples, shape.out_samples):
+                tile = np.full(pitch * rows + 2 * GUARD, 999, np.float32)
+                load((tile, GUARD), image, samples, top, left, np.float32(GHOST))
+                wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch)
+                found = tile[GUARD:-GUARD].reshape(rows, -1)[:, places]
+                assert np.array_equal(found, wanted), (width, top, left)
+                assert np.all(tile[:GUARD] == 999)
+                assert np.all(tile[-GUARD:] == 999)
 
 
 def check_counted(variant, problem, mask, image, block=None, uncounted=""):

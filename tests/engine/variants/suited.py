@@ -11,9 +11,8 @@ import numpy as np
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.digit_sums import digit_sums
 from engine.variants.ladder import naive
 from engine.variants.registry import VARIANTS
@@ -23,7 +22,7 @@ from tests.engine.variants.cases import Case
 LIMITS = Limits()
 
 
-def typed(variant: Variant, problem: Problem) -> Problem:
+def typed(variant, problem):
     """Return the problem with samples and results of types, and channels, that the variant takes."""
     dtype = problem.dtype if problem.dtype in variant.picture_types else variant.picture_types[0]
     result = "uint8" if variant.uint8_only else problem.result_dtype
@@ -32,7 +31,7 @@ def typed(variant: Variant, problem: Problem) -> Problem:
     )
 
 
-def suited(variant: Variant, case: Case) -> Case | None:
+def suited(variant, case):
     """Return the case as the variant can take it; None where it takes no such mask."""
     if variant.uint8_only:
         # Ghost cells are bytes too.
@@ -72,7 +71,7 @@ def suited(variant: Variant, case: Case) -> Case | None:
     return None if refusal.nearest_block is None else replace(case, block=refusal.nearest_block)
 
 
-def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+def suited_cases(variant, cases):
     """Return the cases as the variant can take them: fewer where most of them become the same sort.
 
     Sums of three products have the code of those of two, and one more product.
@@ -81,7 +80,7 @@ def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
-def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
+def cases_in_simulator(variant):
     """Return the cases of a CUDA variant that are affordable in the simulator."""
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
@@ -94,7 +93,7 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
     return cases[VARIANTS.index(variant) % 2 :: 2]
 
 
-def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
+def mask_for(variant, rows, columns):
     """Return a mask of that shape that the variant takes, or a larger one where that is too small for it."""
     if variant.masks is MaskClass.ONE_ROW:
         return Mask(np.ones((1, columns)))
@@ -104,11 +103,11 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     return Mask(np.ones((rows, columns)))
 
 
-def _at_least(variant: Variant, rows: int, columns: int) -> tuple[int, int]:
+def _at_least(variant, rows, columns):
     return max(rows, variant.least_side), max(columns, variant.least_side)
 
 
-def block_for(variant: Variant, mask: Mask, block: Block) -> Block:
+def block_for(variant, mask, block):
     """Return the block, or the nearest one that the variant can use with the mask."""
     problem = typed(variant, describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0))
     refusal = variant.unsupported(problem, mask, block, LIMITS)

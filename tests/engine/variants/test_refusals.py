@@ -154,6 +154,6 @@ def test_that_what_cannot_be_done_is_refused_in_words_with_what_would_do(key, wo
         assert refusal(instead, mask, **wishes | {"block": None}) is None
 
 
-@pytest.mark.parametrize(("key", "mask", "asked"), TAKEN, ids=str)
-def test_that_what_can_just_be_done_is_not_refused(key, mask, asked):
-    assert refusal(key, mask, **asked) is None
+def test_that_what_can_just_be_done_is_not_refused():
+    refused = [(key, mask, asked, refusal(key, mask, **asked)) for key, mask, asked in TAKEN]
+    assert [case for case in refused if case[-1] is not None] == []

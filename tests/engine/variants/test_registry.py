@@ -1,5 +1,6 @@
 """The registry and its documents; plans and refusals of every variant: pure functions of plain integers."""
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -68,20 +69,19 @@ every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: 
 
 
 @pytest.mark.parametrize("known", [*PLAIN, variant("tiled-input")], ids=lambda known: known.key)
-@pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1)], ids=str)
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 8), (5, 9), (97, 31)])
-def test_that_the_grid_covers_the_picture_without_an_idle_block(known, height, width, block):
-    mask = Mask(np.ones((3, 5)))
-    input_tile = Block(block.x + 4, block.y + 2)
-    threads = input_tile if known.block_covers_input else block
-    (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
-    across, down, deep = launch.grid
-    assert (across - 1) * block.x < width <= across * block.x
-    assert (down - 1) * block.y < height <= down * block.y
-    assert deep == 3
-    assert launch.block == (threads.x, threads.y, 1)
-    cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
-    assert launch.shared_bytes == 4 * cells
+def test_that_the_grid_covers_the_picture_without_an_idle_block(known):
+    mask, blocks = Mask(np.ones((3, 5))), (Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1))
+    for block, (height, width) in itertools.product(blocks, ((1, 1), (4, 8), (5, 9), (97, 31))):
+        input_tile = Block(block.x + 4, block.y + 2)
+        threads = input_tile if known.block_covers_input else block
+        (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
+        across, down, deep = launch.grid
+        assert (across - 1) * block.x < width <= across * block.x
+        assert (down - 1) * block.y < height <= down * block.y
+        assert deep == 3
+        assert launch.block == (threads.x, threads.y, 1)
+        cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
+        assert launch.shared_bytes == 4 * cells
 
 
 @pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
@@ -93,24 +93,20 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known):
 
 
 @pytest.mark.parametrize("known", [v for v in CUDA if v.uses_block], ids=lambda known: known.key)
-@pytest.mark.parametrize(
-    ("block", "words"),
-    [
-        *((block, "no threads") for block in (Block(0, 16), Block(16, 0), Block(-3, 4))),
-        (Block(2048, 1), "too wide"),
-        (Block(1, 2048), "too high"),
-        (Block(64, 32), "2,048 threads; the limit is 1,024"),
-    ],
-    ids=str,
-)
-def test_that_an_illegal_block_is_refused_with_a_legal_one(known, block, words):
+def test_that_an_illegal_block_is_refused_with_a_legal_one(known):
     mask = mask_for(known, 3, 3)
     problem = problem_of(50, 50, mask)
-    refusal = known.unsupported(problem, mask, block, LIMITS)
-    assert words in refusal.reason
-    assert refusal.nearest_block is not None
-    assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
-    assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
+    illegal = {
+        Block(2048, 1): "too wide",
+        Block(1, 2048): "too high",
+        Block(64, 32): "2,048 threads; the limit",
+    }
+    illegal |= dict.fromkeys((Block(0, 16), Block(16, 0), Block(-3, 4)), "no threads")
+    for block, words in illegal.items():
+        refusal = known.unsupported(problem, mask, block, LIMITS)
+        assert words in refusal.reason
+        assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+        assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
 
 
 @pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
@@ -135,25 +131,23 @@ def brute_force(block, limits, shared_bytes, least):
     )
 
 
-@pytest.mark.parametrize("least", [Block(1, 1), Block(1, 5), Block(5, 1)], ids=str)
-@pytest.mark.parametrize("shared_limit", [200, 900, 4096])
 @pytest.mark.parametrize(
     "block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str
 )
-def test_that_the_nearest_legal_block_is_the_nearest_of_all(block, shared_limit, least):
-    limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
-
+def test_that_the_nearest_legal_block_is_the_nearest_of_all(block):
     def shared_bytes(candidate):
         return (candidate.x + 2) * (candidate.y + 4) * 4
 
-    nearest = nearest_legal(block, limits, shared_bytes, least)
-    assert nearest.threads <= 96
-    assert nearest.x >= least.x
-    assert nearest.y >= least.y
-    assert shared_bytes(nearest) <= shared_limit
-    distance = max(nearest.x, block.x or 1) / min(nearest.x, block.x or 1)
-    distance *= max(nearest.y, block.y) / min(nearest.y, block.y)
-    assert distance == brute_force(block, limits, shared_bytes, least)
+    for least, shared_limit in itertools.product((Block(1, 1), Block(1, 5), Block(5, 1)), (200, 900, 4096)):
+        limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
+        nearest = nearest_legal(block, limits, shared_bytes, least)
+        assert nearest.threads <= 96
+        assert nearest.x >= least.x
+        assert nearest.y >= least.y
+        assert shared_bytes(nearest) <= shared_limit
+        distance = max(nearest.x, block.x or 1) / min(nearest.x, block.x or 1)
+        distance *= max(nearest.y, block.y) / min(nearest.y, block.y)
+        assert distance == brute_force(block, limits, shared_bytes, least)
 
 
 @every_plain_variant

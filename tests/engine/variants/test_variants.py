@@ -1,17 +1,29 @@
-"""Every registered variant on every case against the oracle; registering a variant tests it."""
+"""Every registered variant on every case and on tiny weights against the oracle; registering one tests it."""
 
 import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engine.device.cpu import cpu_info
 from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
+from engine.geometry.block import Limits
+from engine.geometry.border import Border
+from engine.mask.factors import factor
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.variants.auto.planner import choose, why_not
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import by_group, faults_of
+from tests.engine.variants.cases import by_group, error_in_bounds, faults_of
+from tests.engine.variants.counting import result_of
 from tests.engine.variants.suited import cases_in_simulator, suited_cases
 
 ROOT = Path(__file__).parents[3]
@@ -64,3 +76,86 @@ def test_that_a_cpu_variant_agrees_with_the_oracle(variant, group, cases):
 @pytest.mark.parametrize(("variant", "group", "cases"), groups_of(CUDA, cases_in_simulator))
 def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases, in_simulator):
     assert in_simulator(variant, group) == {}
+
+
+LIMITS = Limits()
+SCALES = (1e-45, 1e-43, 1e-41, 1e-40, 1e-39, 1e-38, 1e-36, 1e-30)
+SHAPES = ((3, 3), (3, 9), (13, 3), (13, 13))
+# The counting run takes 0.1 s a case.
+SMALL_SHAPES = ((3, 3), (3, 7))
+CPU = [known for known in VARIANTS if known.device == "cpu"]
+SIMULATED = [known for known in VARIANTS if known.has_kernels and known.rank == 1]
+
+
+@cache
+def masks_of(scale, shapes):
+    """Return products of broken and of whole numbers, products exact in float32, and equal weights."""
+    random = np.random.default_rng(8)
+    step = 2.0 ** np.round(np.log2(scale))
+    found = []
+    for rows, columns in shapes:
+        broken = np.outer(random.uniform(0.1, 1, rows), random.uniform(0.1, 1, columns))
+        whole = np.outer(random.integers(1, 9, rows), random.integers(-8, 9, columns)).astype(float)
+        column = (random.uniform(0.1, 1, (rows, 1)) * scale).astype(np.float32)
+        exact, equal = column * np.arange(1.0, columns + 1), np.ones_like(broken) * scale
+        tables = (broken * scale, whole * scale, whole * step, exact, equal)
+        found += [Mask(table) for table in tables if np.float32(np.abs(table).max()) > 0]
+    return tuple(found)
+
+
+def pictures(height, width):
+    random = np.random.default_rng(9)
+    return (
+        random.standard_normal((height, width, 1)).astype(np.float32),
+        (random.standard_normal((height, width, 1)) * 1e6).astype(np.float32),
+        random.integers(0, 256, (height, width, 1), np.uint8),
+    )
+
+
+def over_the_bound(known, mask, picture):
+    """Return the largest error of a variant's results, in bounds; None where it refuses the mask."""
+    problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
+    if why_not(known, problem, mask, known.default_block, LIMITS) is not None:
+        return None
+    out = result_of(known, problem, mask, known.default_block, picture)
+    return error_in_bounds(known, problem, mask, picture, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
+def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale):
+    found = {
+        (known.key, repr(mask), str(picture.dtype)): over_the_bound(known, mask, picture)
+        for mask in masks_of(scale, SHAPES)
+        for picture in pictures(17, 37)
+        for known in CPU
+    }
+    assert {known: error for known, error in found.items() if error is not None and not error <= 1.0} == {}
+    assert sum(error is not None for (key, *_), error in found.items() if key == "cpu-separable") >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-40, 1e-38])
+def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
+    found = {
+        (known.key, repr(mask)): over_the_bound(known, mask, pictures(6, 7)[number % 3])
+        for number, mask in enumerate(masks_of(scale, SMALL_SHAPES))
+        for known in SIMULATED
+    }
+    assert {known: error for known, error in found.items() if error is not None and not error <= 1.0} == {}
+    assert {key for (key, _), error in found.items() if error is not None} >= {
+        known.key for known in SIMULATED
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
+def test_that_what_auto_chooses_for_tiny_weights_is_verified(scale):
+    for mask in masks_of(scale, SHAPES[::3]):
+        for picture in pictures(40, 61):
+            problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
+            choice = choose(AUTO, problem, mask, None, cpu_info())
+            out = np.empty(picture.shape, np.float32)
+            choice.variant.prepare(problem, mask, choice.block).launch(picture, out)
+            checked = verify(out, picture, mask, problem)
+            assert checked.passed, (choice.variant.key, mask, checked.reason, factor(mask))

@@ -28,8 +28,7 @@ class Course:
         return self.is_taken
 
     def answer(self, kind):
-        self.fake.answer_all(kind)
-        self.bench.settle()
+        self.bench.answer_all(kind)
 
     @property
     def tables(self):
@@ -73,14 +72,11 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
 
 
 def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_gets_the_request(course):
-    course.fake.fail(EngineError("paper 'x'", "no paper is called that"))
-    course.bench.settle()
+    course.bench.fail(EngineError("paper 'x'", "no paper is called that"))
     assert "no paper is called that" in course.model.known(PAPER.key).problem
     course.controller.count()
-    course.fake.lose()
-    course.bench.settle()
-    course.fake.become_ready()
-    course.bench.settle()
+    course.bench.lose()
+    course.bench.become_ready()
     course.answer(CountCourse)
     assert course.tables == COUNTED
 
@@ -88,8 +84,7 @@ def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_ge
 def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
-    course.fake.tell("512 x 512, naive", 0.25, course.fake.waiting(MeasureCourse)[0])
-    course.bench.settle()
+    course.bench.tell("512 x 512, naive", 0.25, MeasureCourse)
     assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
     course.answer(MeasureCourse)
     # The count, which was slower, does not take their place.
@@ -105,9 +100,9 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
     if is_cancelled:
         course.bench.jobs.cancel()
         assert course.state.cancelling
+        course.bench.settle()
     else:
-        course.fake.fail(EngineError("Not enough memory", "there is no more"))
-    course.bench.settle()
+        course.bench.fail(EngineError("Not enough memory", "there is no more"))
     assert course.tables == COUNTED
     assert not course.state.running
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
@@ -132,7 +127,6 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     course.answer(SaveCourse)
     assert "report-tables" in course.message.what
     course.controller.save(PAPER.key, tmp_path)
-    course.fake.fail(EngineError("That folder cannot be used", "it is a file"))
-    course.bench.settle()
+    course.bench.fail(EngineError("That folder cannot be used", "it is a file"))
     assert course.message.why == "it is a file"
     assert not course.state.busy

@@ -29,7 +29,7 @@ def wrap_then_mirror(bench):
 def refuse(bench):
     """Choose another border and have its preview refused."""
     bench.change(border=Border.WRAP)
-    bench.fail(Preview, REFUSAL)
+    bench.fail(REFUSAL, Preview)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_that_a_failed_preview_is_reported_until_one_succeeds_unless_a_newer_one
     slow_bench.answer(Preview)
     assert slow_bench.messages.newest is None
     wrap_then_mirror(slow_bench)
-    slow_bench.fail(Preview, REFUSAL)
+    slow_bench.fail(REFUSAL, Preview)
     assert slow_bench.messages.newest is None
     assert borders(slow_bench) == [Border.MIRROR]
 
@@ -106,7 +106,7 @@ def test_that_a_failed_preview_is_reported_until_one_succeeds_unless_a_newer_one
 def test_that_a_slow_preview_says_what_it_does_and_is_not_made_twice_when_an_edit_is_undone(slow_bench):
     slow_bench.change(border=Border.WRAP)
     for fraction in (0.0, 0.4):
-        slow_bench.tell(Preview, "compiling", fraction)
+        slow_bench.tell("compiling", fraction, Preview)
         assert (slow_bench.state.stage, slow_bench.state.fraction) == ("compiling", fraction)
     slow_bench.answer(Preview)
     assert not slow_bench.state.busy
@@ -140,7 +140,7 @@ def test_that_a_preview_of_the_simulator_stops_for_a_newer_one_and_its_loss_is_r
     slow_bench.change(border=Border.WRAP)
     assert old.request in slow_bench.fake.cancelled
     assert borders(slow_bench) == [Border.WRAP]
-    slow_bench.lose(simulator=True)
+    slow_bench.lose_simulator()
     assert "SIGKILL" in slow_bench.messages.newest.why
     assert slow_bench.state.is_ready
     assert not slow_bench.state.busy
@@ -154,8 +154,7 @@ def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeyp
     slow_bench.change(device="cpu")
     _, on_cpu = previews(slow_bench)
     assert on_cpu.request.job.device == "cpu"
-    slow_bench.fake.answer(on_cpu)
-    slow_bench.settle()
+    slow_bench.answer(on_cpu)
     shown, before = slow_bench.state.last_result, set(slow_bench.fake.released)
     slow_bench.answer(Preview)
     assert slow_bench.state.last_result is shown
@@ -191,7 +190,7 @@ def test_that_a_preview_is_stopped_once_however_long_that_takes(impatient, qtbot
         impatient.change(border=border)
     # Edited back to the preview that is being stopped, which will bring nothing.
     impatient.change(border=Border.WRAP)
-    impatient.fail(Preview, Cancelled("The preview", "it was stopped"))
+    impatient.fail(Cancelled("The preview", "it was stopped"), Preview)
     assert borders(impatient) == [Border.WRAP]
     assert len(stopped) == 1
 
@@ -247,11 +246,11 @@ def test_that_another_picture_has_no_earlier_result(slow_bench):
 
 def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(slow_bench, qtbot):
     slow_bench.change(variant="naive")
-    slow_bench.fail(Preview, DeviceUnavailable("naive", "there is no GPU"))
+    slow_bench.fail(DeviceUnavailable("naive", "there is no GPU"), Preview)
     message = slow_bench.messages.newest
     assert message.action == "Use the simulator with a small picture"
     with qtbot.waitSignal(slow_bench.previews.simulator_wanted):
         message.act()
     slow_bench.change(variant="cpu-serial")
-    slow_bench.fail(Preview, BadValue("cpu-serial", "the mask is too large"))
+    slow_bench.fail(BadValue("cpu-serial", "the mask is too large"), Preview)
     assert slow_bench.messages.newest.action == ""

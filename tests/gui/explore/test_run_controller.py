@@ -21,8 +21,7 @@ def runs(bench):
 
 def run_every_variant(bench):
     bench.runs.run_every_variant()
-    bench.fake.answer_all(CheckVariants)
-    bench.settle()
+    bench.answer_all(CheckVariants)
 
 
 def statuses(bench):
@@ -78,7 +77,7 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
 def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait_or_would_begin(slow_bench):
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
-    slow_bench.tell(Run, "verifying", 0.5)
+    slow_bench.tell("verifying", 0.5, Run)
     state = slow_bench.state
     assert (state.stage, state.fraction) == ("CPU, all cores (2 of 3): verifying", 0.5)
     slow_bench.jobs.cancel()
@@ -98,7 +97,7 @@ def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait
 def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_with_the_next_edit(slow_bench):
     run_every_variant(slow_bench)
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
-    slow_bench.fail(Run, error)
+    slow_bench.fail(error, Run)
     slow_bench.answer(Run)
     slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", True), ("cpu-parallel", False), ("naive", False)]
@@ -111,7 +110,7 @@ def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_w
 def test_that_a_lost_simulator_or_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
     slow_bench.workspace.change(device="simulator")
     slow_bench.runs.run()
-    slow_bench.lose(simulator=True)
+    slow_bench.lose_simulator()
     assert statuses(slow_bench) == [("auto", True)]
     assert "SIGKILL" in slow_bench.messages.of("run").why
     assert slow_bench.state.is_ready

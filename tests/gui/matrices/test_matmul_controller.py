@@ -32,15 +32,10 @@ def small(slow):
     bench = slow
     bench.matmul.count_wanted.emit()
     bench.matmul.try_small()
-    answer_counts(bench)
+    bench.answer_all(CountMatmul)
     bench.products.run()
-    answer_counts(bench)
+    bench.answer_all(CountMatmul)
     return bench
-
-
-def answer_counts(bench):
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
 
 
 def asked(bench, kind):
@@ -63,16 +58,12 @@ def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew
     slow.matmul.count_wanted.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting(CountMatmul)
-    slow.fake.answer(second)
-    slow.settle()
-    slow.fake.answer(first)
-    slow.settle()
+    slow.answer(second)
+    slow.answer(first)
     assert {row.problem.rows for row in slow.matmul.rows} == {64}
-    slow.fake.lose()
-    slow.settle()
+    slow.lose()
     assert slow.fake.waiting(CountMatmul) == []
-    slow.fake.become_ready()
-    slow.settle()
+    slow.become_ready()
     assert len(slow.fake.waiting(CountMatmul)) == 1
 
 
@@ -95,11 +86,9 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
 
 def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot):
     assert small.matmul.running
-    small.fake.tell("verifying against the float64 oracle", 0.3)
-    small.settle()
+    small.tell("verifying against the float64 oracle", 0.3)
     assert small.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
-    small.fake.answer()
-    small.settle()
+    small.answer()
     with qtbot.waitSignal(small.jobs.finished):
         small.jobs.cancel()
     assert [request.tile for request in small.fake.cancelled] == [4]
@@ -110,8 +99,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
 
 
 def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(small):
-    small.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
-    small.settle()
+    small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     first = small.matmul.rows[0]
     assert first.failure == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
@@ -121,12 +109,12 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(s
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.count_wanted.emit()
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.products.run()
     assert slow.state.running
     assert slow.fake.waiting(RunMatmul) == []
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     assert [asked.request.product.rows for asked in slow.fake.waiting(RunMatmul)] == [300]
 
 
@@ -143,7 +131,7 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
             slow.fake.fail(error, slow.fake.waiting(CountMatmul)[-1])
         else:
             slow.fake.lose()
-    answer_counts(slow)
+    slow.answer_all(CountMatmul)
     assert not slow.state.running
     assert not slow.matmul.running
     assert asked(slow, RunMatmul) == []

@@ -289,9 +289,7 @@ def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(o
     client.automatic = False
     haloscope.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(client.waiting(Preview)))
-    client.fail(
-        BadValue("naive cannot run", "there is no GPU", "Choose another."), client.waiting(Preview)[0]
-    )
+    client.fail(BadValue("naive cannot run", "there is no GPU", "Choose another."), Preview)
     qtbot.waitUntil(lambda: haloscope.state.result_is_earlier)
     assert "Naive" not in bar.text
     haloscope.window.show_page("explore")

@@ -111,7 +111,8 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
         "except SystemExit: pass\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
     )
-    printed = fresh_python("-c", code)
+    printed = fresh_python("-W", "default", "-c", code)
+    assert "ResourceWarning" not in printed
     commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
     assert [command for command in commands if f"\n  {command} " not in printed] == []
 

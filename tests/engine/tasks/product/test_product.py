@@ -70,16 +70,13 @@ def test_that_what_is_no_size_or_no_matrix_is_refused_in_words(read, given, word
         read(*given)
 
 
-def test_that_real_numbers_of_any_kind_and_layout_become_dense_float32():
+def test_that_real_numbers_become_dense_float32_and_a_seed_names_both_matrices():
     for values in ([[True, False]], np.arange(6, dtype=np.uint8).reshape(2, 3), np.ones((3, 4))[::2, ::-1]):
         matrix = as_matrix("A", values)
         assert matrix.dtype == np.float32
         assert matrix.flags.c_contiguous
         assert np.array_equal(matrix, np.asarray(values))
     assert np.isinf(as_matrix("A", [[1e300]])).all()
-
-
-def test_that_a_seed_names_both_matrices():
     product = MatrixProduct(20, 30, 40)
     a, b = random_matrices(product, 3)
     assert (a.shape, b.shape, a.dtype, b.dtype) == ((20, 30), (30, 40), np.float32, np.float32)

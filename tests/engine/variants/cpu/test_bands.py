@@ -1,5 +1,6 @@
 """CPU variants that compute in bands: tiles, edges, buffers, threads, two passes, and integer results."""
 
+import itertools
 from dataclasses import replace
 from functools import partial
 
@@ -140,24 +141,21 @@ def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
     assert streamed_bands.StreamedBands.function._addresses == compiled
 
 
-@pytest.mark.parametrize("workers", [1, 2, 7, 16])
-@pytest.mark.parametrize("cost_rows", [0, 2, 62])
 @pytest.mark.parametrize(
     ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]
 )
-def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
-    height, tiles, cost_rows, workers
-):
-    cut = bands.cut(height, tiles, workers, cost_rows)
-    # They begin at whole groups of rows.
-    assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
-    covered = np.zeros((height, tiles), int)
-    for top, bottom, tile in cut:
-        assert top < bottom
-        covered[top:bottom, tile] += 1
-    assert (covered == 1).all()
-    pieces = -(-height // bands.LEAST_ROWS) * tiles
-    assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
+def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(height, tiles):
+    for cost_rows, workers in itertools.product((0, 2, 62), (1, 2, 7, 16)):
+        cut = bands.cut(height, tiles, workers, cost_rows)
+        # They begin at whole groups of rows.
+        assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
+        covered = np.zeros((height, tiles), int)
+        for top, bottom, tile in cut:
+            assert top < bottom
+            covered[top:bottom, tile] += 1
+        assert (covered == 1).all()
+        pieces = -(-height // bands.LEAST_ROWS) * tiles
+        assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
 
 
 @pytest.mark.parametrize(("tiles", "workers"), [(1, 2), (2, 16), (6, 16), (3, 8)])
@@ -197,15 +195,14 @@ def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_vect
     assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
 
 
-@pytest.mark.parametrize("sums_rows", [34, 46, 158])
-@pytest.mark.parametrize("samples", [1, VECTOR, 1500, 12_288, 100_003])
-def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows, samples):
-    wide = two_passes.tile_samples(sums_rows, samples)
-    assert wide % VECTOR == 0
-    assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
-    # As many tiles as have to be, so all about as wide.
-    widest = min(two_passes.MOST_TILE_SAMPLES, two_passes.TILE_FLOATS // sums_rows)
-    assert -(-samples // wide) <= -(-samples // widest)
+def test_that_tiles_are_of_whole_vectors_and_their_sums_fit():
+    for sums_rows, samples in itertools.product((34, 46, 158), (1, VECTOR, 1500, 12_288, 100_003)):
+        wide = two_passes.tile_samples(sums_rows, samples)
+        assert wide % VECTOR == 0
+        assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
+        # As many tiles as have to be, so all about as wide.
+        widest = min(two_passes.MOST_TILE_SAMPLES, two_passes.TILE_FLOATS // sums_rows)
+        assert -(-samples // wide) <= -(-samples // widest)
 
 
 @pytest.mark.parametrize("border", list(Border))

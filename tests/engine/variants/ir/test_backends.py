@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.device.cuda_presence import missing
 from engine.device.numba_cuda import cuda
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function, opaque_constant
 from engine.variants.ir.plain import PLAIN, PlainCode
-from tests.engine.variants.emitted import on_the_processor
+from tests.engine.variants.emitted import needs_nvvm, on_the_processor
 
 PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
 # reference implementation, or do not get there in plain Python.
 OF_CUDA_ALONE = {
     "argument", "assembly", "called", "compared", "do_while", "low_byte", "packed_word", "parts",
-    "returned", "signed_float32", "slot", "statement", "true", "value",
+    "returned", "signed_float32", "statement", "true", "value", "while_loop",
 }  # fmt: skip
 INT64 = types.int64
 
@@ -103,8 +102,8 @@ def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_doe
     assert PLAIN.opaque(4) == 4
 
 
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.slow
+@needs_nvvm
 def test_that_what_the_page_on_emission_says_is_so():
     blocks = dict.fromkeys(("python", "ptx"), "")
     for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):

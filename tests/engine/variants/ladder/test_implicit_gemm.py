@@ -37,9 +37,7 @@ def counted(bank, problem, block, image):
 
 @pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)], ids=str)
 @pytest.mark.parametrize(("height", "width", "masks"), [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)])
-def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_masks(
-    height, width, masks, block
-):
+def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks(height, width, masks, block):
     bank = random_bank(masks, (3, 5))
     (launch,) = for_bank(bank).plan(problem_of(height, width, bank.masks[0], 3), block)
     pixel_blocks, mask_blocks, deep = launch.grid

@@ -85,6 +85,7 @@ def largest_error(mask, border, picture, cval):
     return verified(result, image, mask, problem, added).max_error
 
 
+@pytest.mark.slow
 def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two():
     assert not factor(NO_PRODUCT).separable
     assert low_rank(NO_PRODUCT, 2).rank == 1

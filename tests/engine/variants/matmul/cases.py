@@ -12,7 +12,6 @@ from engine.geometry.block import Block
 from engine.tasks.product import oracle
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.contract import MatmulVariant
 from engine.verify.regions import Region
 from tests.engine.variants.cases import assert_everywhere
 
@@ -30,25 +29,25 @@ class Case:
     numbers: str = "even"
     layout: str = "C"  # of the caller's arrays: "C", "Fortran", "every second" or "float64"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.rows}x{self.inner}x{self.columns} tile {self.tile} {self.numbers} {self.layout}"
 
     @property
-    def product(self) -> MatrixProduct:
+    def product(self):
         """The problem."""
         return MatrixProduct(self.rows, self.inner, self.columns)
 
     @property
-    def block(self) -> Block:
+    def block(self):
         """The tile as a block."""
         return Block(self.tile, self.tile)
 
-    def matrices(self) -> tuple[np.ndarray, np.ndarray]:
+    def matrices(self):
         """Return A and B as the caller has them."""
         random = np.random.default_rng([self.rows, self.inner, self.columns])
         return self._matrix(random, self.rows, self.inner), self._matrix(random, self.inner, self.columns)
 
-    def _matrix(self, random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    def _matrix(self, random, rows, columns):
         numbers = random.uniform(-1, 1, (rows, columns)).astype(np.float32)
         if self.numbers == "whole":
             numbers = random.integers(-50, 51, (rows, columns)).astype(np.float32)
@@ -74,7 +73,7 @@ CASES = (
 )  # fmt: skip
 
 
-def check(variant: MatmulVariant, case: Case, device: str) -> None:
+def check(variant, case, device):
     """Multiply in one way and compare every element with the oracle; name the first one that is off."""
     a, b = (as_matrix(name, values) for name, values in zip("AB", case.matrices(), strict=True))
     machine = backend(device)
@@ -87,7 +86,7 @@ def check(variant: MatmulVariant, case: Case, device: str) -> None:
     compare(variant, case, machine.download(buffers), a, b)
 
 
-def compare(variant: MatmulVariant, case: Case, result: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+def compare(variant, case, result, a, b):
     """Compare a product with plain loops in float64, apart from `verify` itself."""
     roundings = variant.roundings(case.product, case.block)
     assert result.dtype == np.float32

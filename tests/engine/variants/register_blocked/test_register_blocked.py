@@ -87,6 +87,7 @@ def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
     assert multiply_adds(ptx) == shape.rows * shape.across * written * side
 
 
+@pytest.mark.slow
 @needs_nvvm
 def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead():
     ptx = ptx_of(VARIANT, problem_of(5, 5), Mask(np.ones((5, 5))), (7, 5))

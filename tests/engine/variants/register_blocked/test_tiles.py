@@ -15,7 +15,15 @@ from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, byte_s
 from engine.variants.register_blocked.register_blocked import tile_shape
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
-from tests.engine.variants.emitted import GHOST, RANDOM, cells_by_rule, on_both, on_the_processor, whole
+from tests.engine.variants.emitted import (
+    GHOST,
+    RANDOM,
+    cells_by_rule,
+    check_loaded,
+    on_both,
+    on_the_processor,
+    whole,
+)
 
 # (mask rows, mask columns, channels, samples before, shift, vectors, rows, warps, steps, unrolled rows,
 # lanes), rows that are loaded, and the picture's type.
@@ -34,7 +42,6 @@ BYTE_SHAPES = [
     byte_shape((2, 4), 3, 0, 3, 2, 2), byte_shape((4, 7), 4, 24, 1, 1, 2),
 ]  # fmt: skip
 by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
-GUARD = 16
 
 
 def all_threads(load, threads):
@@ -53,29 +60,10 @@ def all_threads(load, threads):
 @by_tile
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(shape, rows, dtype, border):
-    itemsize, pitch = np.dtype(dtype).itemsize, shape.tile_samples
-    load, channels = (
-        all_threads(tile_loader(shape, rows, itemsize, border.rule), shape.threads),
-        shape.channels,
-    )
-    places = [
-        shape.vector_index(cell // VECTOR) * VECTOR + cell % VECTOR for cell in range(shape.tile_samples)
-    ]
-    # Rows that begin anywhere; padded ones; some tiles lie inside; smaller than a vector.
-    for height, width, row_pixels in ((7, 35, 35), (7, 45, 48), (14, 480, 480), (2, 1, 1)):
-        samples = width * channels
-        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(dtype)
-        # The second one ends a row below the picture, the third one with it.
-        for top in (-2, height - rows + 1, height - rows, height - 1):
-            for left in range(-shape.before, samples, shape.out_samples):
-                tile = np.full(pitch * rows + 2 * GUARD, 999, np.float32)
-                load((tile, GUARD), image, samples, top, left, np.float32(GHOST))
-                wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch)
-                assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1)[:, places], wanted), (
-                    width, top, left,
-                )  # fmt: skip
-                assert np.all(tile[:GUARD] == 999)
-                assert np.all(tile[-GUARD:] == 999)
+    load = all_threads(tile_loader(shape, rows, np.dtype(dtype).itemsize, border.rule), shape.threads)
+    cells = np.arange(shape.tile_samples)
+    places = [shape.vector_index(cell // VECTOR) * VECTOR + cell % VECTOR for cell in cells]
+    check_loaded(load, border, shape, rows, shape.channels, dtype, places)
 
 
 @by_tile

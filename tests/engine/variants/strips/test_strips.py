@@ -13,7 +13,7 @@ from engine.variants.split_float16 import split_float16
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
 from engine.variants.strips.strip_shape import LANES
-from tests.engine.variants.emitted import GHOST, RANDOM, cells_by_rule, on_the_processor, whole
+from tests.engine.variants.emitted import check_loaded, on_the_processor, whole
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
 
@@ -25,21 +25,18 @@ def grids_of(size, side):
 
 
 @pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
-@pytest.mark.parametrize("size", [1, 7, 33, 256, 1024, 4096, 16384])
-def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size, side):
-    for grid in grids_of(size, side):
-        launch, rows = grid.launch(), grid.rows
-        assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
-        assert launch.grid[0] * launch.block[1] * 128 >= size
-        assert (rows + side - 1) % grid.shape.group_rows == 0
-        if size >= 4096:
-            assert (side - 1) / rows <= 0.25
-            assert launch.blocks * launch.block[1] >= 900
-        elif grid.most_warps == split_float16.MOST_WARPS:
-            assert launch.blocks * launch.block[1] <= MOST_WARPS
-
-
-GUARD = 16
+def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(side):
+    for size in (1, 7, 33, 256, 1024, 4096, 16384):
+        for grid in grids_of(size, side):
+            launch, rows = grid.launch(), grid.rows
+            assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
+            assert launch.grid[0] * launch.block[1] * 128 >= size
+            assert (rows + side - 1) % grid.shape.group_rows == 0
+            if size >= 4096:
+                assert (side - 1) / rows <= 0.25
+                assert launch.blocks * launch.block[1] >= 900
+            elif grid.most_warps == split_float16.MOST_WARPS:
+                assert launch.blocks * launch.block[1] <= MOST_WARPS
 
 
 @pytest.mark.slow
@@ -55,25 +52,12 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
     load_of_lane = on_the_processor(strip_loader(along, rows, np.dtype(dtype).itemsize, border.rule))
 
     @njit
-    def load(tile, at, image, samples, top, left, ghost_value):
+    def load(target, image, samples, top, left, ghost_value):
         for lane in range(LANES):
             columns = columns_of(samples, lane, left)
-            load_of_lane(tile, at, image, samples, top, lane, left, columns, ghost_value)
+            load_of_lane(*target, image, samples, top, lane, left, columns, ghost_value)
 
-    # Rows that begin anywhere; padded ones; a strip that lies inside; smaller than a vector.
-    for height, width, row_pixels in ((7, 35, 35), (9, 45, 48), (14, 240, 240), (2, 1, 1)):
-        samples = width * channels
-        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(dtype)
-        for top in (-2, height - rows + 1, height - rows, height - 1):
-            for left in range(-along.before, samples, along.out_samples):
-                tile = np.full(along.tile_samples * rows + 2 * GUARD, 999, np.float32)
-                load(tile, GUARD, image, samples, top, left, np.float32(GHOST))
-                wanted = cells_by_rule(image[:, :width], border, top, rows, left, along.tile_samples)
-                assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1), wanted), (
-                    height, width, top, left,
-                )  # fmt: skip
-                assert np.all(tile[:GUARD] == 999)
-                assert np.all(tile[-GUARD:] == 999)
+    check_loaded(load, border, along, rows, channels, dtype)
 
 
 LANE = 7

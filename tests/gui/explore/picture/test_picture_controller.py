@@ -6,11 +6,6 @@ from engine.host.protocol import OpenPicture, Preview, SaveResult
 from gui.page.messages import Severity
 
 
-def answer(bench, kind):
-    bench.fake.answer_all(kind)
-    bench.settle()
-
-
 def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_and_the_next_ends_the_complaint(bench):
     old, outcomes = bench.workspace.picture, []
     bench.pictures.open_path(Path("missing.png"), outcomes.append)
@@ -30,8 +25,7 @@ def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
     first, second = slow_bench.fake.waiting(OpenPicture)
     slow_bench.fake.answer(second)
     before = set(slow_bench.fake.created)
-    slow_bench.fake.answer(first)
-    slow_bench.settle()
+    slow_bench.answer(first)
     assert slow_bench.workspace.picture.title == "second.png"
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
 
@@ -40,13 +34,12 @@ def test_that_a_replaced_picture_is_kept_while_it_is_read_and_the_new_one_waits(
     old = slow_bench.workspace.picture.pixels.name
     slow_bench.runs.run()
     slow_bench.pictures.open_path(Path("next.png"))
-    answer(slow_bench, OpenPicture)
+    slow_bench.answer_all(OpenPicture)
     assert slow_bench.workspace.picture.title == "next.png"
     assert slow_bench.state.last_result is None
     assert old not in slow_bench.fake.released
     while slow_bench.fake.asked:
-        slow_bench.fake.answer()
-        slow_bench.settle()
+        slow_bench.answer()
     assert old in slow_bench.fake.released
     assert slow_bench.state.last_result is not None
 
@@ -72,14 +65,13 @@ def test_that_a_result_is_kept_until_it_is_saved_or_reported_why_it_cannot_be(sl
     slow_bench.pictures.save_result(tmp_path / "out.png")
     slow_bench.workspace.change(border=Border.WRAP)
     slow_bench.settle()
-    answer(slow_bench, Preview)
+    slow_bench.answer_all(Preview)
     assert values not in slow_bench.fake.released
-    answer(slow_bench, SaveResult)
+    slow_bench.answer_all(SaveResult)
     assert values in slow_bench.fake.released
     slow_bench.pictures.save_result(tmp_path / "out.png")
     error = FileWriteError("out.png cannot be written", "the disk is full", "Free some space.")
-    slow_bench.fake.fail(error, slow_bench.fake.waiting(SaveResult)[0])
-    slow_bench.settle()
+    slow_bench.fail(error, SaveResult)
     assert slow_bench.messages.newest.why == "the disk is full"
     assert not slow_bench.fake.waiting(SaveResult)
 
