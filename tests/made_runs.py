@@ -23,17 +23,13 @@ WRONG = "12 pixels differ by more than rounding, first at row 3"
 REFUTED = replace(PROVED, passed=False, max_error=0.5, reason=WRONG)
 
 # Of a tiled kernel: 25 shared loads and 1.6 loads of the picture for each result.
+SAMPLES = PROBLEM.samples
 WORK = Work(
-    flops=50 * PROBLEM.samples,
-    global_loads=2 * PROBLEM.samples,
-    global_stores=PROBLEM.samples,
-    global_load_bytes=3 * PROBLEM.samples,
-    global_store_bytes=4 * PROBLEM.samples,
-    minimum_bytes=5 * PROBLEM.samples,
-    picture_loads=8 * PROBLEM.samples // 5,
-    shared_loads=25 * PROBLEM.samples,
-    shared_stores=2 * PROBLEM.samples,
-)
+    flops=50 * SAMPLES, minimum_bytes=5 * SAMPLES, picture_loads=8 * SAMPLES // 5,
+    global_loads=2 * SAMPLES, global_load_bytes=3 * SAMPLES,
+    global_stores=SAMPLES, global_store_bytes=4 * SAMPLES,
+    shared_loads=25 * SAMPLES, shared_stores=2 * SAMPLES,
+)  # fmt: skip
 
 
 def make_timing(kernel_ms: float, *, cuda: bool = True) -> Timing:

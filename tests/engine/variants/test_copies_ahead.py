@@ -12,9 +12,10 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.box import box
 from engine.variants.contract import MaskClass
-from engine.variants.low_rank import low_rank_2, product_strips
+from engine.variants.low_rank import product_strips
 from engine.variants.register_blocked import register_blocked
-from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
+from engine.variants.registry import variant
+from engine.variants.separable_fused import fused_in_place, fused_ring
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
@@ -62,28 +63,23 @@ class LateCopies:
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
 
 
+CASES = {
+    "register-blocked, one step": (register_blocked, 5, "float32"),
+    "register-blocked, two steps": (register_blocked, 7, "float32"),
+    "register-blocked, bytes": (register_blocked, 5, "uint8"),
+    "separable-fused, in place": (fused_in_place, 5, "float32"),
+    "separable-fused, a ring": (fused_in_place, 27, "float32"),
+    "separable-fused, a ring of filtered rows": (fused_ring, 35, "float32"),
+    "low-rank-2, one ahead": (product_strips, 9, "float32"),
+    "box, a tile": (box, 5, "float32"),
+    "box, a ring": (box, 25, "float32"),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variant", "module", "side", "dtype"),
-    [
-        (register_blocked.VARIANT, register_blocked, 5, "float32"),
-        (register_blocked.VARIANT, register_blocked, 7, "float32"),
-        (register_blocked.VARIANT, register_blocked, 5, "uint8"),
-        (separable_fused.VARIANT, fused_in_place, 5, "float32"),
-        (separable_fused.VARIANT, fused_in_place, 27, "float32"),
-        (separable_fused.VARIANT, fused_ring, 35, "float32"),
-        (low_rank_2.VARIANT, product_strips, 9, "float32"),
-        (box.VARIANT, box, 5, "float32"),
-        (box.VARIANT, box, 25, "float32"),
-    ],
-    ids=[
-        "register-blocked, one step", "register-blocked, two steps", "register-blocked, bytes",
-        "separable-fused, in place", "separable-fused, a ring", "separable-fused, a ring of filtered rows",
-        "low-rank-2, one ahead", "box, a tile", "box, a ring",
-    ],
-)  # fmt: skip
-def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, side, dtype, monkeypatch):
-    copies = LateCopies()
+@pytest.mark.parametrize("name", CASES)
+def test_that_no_cell_is_read_before_its_copy_was_waited_for(name, monkeypatch):
+    known, (module, side, dtype), copies = variant(name.partition(",")[0]), CASES[name], LateCopies()
     monkeypatch.setattr(module, "closer", copies.closer, raising=False)
     monkeypatch.setattr(module, "waiter", copies.waiter)
     for name in {"tile_loader", "byte_tile_loader", "strip_loader"} & set(vars(module)):
@@ -93,8 +89,8 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, si
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    mask = Mask(np.full((side, side), 0.3)) if variant.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)
-    if variant is low_rank_2.VARIANT:
+    mask = Mask(np.full((side, side), 0.3)) if known.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)
+    if module is product_strips:
         mask = Mask(mask.weights + gaussian(side, sigma=1.0).weights)
     # As high as a block, so that the last rows of its tile are needed; a ring takes two steps.
     height, width = {27: (64, 9), 35: (64, 2)}.get(side, (48, 9))
@@ -103,5 +99,5 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, si
     problem = describe_problem(image, mask, Border.CONSTANT, scale / 2)
     problem = replace(problem, result_dtype=dtype)
     # Cells of shared memory are NaN until somebody writes them.
-    result = count(variant, problem, mask, variant.default_block, image).out
+    result = count(known, problem, mask, known.default_block, image).out
     verified(result, image, mask, problem)

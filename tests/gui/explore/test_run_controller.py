@@ -169,21 +169,14 @@ def test_that_a_failed_run_keeps_what_it_was_to_do_and_why_it_failed(key, layout
     assert result.kernel_ms is None
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
+def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_there_is_none():
+    for result, words in (
         (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified: every pixel"),
         (make_failure("tiled", "The device failed: illegal address."), "illegal address"),
         (make_simulated("naive"), "its times mean nothing"),
         (make_failure("cpu-fft", "variant 'cpu-fft' here: row 50 is nan."), "Cpu-fft: Row 50 is nan."),
-    ],
-    ids=["timed", "failed", "simulated", "refused, without its name twice"],
-)
-def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_it_has_none(result, words):
-    assert words in run_sentence(result)
-
-
-def test_that_without_a_run_it_says_what_is_missing_or_what_to_press():
+    ):
+        assert words in run_sentence(result)
     assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
     assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."

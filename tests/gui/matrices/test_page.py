@@ -120,31 +120,29 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json"])
-def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path, suffix):
+def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
     haloscope, page = open_page()
-    button = shown_button(page, suffix.upper())
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
     haloscope.matmul.set_counted(rows)
-    assert not button.isEnabled()
-    assert not haloscope.actions[f"export_{suffix}"].isEnabled()
+    suffixes = ("csv", "json")
+    buttons = [shown_button(page, suffix.upper()) for suffix in suffixes]
+    assert not any(button.isEnabled() for button in buttons)
+    assert not any(haloscope.actions[f"export_{suffix}"].isEnabled() for suffix in suffixes)
     for row in (rows[1], rows[-1]):
         haloscope.matmul.add(made_product(row))
-    button.click()
-    dialog = haloscope.files.dialog
-    assert dialog.selectedFiles()[0].endswith(f"product-1024x1024x1024-results.{suffix}")
-    dialog.reject()
-    path = tmp_path / f"products.{suffix}"
-    haloscope.files.folder = str(tmp_path)
-    haloscope.actions[f"export_{suffix}"].trigger()
-    haloscope.files.dialog.fileSelected.emit(str(path))
-    haloscope.files.dialog.reject()
+    for suffix, button in zip(suffixes, buttons, strict=True):
+        button.click()
+        dialog = haloscope.files.dialog
+        assert dialog.selectedFiles()[0].endswith(f"product-1024x1024x1024-results.{suffix}")
+        dialog.reject()
+        haloscope.files.folder = str(tmp_path)
+        haloscope.actions[f"export_{suffix}"].trigger()
+        haloscope.files.dialog.fileSelected.emit(str(tmp_path / f"products.{suffix}"))
+        haloscope.files.dialog.reject()
+        assert haloscope.window.message_bar.text == f"2 results saved as {tmp_path}/products.{suffix}."
     runs = [run for run in compared(haloscope.matmul.rows, "numpy") if not run.result.no_speed]
-    assert haloscope.window.message_bar.text == f"2 results saved as {path}."
-    if suffix == "csv":
-        assert path.read_bytes().decode() == results_csv(runs, "numpy")
-        return
-    written = json.loads(path.read_text())
+    assert (tmp_path / "products.csv").read_bytes().decode() == results_csv(runs, "numpy")
+    written = json.loads((tmp_path / "products.json").read_text())
     machine = machine_document(haloscope.state.devices, {}, "")
     assert written == json.loads(json_text(results_document(runs, "numpy", machine)))
     assert [result.variant for result in results_from_document(written)] == ["matmul-naive", "numpy"]

@@ -29,12 +29,8 @@ def explore(workspace):
     return ExploreActions(actions, workspace, EngineState(), ResultsModel())
 
 
-@pytest.fixture
-def actions(explore):
-    return explore._actions
-
-
-def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(actions, explore):
+def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(explore):
+    actions = explore._actions
     shortcuts = Counter(keys.toString() for action in actions.all() for keys in action.shortcuts())
     assert [text for text, count in shortcuts.items() if count > 1] == []
     for action in actions.all():
@@ -50,7 +46,8 @@ def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(act
     assert [action.data() for action in explore.samples] == [sample.key for sample in SAMPLES]
 
 
-def test_that_undo_names_the_step_and_still_teaches(actions, workspace, qapp):
+def test_that_undo_names_the_step_and_still_teaches(explore, workspace, qapp):
+    actions = explore._actions
     workspace.set_mask(preset("box-3"), "Choose Box")
     qapp.processEvents()
     assert actions["undo"].text() == "&Undo Choose Box"

@@ -121,7 +121,7 @@ def test_that_run_all_fills_table_and_status_line_and_rows_are_copied_and_explai
     assert "cpu-serial" in page.kernel_panel.work.toolTip()
 
 
-def test_that_run_or_cancel_can_be_chosen_and_run_says_why_it_cannot(haloscope, qtbot):
+def test_that_run_or_cancel_can_be_chosen_and_a_refused_run_is_told_without_its_name_twice(haloscope, qtbot):
     run, cancel = haloscope.actions["run"], haloscope.actions["cancel"]
     haloscope.link._client.automatic = False
     assert not cancel.isEnabled()
@@ -133,6 +133,18 @@ def test_that_run_or_cancel_can_be_chosen_and_run_says_why_it_cannot(haloscope, 
     assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
     assert "reference" in run.toolTip()
     assert "Esc" not in run.toolTip()
+    client = haloscope.link._client
+    haloscope.actions["run"].trigger()
+    asked = client.waiting(Run)[0]
+    reply = client._reply(asked.request)
+    failure = f"variant '{reply.result.variant}': row 50 is nan. Use another."
+    client._take(asked).future.set_result(
+        replace(reply, result=replace(reply.result, failure=failure, timing=None))
+    )
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert (
+        haloscope.window.message_bar.text == f"{reply.result.title} gave no time. Row 50 is nan. Use another."
+    )
 
 
 def dropped(window, path):
@@ -287,22 +299,6 @@ def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot)
     assert haloscope.window.focusWidget() is box
 
 
-def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(haloscope, qtbot):
-    client = haloscope.link._client
-    client.automatic = False
-    haloscope.actions["run"].trigger()
-    asked = client.waiting(Run)[0]
-    reply = client._reply(asked.request)
-    failure = f"variant '{reply.result.variant}': row 50 is nan. Use another."
-    client._take(asked).future.set_result(
-        replace(reply, result=replace(reply.result, failure=failure, timing=None))
-    )
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert (
-        haloscope.window.message_bar.text == f"{reply.result.title} gave no time. Row 50 is nan. Use another."
-    )
-
-
 @pytest.mark.slow
 def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_window):
     haloscope = open_window((1024, 640))
@@ -356,15 +352,6 @@ def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp,
     haloscope.link.shutdown()
 
 
-def test_that_a_message_does_not_move_the_picture(haloscope):
-    canvas = haloscope.window.first_page.surface
-    before = canvas.size(), canvas.view.transform
-    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
-    QtWidgets.QApplication.processEvents()
-    assert haloscope.window.message_bar.isVisible()
-    assert (canvas.size(), canvas.view.transform) == before
-
-
 @pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
@@ -381,3 +368,12 @@ def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(halosco
     assert line._figure.toolTip() == "Against run 1 (cpu-serial), same problem."
     haloscope.results.add(make_failure("tiled"))
     assert (line._figure.text(), line._figure.toolTip()) == ("", "")
+
+
+def test_that_a_message_does_not_move_the_picture(haloscope):
+    canvas = haloscope.window.first_page.surface
+    before = canvas.size(), canvas.view.transform
+    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
+    QtWidgets.QApplication.processEvents()
+    assert haloscope.window.message_bar.isVisible()
+    assert (canvas.size(), canvas.view.transform) == before

@@ -17,8 +17,6 @@ from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 from tests.engine.variants.emitted import check_counted
 
-CONSTANT_MEMORY = 64 * 1024
-LARGEST, LONGEST = ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508)
 BLOCK = Block(8, 4)
 
 
@@ -36,7 +34,7 @@ def kernel_for(mask, border=Border.ZERO):
 )  # fmt: skip
 def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape, wanted):
     (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
-    assert launch.constant_bytes == wanted <= CONSTANT_MEMORY
+    assert launch.constant_bytes == wanted <= 64 * 1024
     assert launch.shared_bytes == 0
 
 

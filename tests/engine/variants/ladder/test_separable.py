@@ -21,11 +21,9 @@ from engine.variants.registry import variant
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 
-KEYS = ("separable-l0", "separable-l1", "separable-l2")
-SEPARABLE = [variant(key) for key in KEYS]
+SEPARABLE = [variant(key) for key in ("separable-l0", "separable-l1", "separable-l2")]
 every_variant = pytest.mark.parametrize("known", SEPARABLE, ids=lambda known: known.key)
 every_border = pytest.mark.parametrize("border", list(Border))
-LARGEST = float(np.finfo(np.float32).max)
 SMALL_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
 
 
@@ -88,7 +86,7 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known, border):
 
 @every_variant
 def test_that_nothing_overflows_between_the_passes(known):
-    image = np.full((4, 5), LARGEST / 2, np.float32)
+    image = np.full((4, 5), np.finfo(np.float32).max / 2, np.float32)
     assert np.isfinite(agrees(known, image, box(3))).all()
     # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
     image = np.ones((4, 5), np.float32)

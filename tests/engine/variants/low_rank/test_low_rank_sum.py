@@ -99,13 +99,14 @@ def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(b
     assert largest_error(Mask(NARROW - WIDE), border, (21, 7, 1), 9.5) > 0.0
 
 
-SHAPES = (
-    (2, 2), (5, 5), (9, 9), (13, 13), (32, 32), (35, 35), (63, 63), (2, 63), (3, 40), (1, 63), (1, 64),
-    (127, 1),
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 2), (5, 5), (9, 9), (13, 13), (32, 32), (35, 35), (63, 63), (2, 63), (3, 40), (1, 63), (1, 64),
+        (127, 1),
+    ],
+    ids=str,
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]} x {shape[1]}")
 @pytest.mark.parametrize("variant", [TWO, THREE], ids=lambda variant: variant.key)
 def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant, shape):
     masks = [sum_of(terms, *shape) for terms in (1, 2, 3, 4) if terms <= min(shape)]

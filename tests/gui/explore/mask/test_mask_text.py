@@ -16,23 +16,18 @@ def test_that_numbers_and_fractions_are_read():
     assert {text: read_weight(text) for text in read} == read
 
 
-@pytest.mark.parametrize("text", ["", "  ", "abc", "1/0", "nan", "1e999", "0,5", "1 2", "1 +"])
-def test_that_other_text_is_refused_with_a_reason_and_a_remedy(text):
-    with pytest.raises(MaskError) as caught:
-        read_weight(text)
-    assert caught.value.what == "The weight was not changed"
-    assert caught.value.why
-    assert caught.value.remedy
-    if text == "abc":
-        assert "you typed 'abc'" in caught.value.why
-
-
-@pytest.mark.parametrize("text", ["", "abc", "nan", "1 2", "1e39", "1e400"])
-def test_that_a_field_is_refused_in_words_that_are_not_of_masks(text):
-    with pytest.raises(MaskError, match=r"^Offset was not changed: ") as caught:
-        read_number(text, "Offset was not changed")
-    for word in ("cell", "weight", "row 1", "Ctrl"):
-        assert word not in str(caught.value)
+def test_that_other_text_is_refused_with_a_reason_and_a_remedy_in_the_words_of_its_field():
+    for text in ("", "  ", "abc", "1/0", "nan", "1e999", "0,5", "1 2", "1 +"):
+        with pytest.raises(MaskError) as caught:
+            read_weight(text)
+        assert caught.value.what == "The weight was not changed"
+        assert caught.value.why
+        assert caught.value.remedy
+        assert text != "abc" or "you typed 'abc'" in caught.value.why
+    for text in ("", "abc", "nan", "1 2", "1e39", "1e400"):
+        with pytest.raises(MaskError, match=r"^Offset was not changed: ") as caught:
+            read_number(text, "Offset was not changed")
+        assert not any(word in str(caught.value) for word in ("cell", "weight", "row 1", "Ctrl")), text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
@@ -55,24 +50,17 @@ def test_that_a_cell_starts_exact_and_ends_short():
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
 
 
-@pytest.mark.parametrize(
-    "cells", [[(2, 3)], [(4, 4), (2, 4), (3, 3)]], ids=["current", "top left of several"]
-)
-def test_that_a_smaller_block_of_a_spreadsheet_goes_in_at_the_chosen_cells(cells):
-    mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
-    expected = FIVE.weights.copy()
-    expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
-    np.testing.assert_array_equal(mask.weights, expected)
-    assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
-
-
-@pytest.mark.parametrize(
-    "text", ["1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)], ids=["wider", "higher", "as large"]
-)
-def test_that_rows_as_large_as_the_mask_replace_it(text):
-    mask, _ = pasted(FIVE, text, [(0, 0)])
-    assert mask.anchor == (mask.rows // 2, mask.columns // 2)
-    assert mask.offset == 0.0
+def test_that_a_smaller_block_goes_in_at_the_top_left_cell_and_rows_as_large_as_the_mask_replace_it():
+    for cells in ([(2, 3)], [(4, 4), (2, 4), (3, 3)]):
+        mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
+        expected = FIVE.weights.copy()
+        expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
+        np.testing.assert_array_equal(mask.weights, expected)
+        assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
+    for larger in ("1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)):
+        mask, _ = pasted(FIVE, larger, [(0, 0)])
+        assert mask.anchor == (mask.rows // 2, mask.columns // 2)
+        assert mask.offset == 0.0
 
 
 LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
