@@ -6,7 +6,8 @@ copy.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import SCRATCH, float32, image_type, int64, prepare_passes
+from engine.device.cuda_kernels import SCRATCH, float32, image_type, int64
+from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits

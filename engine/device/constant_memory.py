@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_cache import KeptKernel, rebuilt
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 
 
 def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], Any]:

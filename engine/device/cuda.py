@@ -14,16 +14,15 @@ from engine.device.cpu import HostClock
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool
+from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.launches import Prepared
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
 from engine.errors import DeviceUnavailable
 from engine.geometry.block import Limits
 from engine.geometry.layout import Layout
-
-SIMULATOR_SIDE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +60,6 @@ def memory_bus(device: DeviceInfo) -> MemoryBus:
 
 def _number(device: DeviceInfo) -> int:
     return int(device.key.partition(":")[2])
-
-
-def simulator_info() -> DeviceInfo:
-    """Return the facts of the simulator, which needs no driver."""
-    return DeviceInfo(
-        key="simulator",
-        kind="cuda",
-        title="CUDA simulator",
-        times_mean_speed=False,
-        facts={
-            "what it is": "the real kernels, run by Python threads",
-            "times": "mean nothing and are never shown as speed",
-            "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
-        },
-    )
 
 
 def cuda_info(number: int) -> DeviceInfo:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.cuda_presence import SIMULATED, missing
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.
@@ -54,6 +54,8 @@ def _api_errors() -> tuple[type[Exception], ...]:
 
 
 def _in_words(error: Exception, doing: str) -> EngineError:
+    from engine.device.numba_cuda import cuda
+
     code = _code_of(error)
     if code == _OUT_OF_MEMORY:
         try:

@@ -11,13 +11,12 @@ from numba.np.numpy_support import from_dtype
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_pool import device_pool
+from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.kernel_cache import for_current_device
 from engine.device.launches import Operand, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 from engine.device.uploads import Upload, uploaded
-from engine.geometry.block import Block
-from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
@@ -42,23 +41,6 @@ def filter_signature(problem: Problem) -> tuple[Any, ...]:
     weights = types.Array(types.float32, 2, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
     return (image_type(problem), weights, *numbers, result_type(problem))
-
-
-def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
-    """Return the arguments of a filter kernel: image, weights, width, anchor, ghost value, offset, out.
-
-    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves
-    both layouts.
-    """
-    return (
-        Operand.IMAGE,
-        mask.weights32,
-        problem.width,
-        *problem.anchor,
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
 
 
 # Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
@@ -146,10 +128,3 @@ def _loaded(step: Pass) -> Pass:
         return replace(step, kernel=with_constant(kernel, step.signature, *step.constant))
     kernel.compile(step.signature)
     return replace(step, kernel=kernel)
-
-
-def prepare_passes(
-    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
-) -> Callable[[Problem, Mask, Block], PreparedPasses]:
-    """Return the `prepare` of a variant that consists of these passes."""
-    return lambda problem, mask, block: PreparedPasses(passes(problem, mask, block))

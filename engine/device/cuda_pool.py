@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.cuda_presence import SIMULATED
+from engine.device.numba_cuda import cuda
 
 MOST_ARRAYS = 24
 SIMULATED_BYTES = 1 << 20

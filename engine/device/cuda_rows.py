@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
-from engine.device.numba_cuda import SIMULATED
+from engine.device.cuda_presence import SIMULATED
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:

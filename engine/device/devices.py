@@ -7,12 +7,13 @@ from typing import TypeVar
 
 from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend, cpu_info
-from engine.device.cuda import SIMULATOR_SIDE, CudaBackend, cuda_info, simulator_info
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.cuda_presence import SIMULATED, has_driver, missing
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 
 __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
+
+SIMULATOR_SIDE = 64
 
 Made = TypeVar("Made")
 
@@ -47,6 +48,11 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         return ()
     if missing:
         return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
+    if not has_driver():
+        return (_no_cuda("No NVIDIA driver."),)
+    from engine.device.cuda import cuda_info
+    from engine.device.numba_cuda import cuda
+
     try:
         count = len(cuda.gpus)
     except Exception as error:  # noqa: BLE001 - the CPU must work with any broken driver
@@ -60,6 +66,21 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         except Exception as error:  # noqa: BLE001 - as above, for one device of several
             found.append(_no_cuda(_why_no_driver(error), f"cuda:{number}"))
     return tuple(found)
+
+
+def simulator_info() -> DeviceInfo:
+    """Return the facts of the simulator, which needs no driver."""
+    return DeviceInfo(
+        key="simulator",
+        kind="cuda",
+        title="CUDA simulator",
+        times_mean_speed=False,
+        facts={
+            "what it is": "the real kernels, run by Python threads",
+            "times": "mean nothing and are never shown as speed",
+            "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+        },
+    )
 
 
 def _why_no_driver(error: Exception) -> str:
@@ -106,4 +127,6 @@ def backend(key: str) -> Backend:
     if own_process_needed(device):
         why = "this process was not started for it"
         raise DeviceUnavailable("The CUDA simulator", why, "Set NUMBA_ENABLE_CUDASIM=1 before the start.")
+    from engine.device.cuda import CudaBackend
+
     return CudaBackend(device)

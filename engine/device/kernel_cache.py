@@ -13,23 +13,18 @@ disk has code for one compute capability, so a process with two kinds of GPU wou
 (`CUDACodeLibrary.get_cubin`). Devices of one kind share a dispatcher: the code is loaded into each of them.
 """
 
-import dataclasses
 import functools
 import json
 import os
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from numba.core.caching import NullCache
 
 from engine.device.code_store import code_store
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
-
-Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 _KIND = "cuda"
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
@@ -61,43 +56,6 @@ class KeptKernel:
         """Return the kernel of the bytes that `packed` made."""
         facts, _, cubin = content.partition(b"\n")
         return cls(cubin, *json.loads(facts))
-
-
-def kept_on_disk(factory: Factory) -> Factory:
-    """Decorate a kernel factory so that its kernels are kept on disk once they are compiled.
-
-    The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
-    numbers, texts, members of an enumeration, and tuples and data classes of such.
-    """
-
-    @functools.wraps(factory)
-    def made(*arguments: Any, **named: Any) -> Any:
-        kernel = factory(*arguments, **named)
-        if not SIMULATED and not missing:
-            name = f"{factory.__module__}.{factory.__qualname__}"
-            kernel._cache = KernelCache([name, _plain(arguments), _plain(named)], kernel.targetoptions)
-        return kernel
-
-    return made  # type: ignore[return-value]
-
-
-def _plain(value: Any) -> Any:
-    """Return an argument as plain data, different for different arguments.
-
-    Raises TypeError for a value that does not mean the same in the next process.
-    """
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, Enum):
-        return [type(value).__name__, value.name]
-    if isinstance(value, tuple):
-        return ["tuple", *(_plain(item) for item in value)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return [type(value).__name__, fields]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    raise TypeError(f"a kernel made from {value!r} cannot be kept on disk")
 
 
 class KernelCache(NullCache):

@@ -5,10 +5,11 @@ the kernels, nothing else. Where the package is missing (macOS) `missing` says s
 simulates, but drives no GPU that this program supports.
 """
 
-import importlib.util
 import os
 
 from numba import config, cuda
+
+from engine.device.cuda_presence import SIMULATED, missing
 
 __all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
 
@@ -21,8 +22,3 @@ except ImportError:  # Numba's own CUDA target, without the package: nothing is 
 # Set here, because Numba reads the environment when it is first imported, wherever that is.
 if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-
-missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
-
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-"""Whether `cuda` is the simulator: Numba decides that for the whole process when it is first imported."""

@@ -9,9 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
-
-from engine.device.numba_cuda import cuda
 
 ZERO = np.float32(0.0)
 # From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds values below 2^22, half to even.
@@ -45,19 +42,6 @@ def cpu_largest(result_dtype: str) -> np.float32:
     return ZERO if result_dtype == "float32" else largest_of(result_dtype)
 
 
-LARGEST_8_BIT = largest_of("uint8")
-_to_8_bit = njit(nogil=True, inline="always")(rounding_to(LARGEST_8_BIT))
-_to_16_bit = njit(nogil=True, inline="always")(rounding_to(largest_of("uint16")))
-
-
-@njit(nogil=True)
-def cpu_result(value, largest):
-    """Return a sum as it is stored: a whole number up to `largest`, or unchanged where that is 0."""
-    if largest == ZERO:
-        return value
-    return _to_8_bit(value) if largest == LARGEST_8_BIT else _to_16_bit(value)
-
-
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -66,4 +50,6 @@ def _as_it_is(value: Any) -> Any:
 def cuda_result(result_dtype: str) -> Callable[..., Any]:
     """Return the CUDA device function from a sum to what is stored: a compile-time choice."""
     rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
+    from engine.device.numba_cuda import cuda
+
     return cuda.jit(device=True, inline="always")(rule)

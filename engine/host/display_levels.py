@@ -4,23 +4,22 @@ On two cores a 1920 x 1080 colour picture took about 5 ms; the same in NumPy too
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from engine.device.core_count import cores
-from engine.device.numba_cuda import cuda as _cuda  # noqa: F401 - sets what Numba reads when it is imported
+from engine.device.machine_code import MachineFunction
 from engine.image.scratch import bands
 from engine.tasks.work import FLOAT_BYTES
 
-from numba import njit  # isort: skip
-
-from engine.device.cpu_code_cache import kept_on_disk  # isort: skip
-
 SMALLEST_LEVEL = 64
 _NO_ALPHA = np.empty((0, 0), np.float32)
+
+_CODE = "engine.host.display_code"
+_fill, _halve, _find_range = (MachineFunction(_CODE, name) for name in ("fill", "halve", "find_range"))
 
 
 def level_shapes(height: int, width: int) -> tuple[tuple[int, int, int], ...]:
@@ -37,66 +36,12 @@ def full_scale(dtype: np.dtype) -> float:
     return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
 
 
-@kept_on_disk
-@njit(nogil=True)
-def _fill(values, alpha, scale, shift, absolute, out, top, bottom):
-    channels = values.shape[2]
-    transparent = alpha.shape[0] > 0
-    for row in range(top, bottom):
-        for column in range(values.shape[1]):
-            opacity = alpha[row, column] if transparent else np.float32(1.0)
-            for channel in range(3):
-                value = values[row, column, channel if channels >= 3 else 0]
-                if absolute:
-                    value = abs(value)
-                value = value * scale + shift
-                # NaN fails both comparisons and becomes 0, as in a saved file.
-                level = np.float32(0.0)
-                if value >= np.float32(255.0):
-                    level = np.float32(255.0)
-                elif value > np.float32(0.0):
-                    level = value
-                out[row, column, 2 - channel] = np.uint8(np.rint(level * opacity))
-            out[row, column, 3] = np.uint8(np.rint(opacity * np.float32(255.0)))
-
-
-@kept_on_disk
-@njit(nogil=True)
-def _halve(source, out, top, bottom):
-    height, width = source.shape[0], source.shape[1]
-    for row in range(top, bottom):
-        above = 2 * row
-        below = min(above + 1, height - 1)
-        for column in range(out.shape[1]):
-            left = 2 * column
-            right = min(left + 1, width - 1)
-            for channel in range(4):
-                total = (
-                    np.uint16(source[above, left, channel])
-                    + source[above, right, channel]
-                    + source[below, left, channel]
-                    + source[below, right, channel]
-                )
-                out[row, column, channel] = np.uint8((total + 2) >> 2)
-
-
-@kept_on_disk
-@njit(nogil=True)
-def _range(values):
-    lowest, highest = np.inf, -np.inf
-    for value in values.ravel():
-        if np.isfinite(value):
-            lowest = min(lowest, np.float64(value))
-            highest = max(highest, np.float64(value))
-    return lowest, highest
-
-
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="screen")
 
 
-def _in_bands(rows: int, action) -> None:
+def _in_bands(rows: int, action: Callable[[int, int], None]) -> None:
     count = max(1, min(cores() * 2, rows // 64))
     edges = [rows * band // count for band in range(count + 1)]
     # A single band is done on this thread.
@@ -121,8 +66,10 @@ def scale_and_shift(values: np.ndarray, white: float, range_mode: str) -> tuple[
         middle = (white + 1) // 2 if white > 1 else 0.5
         return 255.0 / white, middle * 255.0 / white, False
     if range_mode == "rescale":
-        ranges = [_range(part) for _, part in _as_float32(values, 0, len(values))]
-        lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)
+        ends = np.array([np.inf, -np.inf])
+        for _, part in _as_float32(values, 0, len(values)):
+            _find_range(part.reshape(-1), ends)
+        lowest, highest = ends.tolist()
         if not highest > lowest:
             return 0.0, 0.0, False
         scale = 255.0 / (highest - lowest)
@@ -153,4 +100,4 @@ def render(
 
     _in_bands(values.shape[0], fill)
     for source, out in itertools.pairwise(levels):
-        _in_bands(out.shape[0], lambda top, bottom, source=source, out=out: _halve(source, out, top, bottom))
+        _in_bands(out.shape[0], partial(_halve, source, out))

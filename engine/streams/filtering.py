@@ -10,7 +10,6 @@ import numpy as np
 from engine.api.filtering import BlockLike, MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
-from engine.device.numba_cuda import cuda
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.geometry.border import Border
@@ -148,6 +147,8 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
     OutOfDeviceMemory
         The system does not let that much memory be locked.
     """
+    from engine.device.numba_cuda import cuda
+
     try:
         device = device_named("cuda")
     except DeviceUnavailable as error:

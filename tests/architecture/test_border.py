@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from numba import njit
 
 import engine
-from engine.device.index_rules import chosen_by_code, cpu_code, cpu_rules
+from engine.device.index_rules import cpu_code, cpu_rules
+from engine.device.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
 from engine.image.samples import sample_path
@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
-from engine.variants.cpu import serial
+from engine.variants.cpu import serial, serial_code
 from engine.variants.registry import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
@@ -44,8 +44,10 @@ def toy(monkeypatch):
     monkeypatch.setitem(Border._value2member_map_, "toy", member)
     monkeypatch.setattr(Border, "_member_names_", [*Border._member_names_, "TOY"])
     # What compiled code knows when it starts, it would know of the toy too.
-    monkeypatch.setattr(serial, "source_index", chosen_by_code(cpu_rules()))
-    monkeypatch.setattr(serial, "correlate_serial", njit(nogil=True)(serial.correlate_serial.py_func))
+    monkeypatch.setattr(serial_code, "source_index", serial_code.chosen_by_code(cpu_rules()))
+    # Another option, so that the code on disk is not taken.
+    compiled = MachineFunction(serial_code.__name__, "correlate_serial", boundscheck=False, looplift=False)
+    monkeypatch.setattr(serial.Serial, "function", compiled)
     return member
 
 

@@ -60,10 +60,9 @@ def test_that_the_contract_on_numba_names_every_room_below_the_devices():
     assert {f"engine.{room.strip()}" for room in below} <= set(numba["source_modules"])
 
 
-def test_that_only_devices_variants_and_two_modules_import_numba(graph):
+def test_that_only_devices_variants_and_one_module_import_numba(graph):
     direct = set.union(*(graph.find_modules_that_directly_import(name) for name in ("numba", "llvmlite")))
     assert {name for name in direct if not name.startswith(("engine.device.", "engine.variants."))} == {
-        "engine.host.display_levels",
         "engine.streams.cuda_queues",
     }
 

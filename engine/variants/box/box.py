@@ -20,12 +20,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import float32, image_type, jit_within, prepare_passes, result_type
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_passes import prepare_passes
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -36,12 +35,8 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.ir.device_function import waiter
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.result_storer import result_storer
-from engine.variants.register_blocked.tile_loader import tile_loader
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
@@ -160,6 +155,14 @@ RING_REGISTERS = 96
 @kept_on_disk
 def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of work, and the bytes of a sample of picture and result."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_within
+    from engine.device.numba_cuda import cuda
+    from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
+    from engine.variants.ir.device_function import waiter
+    from engine.variants.register_blocked.result_storer import result_storer
+    from engine.variants.register_blocked.tile_loader import tile_loader
+
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
@@ -239,6 +242,10 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass; raise UnsupportedVariant for a mask that is no box."""
+    from numba import types
+
+    from engine.device.cuda_kernels import float32, image_type, result_type
+
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)

@@ -1,22 +1,16 @@
 """Filters that compute a picture in bands: threads take one band after another until none is left."""
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from engine.device.machine_code import MachineFunction
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
-from engine.variants.cpu.thread_pool import Boards, compiled
+from engine.variants.cpu.thread_pool import SharedCall, compiled
 
-Filter = TypeVar("Filter", bound="BandedFilter")
-Buffers = tuple[np.ndarray, ...]
-Cut = tuple[np.ndarray, ...]
-
-_BOARDS = Boards()
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16
 LEAST_OF_COST = 4
@@ -72,8 +66,19 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
     return np.stack([starts - tile * height, ends - tile * height, tile], 1).astype(np.int64)
 
 
+@dataclass
+class Cut:
+    """How a picture is cut for so many threads at most, and the calls with their buffers that are kept."""
+
+    workers: int
+    arguments: tuple[np.ndarray, ...]  # of the compiled function; the first one has the bands
+    calls: list[SharedCall] = field(default_factory=list)
+
+
 class BandedFilter(ABC):
     """A filter ready for one problem and mask; all threads run its compiled code, which takes bands."""
+
+    function: ClassVar[MachineFunction]
 
     def __init__(self, problem: Problem, offset: float) -> None:
         self._problem = problem
@@ -87,10 +92,13 @@ class BandedFilter(ABC):
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),
             np.float32(offset),
         )
-        self._kept: defaultdict[int, list[Buffers]] = defaultdict(list)
-        self._cut: tuple[int, Cut]
-        # Here, where a variant is prepared, and not within the first launch.
+        self._cut: Cut
+
+    def compiled(self) -> Self:
+        """Return the filter, its code and that of the threads compiled: not within the first launch."""
         compiled()
+        self._cut.calls.append(self._new_call(self._cut))
+        return self
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done.
@@ -99,33 +107,27 @@ class BandedFilter(ABC):
         returns.
         """
         image = np.ascontiguousarray(image, self._dtype)
-        workers, cut = self._cut_for(out)
-        workers = min(workers, len(cut[0]))
-        kept = self._kept[workers]
+        cut = self._cut_for(out)
         try:
-            buffers = kept.pop()
+            call = cut.calls.pop()
         except IndexError:
-            buffers = self._new_buffers(workers)
-        board = _BOARDS.take(workers)
-        self._compute(image.ctypes.data, out.ctypes.data, cut, board, buffers)
-        _BOARDS.give_back(board)
-        kept.append(buffers)
+            call = self._new_call(cut)
+        call.launch(image.ctypes.data, out.ctypes.data)
+        cut.calls.append(call)
 
-    def _cut_for(self, out: np.ndarray) -> tuple[int, Cut]:
-        """Return the most workers, and arrays of which the first one has the bands."""
+    def _new_call(self, cut: Cut) -> SharedCall:
+        workers = min(cut.workers, len(cut.arguments[0]))
+        return SharedCall(self.function, self._arguments(cut.arguments, workers), workers)
+
+    def _cut_for(self, out: np.ndarray) -> Cut:
         return self._cut
 
     @abstractmethod
-    def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:
-        """Take bands until none is left, on all threads.
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+        """Return the arguments of the compiled function, with new buffers, which have a row per worker.
 
-        `source` and `target` are the addresses of the picture and the result, `board` is that of the launch
-        (`engine.variants.cpu.shared_call`), and of each of the buffers a worker has a row.
+        The first two are the addresses of the picture and the result, still 0; BOARD is the board's.
         """
-
-    @abstractmethod
-    def _new_buffers(self, workers: int) -> Buffers:
-        """Make the buffers of so many workers; they are kept from launch to launch."""
 
     def _ghosts(self, count: int) -> np.ndarray:
         """Return so many ghost cells."""
@@ -136,10 +138,3 @@ class BandedFilter(ABC):
         edges = aligned_rows(workers, count, self._dtype)
         edges[:] = self._problem.ghost_value
         return edges
-
-
-def prepared(make: Callable[[Problem], Filter], problem: Problem) -> Filter:
-    """Return what `make` returns for a problem, its code compiled by filtering a picture of one pixel."""
-    tiny = np.zeros((1, 1, problem.channels), problem.dtype)
-    make(replace(problem, height=1, width=1)).launch(tiny, np.empty(tiny.shape, problem.result_dtype))
-    return make(problem)

@@ -18,12 +18,13 @@ Along the rows three additions per sample would do, but each waits for the one b
 and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 
 from engine.device.core_count import cores
-from engine.device.cpu_code_cache import kept_on_disk
 from engine.device.launches import DeviceKind
+from engine.device.machine_code import MachineFunction
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -33,12 +34,10 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, cut, prepared, workers_for
-from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
-from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share
-from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
-from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
-from engine.variants.ir.cpu_vectors import VECTOR
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
+from engine.variants.cpu.edges import aligned_rows
+from engine.variants.cpu.register_tiles import VECTOR
+from engine.variants.cpu.thread_pool import BOARD
 from engine.variants.ladder.geometry import no_launches
 
 TILE_SAMPLES = 1024
@@ -62,83 +61,10 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refuse_other_masks(mask, "cpu-parallel")
 
 
-@kept_on_disk
-@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def box_sums_of_bands(
-    picture, out, height, samples, channels, mask_rows, mask_columns, weight, anchor_row, before, after,
-    outside_rows, outside_samples, offset, tile_samples, bands, board, edges, ghost_row, all_lines, pitch,
-):  # fmt: skip
-    """Take one band after another, until none is left, on as many threads as the board says.
-
-    Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
-    ring, and MORE_LINES more; they are 0 at first.
-    """
-    worker = share(board)
-    edge, lines = row_of(edges, worker), row_of(all_lines, worker)
-    size, value_size = edge.itemsize, lines.itemsize
-    front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
-    spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
-    while True:
-        band = count_one(board, TAKEN)
-        if band >= bands.shape[0]:
-            break
-        top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
-        first = tile * tile_samples
-        last = min(samples, first + tile_samples)
-        count = last - first
-        length = count + before + after
-        inside = first >= before and last + after + VECTOR <= samples
-        place = 0
-        for number in range(bottom - top + mask_rows - 1):
-            source = source_row(top - anchor_row + number, height, outside_rows, anchor_row)
-            row_address = picture + source * samples * size
-            address = row_address + (first - before) * size
-            if source < 0:
-                address = address_of(ghost_row, 0)
-            elif not inside:
-                copy_edge(
-                    row_address, samples, first - before, last + after, outside_samples, before, ghost_row,
-                    edge, 0,
-                )  # fmt: skip
-                address = address_of(edge, 0)
-            # Lines 0 .. place of the ring are rows of this segment; the later ones are sums of rows, each
-            # from there to the last one of the segment before.
-            here, ends = place * pitch, (place + 1) * pitch
-            take_row(address, edge, weight, length, lines, here, front, ends, window, place == 0)
-            if number >= mask_rows - 1:
-                at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
-                target = at if count % VECTOR == 0 else address_of(lines, results)
-                line, other, covered, step, left = window, spare, 0, channels, mask_columns
-                while left > 0:
-                    # The digits of the width to the base 4 say of how many sums of 1, 4, 16, ... neighbours a
-                    # window is.
-                    terms = left % 4
-                    if terms > 0 or step == channels:
-                        add_neighbours(
-                            lines, line + covered, step, terms, target, offset, step == channels, count
-                        )
-                    covered += terms * step
-                    left //= 4
-                    length -= 3 * step
-                    if left > 0:
-                        add_neighbours(
-                            lines, line, step, 4, address_of(lines, other), np.float32(0.0), True, length
-                        )
-                    line, other = other, line
-                    step *= 4
-                length = count + before + after
-                if target != at:
-                    copy_samples(at, target, count, lines)
-            place += 1
-            if place == mask_rows:
-                place = 0
-                for row in range(mask_rows - 2, 0, -1):
-                    add_line(lines, (row + 1) * pitch, row * pitch, length)
-    finish(board, worker)
-
-
 class BoxSums(BandedFilter):
     """Running sums, ready for one problem and mask."""
+
+    function = MachineFunction("engine.variants.cpu.box_code", "box_sums_of_bands", error_model="numpy")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
         super().__init__(problem, mask.offset)
@@ -150,19 +76,17 @@ class BoxSums(BandedFilter):
         self._ghost_row = self._ghosts(self._pitch)
         tiles = -(-self._samples // self._tile_samples)
         workers = workers_for(problem.samples * COST_OF_A_SAMPLE, cores())
-        self._cut = workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),)
+        self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
-    def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:
-        edges, lines = buffers
-        box_sums_of_bands(
-            source, target, *self._size, *self._problem.mask_shape, self._weight, *self._beyond,
-            self._tile_samples, *cut, board, edges, self._ghost_row, lines, self._pitch,
-        )  # fmt: skip
-
-    def _new_buffers(self, workers: int) -> Buffers:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
         # Of the last line's neighbours some lie past it.
-        count = (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch
-        return self._edges(workers, self._pitch), aligned_rows(workers, count, np.float32)
+        lines = aligned_rows(
+            workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32
+        )
+        return (
+            0, 0, *self._size, *self._problem.mask_shape, self._weight, *self._beyond, self._tile_samples,
+            *cut, BOARD, self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch,
+        )  # fmt: skip
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
@@ -170,7 +94,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
-    return prepared(lambda problem: BoxSums(problem, mask), problem)
+    return BoxSums(problem, mask).compiled()
 
 
 VARIANT = Variant(

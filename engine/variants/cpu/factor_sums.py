@@ -11,25 +11,19 @@ from typing import Any
 
 from numba import types
 
+from engine.variants.cpu.register_tiles import (
+    ALONG_VECTORS,
+    DOWN_VECTORS,
+    PAIRS,
+    RESULTS_AT_ONCE,
+    ROWS_A_ROUND,
+    VECTOR,
+)
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR, cpu_function
+from engine.variants.ir.cpu_vectors import cpu_function
 from engine.variants.ir.value import Value
 
 Values = dict[Any, Value]
-
-# Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
-_ALONG_VECTORS = 4
-# Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
-# a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
-# units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
-_PAIRS = HAS_BROADCAST
-# Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
-# vectors.
-RESULTS_AT_ONCE = 4
-_DOWN_VECTORS = 4 if VECTOR == 16 else 2
-# Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
-# 8-bit results would take 2 to 5 % more.
-ROWS_A_ROUND = (2, 1)
 
 
 @cpu_function(types.int64)
@@ -59,7 +53,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
     code.builder.function.attributes.add("optsize")
     first_sample, weights = code.at_address(source, sums), code.pointer(factor)
     target = code.pointer(sums) + sums_at
-    next_tap = code.elements_from(step) if _PAIRS else None
+    next_tap = code.elements_from(step) if PAIRS else None
 
     def samples_of(source: Value, across: int, at_once: int) -> list[list[Value]]:
         """Return the samples of one tap, or of two: the second one's are the first one's, moved."""
@@ -92,7 +86,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         # `behind` is the last tap not yet taken, from the other end.
         values |= {"source": source, "behind": source + (taps - 1) * step, "weight": weights, "left": taps}
         # Loops that take so many taps at a time, from both ends of the factor or from one.
-        loops = [(2, False), (1, False)] if _PAIRS else [(1, False)]
+        loops = [(2, False), (1, False)] if PAIRS else [(1, False)]
         if folds:
             loops = [(at_once, True) for at_once, _ in loops] + [(1, False)]
         for at_once, both_ends in loops:
@@ -105,7 +99,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
             code.store(values[v], target, column + v * VECTOR)
 
     def all_strips(folds: bool) -> None:
-        code.strips(width, _ALONG_VECTORS, partial(strip, folds))
+        code.strips(width, ALONG_VECTORS, partial(strip, folds))
 
     if sample.kind.dtype == types.float32:
         all_strips(folds=False)
@@ -177,6 +171,6 @@ def sum_down(
             store_results(code, values, target, out_pitch * result + column)
 
     def all_strips(count: int) -> None:
-        code.strips(width, _DOWN_VECTORS, partial(strip, count))
+        code.strips(width, DOWN_VECTORS, partial(strip, count))
 
     code.when(results == 1, lambda: all_strips(1), lambda: all_strips(RESULTS_AT_ONCE))

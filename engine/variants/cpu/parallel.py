@@ -27,7 +27,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.cpu.banded_filter import prepared
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
 
@@ -47,11 +46,7 @@ def work(problem: Problem, block: Block) -> Work:
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands:
     """Return the bands for one problem and mask, compiled."""
     weights = np.array(mask.weights32.T, order="C").reshape(-1)
-
-    def walk(problem: Problem) -> StreamedBands:
-        return StreamedBands(problem, weights, None, mask.offset, problem.multiply_adds, COST_ROWS)
-
-    return prepared(walk, problem)
+    return StreamedBands(problem, weights, None, mask.offset, problem.multiply_adds, COST_ROWS).compiled()
 
 
 VARIANT = Variant(

@@ -18,39 +18,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
+from engine.variants.cpu.register_tiles import MOST_ROWS, PRODUCT_VECTORS, STRIP_VECTORS, VECTOR, product_rows
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR, Vectors, cpu_function
+from engine.variants.ir.cpu_vectors import Vectors, cpu_function
 from engine.variants.ir.llvm import ArrayArgument
 from engine.variants.ir.value import F32, Value
-
-# A partial sum and a total per mask row, and a vector of samples: 31 of the 32 registers of AVX-512. Other
-# machines have 16; there totals are kept in memory along a mask's columns.
-MOST_ROWS = 15 if HAS_BROADCAST else 6
-# Vectors per strip, by mask rows; else 1. With AVX-512 one is enough where the multiply-adds of a sample
-# outnumber its loads and conversion (5 x 5: 50 G multiply-adds/s per core with one, 38 to 49 with two or
-# three; the peak is 58). With AVX each weight costs a load, and eight multiply-adds have to be under way at
-# once: 39 G with two, 27 with one.
-STRIP_VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2}
-
-# The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
-# loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
-# registers for.
-_PRODUCT_VECTORS = (
-    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2}
-    if HAS_BROADCAST
-    else {1: 4, 2: 4, 3: 3, 4: 2, 5: 2}
-)
-# Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
-# keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
-_MOST_PRODUCT_ROWS_OF_INTEGERS = 7
-
-
-def product_rows(whole_numbers: bool) -> tuple[int, ...]:
-    """Return for how many rows of a mask that is a column times a row there is code, by the samples' type."""
-    return tuple(
-        rows for rows in _PRODUCT_VECTORS if not whole_numbers or rows <= _MOST_PRODUCT_ROWS_OF_INTEGERS
-    )
-
 
 Values = dict[Any, Value]
 
@@ -144,7 +116,7 @@ class RowSums:
 class ProductSums(RowSums):
     """Emits the sums for a mask that is a column times a row."""
 
-    strip_vectors = _PRODUCT_VECTORS
+    strip_vectors = PRODUCT_VECTORS
 
     def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
         vectors = self.vectors

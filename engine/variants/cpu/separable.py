@@ -30,8 +30,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.cpu.banded_filter import prepared
-from engine.variants.cpu.row_sums import product_rows
+from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
 from engine.variants.ladder.geometry import no_launches
@@ -63,16 +62,12 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPa
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
     if mask.rows not in product_rows(np.dtype(problem.dtype).kind == "u"):
-        return prepared(lambda problem: TwoPasses(problem, mask), problem)
+        return TwoPasses(problem, mask).compiled()
     factors = factor(mask)
     column, row = np.array(factors.column), np.array(factors.row)
+    multiply_adds = problem.samples * sum(mask.shape)
     cost_rows = COST_OF_MASK_ROWS * (mask.rows - 1)
-
-    def walk(problem: Problem) -> StreamedBands:
-        multiply_adds = problem.samples * sum(mask.shape)
-        return StreamedBands(problem, column, row, mask.offset, multiply_adds, cost_rows)
-
-    return prepared(walk, problem)
+    return StreamedBands(problem, column, row, mask.offset, multiply_adds, cost_rows).compiled()
 
 
 VARIANT = Variant(

@@ -21,12 +21,11 @@ Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial referenc
 """
 
 import numpy as np
-from numba import njit
 
-from engine.device.cpu_code_cache import kept_on_disk
-from engine.device.index_rules import cpu_code, source_index
+from engine.device.index_rules import cpu_code
 from engine.device.launches import DeviceKind
-from engine.device.result_rules import cpu_largest, cpu_result
+from engine.device.machine_code import MachineFunction
+from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -38,34 +37,10 @@ from engine.variants.ladder.teaching import work_by_taps
 MULTIPLY_ADDS_A_CALL = 100_000_000
 
 
-@kept_on_disk
-@njit(nogil=True)
-def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):
-    """Correlate, result by result; the arguments are those of every filter kernel, and of `cpu_result`.
-
-    `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
-    """
-    height, width, channels = image.shape
-    mask_rows, mask_columns = weights.shape
-    for row in range(out.shape[0]):
-        for column in range(width):
-            for channel in range(channels):
-                total = np.float32(0.0)
-                for m in range(mask_rows):
-                    source_row = source_index(row + m - anchor_row, height, border)
-                    partial = np.float32(0.0)
-                    for n in range(mask_columns):
-                        source_column = source_index(column + n - anchor_column, width, border)
-                        value = ghost_value
-                        if source_row >= 0 and source_column >= 0:
-                            value = np.float32(image[source_row, source_column, channel])
-                        partial += value * weights[m, n]
-                    total += partial
-                out[row, column, channel] = cpu_result(total + offset, largest)
-
-
 class Serial:
     """The loops, ready for one problem and mask."""
+
+    function = MachineFunction("engine.variants.cpu.serial_code", "correlate_serial")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
         self._anchor_row, anchor_column = problem.anchor
@@ -84,7 +59,7 @@ class Serial:
         """Filter `image` into `out` on the calling thread."""
         for first in range(0, len(out), self._rows_a_call):
             rows = out[first : first + self._rows_a_call]
-            correlate_serial(image, self._weights, self._anchor_row - first, *self._arguments, rows)
+            self.function(image, self._weights, self._anchor_row - first, *self._arguments, rows)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:

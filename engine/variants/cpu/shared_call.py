@@ -1,15 +1,8 @@
 """How a compiled function calls itself on other threads, so that several workers share its work.
 
-Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` stores its
-arguments as they arrived, and posts them with a small function that reads them back and calls the function
-once more, on another thread, as worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
-
-What belongs to one launch is its board, a flat int64 array:
-
-    TAKEN                bands that are taken; counted by all workers
-    STARTED              workers that have begun
-    POST, FINISH         addresses of the functions that post and that wait; POST is 0 for a single worker
-    MAILBOXES ... HERE   what these two need (engine.variants.cpu.thread_pool)
+Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` posts the
+order of its board (`engine.variants.cpu.board`), with which other threads call the function once more, as
+worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
 """
 
 from llvmlite import ir
@@ -17,60 +10,19 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from engine.variants.cpu.board import FINISH, POST, SELF, STARTED
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
-from engine.variants.ir.value import I64, Value
-
-# In cache lines of their own: all workers write the first two.
-TAKEN, STARTED, POST = 0, 8, 16
-FINISH, MAILBOXES, PAST_MAILBOXES, WANTED, HERE, LEFT = range(POST + 1, POST + 7)
-BOARD_ELEMENTS = 24
+from engine.variants.ir.value import I32, I64, Value
 
 
 @cpu_function(types.int64)
 def share(code, board):
-    """Return which worker this call is; if it is the first, have other threads make the same call.
-
-    Only in the body of a compiled function itself, whose arguments it takes.
-    """
-    builder, data = code.builder, code.pointer(board)
-    worker = code.exchanged(data + STARTED, "add", code.index(1))
-    post = (data + POST).load()
-
-    def begin_others():
-        # After the two pointers to what a function returns.
-        values = builder.function.args[2:]
-        kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
-        for index, value in enumerate(values):
-            builder.store(value, cgutils.gep_inbounds(builder, kept, 0, index))
-        again = _again(builder.function, kept.type)
-        _call(code, post, *(code.address(code.value(pointer)) for pointer in (again, kept, data.llvm)))
-
-    code.when((worker == 0) & (post != 0), begin_others, None, likely=False)
+    """Return which worker this call is; if it is the first, have other threads make the same call."""
+    data = code.pointer(board)
+    worker, post = code.exchanged(data + STARTED, "add", code.index(1)), (data + POST).load()
+    begins = (worker == 0) & (post != 0)
+    code.when(begins, lambda: _call(code, post, code.address(data + SELF)), None, likely=False)
     return worker
-
-
-def _again(function: ir.Function, kept: ir.PointerType) -> ir.Function:
-    """Return a function that calls another one with the arguments at an address."""
-    kind = ir.FunctionType(ir.VoidType(), [I64])
-    again = ir.Function(function.module, kind, f"{function.name}.again")
-    again.linkage = "internal"
-    builder = ir.IRBuilder(again.append_basic_block())
-    returned = [builder.alloca(argument.type.pointee) for argument in function.args[:2]]
-    for pointer in returned:
-        builder.store(ir.Constant(pointer.type.pointee, None), pointer)
-    source = builder.inttoptr(again.args[0], kept)
-    count = len(function.args) - 2
-    values = [builder.load(cgutils.gep_inbounds(builder, source, 0, index)) for index in range(count)]
-    builder.call(function, returned + values)
-    builder.ret_void()
-    return again
-
-
-def _call(code: Vectors, address: Value, *arguments: Value) -> None:
-    """Call a function of int64 by its address."""
-    kind = ir.FunctionType(ir.VoidType(), [I64] * len(arguments))
-    function = code.builder.inttoptr(address.llvm, kind.as_pointer())
-    code.builder.call(function, [argument.llvm for argument in arguments])
 
 
 @cpu_function(types.void)
@@ -79,7 +31,18 @@ def finish(code, board, worker):
     data = code.pointer(board)
     post, wait = ((data + place).load() for place in (POST, FINISH))
     waits = (worker == 0) & (post != 0)
-    code.when(waits, lambda: _call(code, wait, code.address(data)), None, likely=False)
+    code.when(waits, lambda: _call(code, wait, code.address(data + SELF)), None, likely=False)
+
+
+@cpu_function(types.void)
+def call_at(code, entry, slots):
+    """Call a compiled function by the address of its entry point, with the address of its slots."""
+    _call(code, entry, slots)
+
+
+def _call(code: Vectors, entry: Value, slots: Value) -> None:
+    function = code.builder.inttoptr(entry.llvm, ir.FunctionType(I32, [I64]).as_pointer())
+    code.builder.call(function, [slots.llvm])
 
 
 @intrinsic
@@ -102,12 +65,6 @@ def row_of(typingctx, rows, index):
         return row._getvalue()
 
     return flat(rows, types.int64), codegen
-
-
-@cpu_function(types.void)
-def call_at(code, function, argument):
-    """Call a function of one int64 by its address."""
-    _call(code, function, argument)
 
 
 def _element(code: Vectors, address: Value, element: Value) -> Value:

@@ -4,9 +4,6 @@ A caller posts an order, which is a function's address and the address of its ar
 in the end takes back the orders that have not begun and waits for the others. None of it needs the GIL: with
 Python on each thread a launch began 27 us later for every further thread, the sixteenth after half a
 millisecond.
-
-A mailbox is MAILBOX_ELEMENTS int64. Its STATE is 0 where it is empty, else a number of the launch plus one of
-the stages below; stages change atomically, so that an order is begun or taken back, never both.
 """
 
 import contextlib
@@ -14,99 +11,44 @@ import ctypes
 import os
 import threading
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numba import njit, types
 
 from engine.device.core_count import cores
-from engine.device.cpu_code_cache import kept_callback, kept_on_disk
-from engine.variants.cpu.shared_call import (
+from engine.device.machine_code import MachineFunction
+from engine.variants.cpu.board import (
+    ARGUMENTS,
     BOARD_ELEMENTS,
+    CORE,
     FINISH,
+    FUNCTION,
     HERE,
     LEFT,
+    MAILBOX_ELEMENTS,
     MAILBOXES,
     PAST_MAILBOXES,
     POST,
+    SELF,
     STARTED,
     TAKEN,
+    WAKE,
     WANTED,
-    call_at,
-    exchange,
-    look_at,
-    replace_if,
+)  # fmt: skip
+
+BOARD = object()
+"""Stands for the board of a launch among the arguments of a function."""
+
+_CODE = "engine.variants.cpu.thread_code"
+_SERVE, _POST, _WAIT = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("serve", "post", "wait")
 )
-
-# Elements of a mailbox: its state, the order, the lock that the thread sleeps on, the one that the caller may
-# sleep on until the order is done, and the core that the thread is pinned to (-1: none). One cache line.
-STATE, FUNCTION, ARGUMENTS, WAKE, DONE, CORE = range(6)
-MAILBOX_ELEMENTS = 8
-MAILBOX_BYTES = 64
-# Stages of an order: being written, may be begun or taken back, begun, begun and the caller sleeps until it
-# is done.
-WRITTEN, POSTED, BEGUN, AWAITED = range(4)
-STAGE, STAGE_BITS = 3, 2
-# How often the caller looks whether the others are done before it sleeps: 0.1 to 0.2 ms. Being woken takes 25
-# to 60 us, of the 700 us that a small mask takes on 2048 x 2048.
-LOOKS = 200_000
-
-# The locks of Python's own threads: on every system, and asked for without the GIL.
-_acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.int64, types.int32))
-_release = types.ExternalFunction("PyThread_release_lock", types.void(types.int64))
-
-
-# An address and the element after it are one operation: each operation takes 2 ms to compile.
-@kept_on_disk
-@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-def serve(mailbox):
-    """Do the orders of one mailbox for as long as the process lives."""
-    while True:
-        _acquire(look_at(mailbox, WAKE), 1)
-        state = look_at(mailbox, STATE)
-        # An order that has been taken back, or a later one, which wakes this thread itself.
-        if state & STAGE != POSTED or not replace_if(mailbox, STATE, state, state - POSTED + BEGUN):
-            continue
-        call_at(look_at(mailbox, FUNCTION), look_at(mailbox, ARGUMENTS))
-        done = look_at(mailbox, DONE)
-        if exchange(mailbox, STATE, 0) & STAGE == AWAITED:
-            _release(done)
-
-
-def _post(function, arguments, board):
-    """Post an order to as many free threads as are wanted, except that of the caller's own core."""
-    mailbox, past, order = look_at(board, MAILBOXES), look_at(board, PAST_MAILBOXES), board << STAGE_BITS
-    here, done, wanted = look_at(board, HERE), look_at(board, LEFT), look_at(board, WANTED)
-    while wanted > 0 and mailbox < past:
-        if look_at(mailbox, CORE) != here and replace_if(mailbox, STATE, 0, order + WRITTEN):
-            exchange(mailbox, FUNCTION, function)
-            exchange(mailbox, ARGUMENTS, arguments)
-            exchange(mailbox, DONE, done)
-            exchange(mailbox, STATE, order + POSTED)
-            _release(look_at(mailbox, WAKE))
-            wanted -= 1
-        mailbox += MAILBOX_BYTES
-
-
-def _finish(board):
-    """Take back the orders of a launch that have not begun, and wait until the others are done."""
-    mailbox, past, order = look_at(board, MAILBOXES), look_at(board, PAST_MAILBOXES), board << STAGE_BITS
-    looks = LOOKS
-    while mailbox < past:
-        if not replace_if(mailbox, STATE, order + POSTED, 0):
-            while looks > 0 and look_at(mailbox, STATE) == order + BEGUN:
-                looks -= 1
-            if replace_if(mailbox, STATE, order + BEGUN, order + AWAITED):
-                _acquire(look_at(board, LEFT), 1)
-        mailbox += MAILBOX_BYTES
 
 
 @cache
-def compiled() -> tuple[Any, Any]:
-    """Return the caller's two functions, compiled like the threads' own code (0.2 s, kept on disk)."""
-    serve.compile((types.int64,))
-    three, one = types.void(types.int64, types.int64, types.int64), types.void(types.int64)
-    return kept_callback(three, _post), kept_callback(one, _finish)
+def compiled() -> tuple[int, int]:
+    """Return the entry points by which a caller posts and waits; the threads' own code is compiled too."""
+    _SERVE.address(0)
+    return _POST.address(0), _WAIT.address(0)
 
 
 def _locked() -> int:
@@ -151,37 +93,47 @@ def _help(box: np.ndarray) -> None:
     if box[CORE] >= 0:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {int(box[CORE])})
-    serve(box.ctypes.data)
+    _SERVE(box.ctypes.data)
 
 
-class Boards:
-    """Boards (`shared_call`), each for one launch at a time."""
+class SharedCall:
+    """A call that several threads make at once, until its function has no more work for them.
 
-    def __init__(self) -> None:
-        self._kept: list[np.ndarray] = []
+    `arguments` are those of the function, with None where its board goes; `workers` threads take part at
+    most, the caller's own among them. One launch at a time.
+    """
 
-    def take(self, workers: int) -> np.ndarray:
-        """Return a board for a launch on so many threads at most, the caller's own among them."""
-        try:
-            board = self._kept.pop()
-        except IndexError:
-            board = np.zeros(BOARD_ELEMENTS, np.int64)
-        board[TAKEN] = board[STARTED] = board[POST] = 0
-        if workers > 1:
-            boxes = mailboxes()
-            post, wait = compiled()
-            if not board[LEFT]:
-                board[LEFT] = _locked()
-            board[POST], board[FINISH] = post.address, wait.address
+    def __init__(self, function: MachineFunction, arguments: tuple[object, ...], workers: int) -> None:
+        self.board = board = np.zeros(BOARD_ELEMENTS, np.int64)
+        self.call = function.call(*(board if value is BOARD else value for value in arguments))
+        self._workers = workers
+        self._boxes: np.ndarray | None = None
+        board[WANTED] = workers - 1
+        board[SELF] = board.ctypes.data
+        board[FUNCTION], board[ARGUMENTS] = self.call.entry, self.call.slots
+
+    def launch(self, source: int, target: int) -> None:
+        """Call the function with its first two arguments; return when no thread is in it any more."""
+        board, call = self.board, self.call
+        board[TAKEN] = board[STARTED] = 0
+        call.put(0, source)
+        call.put(1, target)
+        if self._workers == 1:
+            call()
+            return
+        boxes = mailboxes()
+        if boxes is not self._boxes:
+            board[POST], board[FINISH] = compiled()
             board[MAILBOXES], board[PAST_MAILBOXES] = boxes.ctypes.data, boxes.ctypes.data + boxes.nbytes
-            board[WANTED], board[HERE] = workers - 1, _current_core()
-        return board
+            self._boxes = boxes
+        lock = _locks.pop() if _locks else _locked()
+        board[LEFT], board[HERE] = lock, _current_core()
+        call()
+        _locks.append(lock)
 
-    def give_back(self, board: np.ndarray) -> None:
-        """Keep a board for another launch."""
-        self._kept.append(board)
 
-
+# Locked ones, which nobody waits for: each belongs to one launch at a time.
+_locks: list[int] = []
 _starting = threading.Lock()
 
 

@@ -27,12 +27,11 @@ has the rounding.
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import float32, image_type, int64, jit_within, prepare_passes, result_type
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_passes import prepare_passes
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -41,15 +40,10 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.digit_sums.digit_filter import digit_filter
 from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
-from engine.variants.ir.device_function import waiter
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.byte_loader import byte_tile_loader
-
-uint8, uint32 = types.uint8, types.uint32
 
 LEAST_CAPABILITY = (8, 0)
 SHARED_BYTES = 48 * 1024
@@ -140,6 +134,15 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
+    from numba import uint8
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import jit_within
+    from engine.device.numba_cuda import cuda
+    from engine.variants.digit_sums.digit_filter import digit_filter
+    from engine.variants.ir.device_function import waiter
+    from engine.variants.register_blocked.byte_loader import byte_tile_loader
+
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before
     # Pieces of 16 bytes need it; the simulator knows no alignment.
@@ -171,10 +174,14 @@ def kernel(border: Border, shape: DigitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
+    from numba import types
+
+    from engine.device.cuda_kernels import float32, image_type, int64, result_type
+
     (launch,) = plan(problem, block)
     shape, digits = _shape_of(problem), digits_of(mask)
     numbers = (int64, float32, int64, int64, float32, float32)
-    signature = (image_type(problem), types.Array(uint32, 1, "C"), *numbers, result_type(problem))
+    signature = (image_type(problem), types.Array(types.uint32, 1, "C"), *numbers, result_type(problem))
     arguments = (
         Operand.IMAGE,
         fragments_of(shape, digits.digits),

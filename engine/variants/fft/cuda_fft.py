@@ -22,9 +22,8 @@ from functools import cache
 from typing import Any
 
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceKind
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -82,6 +81,10 @@ def _stream_of(cupy: Any, handle: int) -> Any:
 def _cupy_on(stream: Any) -> Iterator[Any]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_faults import cuda_errors_in_words
+    from engine.device.numba_cuda import cuda
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
     with cuda_errors_in_words("transforming the picture"):

@@ -7,29 +7,16 @@ nothing.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from engine.device.cpu_target import cpu_target
 from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
 
-
-def _vector_floats() -> int:
-    """Return the floats of this machine's widest vector: 16 (AVX-512), 8 (AVX), else 4."""
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512f"):
-        return 16
-    return 8 if features.get("avx") else 4
-
-
-VECTOR = _vector_floats()
-HAS_BROADCAST = VECTOR == 16
-"""Whether a multiply-add can take its weight from memory; such machines have 32 vector registers too."""
-
-
-CAN_PACK = HAS_BROADCAST and bool(llvm.get_host_cpu_features().get("avx512bw"))
+VECTOR = cpu_target().vector_floats
+CAN_PACK = VECTOR == 16 and cpu_target().has("avx512bw")
 """Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from numba import types
 
-from engine.device.numba_cuda import SIMULATED, intrinsic
+from engine.device.cuda_presence import SIMULATED
+from engine.device.numba_cuda import intrinsic
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import definition
 from engine.variants.ir.plain import PLAIN

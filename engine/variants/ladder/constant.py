@@ -28,12 +28,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32
+from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -82,6 +80,10 @@ def kernel(border: Border, mask_shape: tuple[int, int], weight_bytes: bytes):
 
 def kernel_with_array(border: Border, weights32: np.ndarray):
     """Return the kernel that reads its weights from constant memory: that of `naive` but for this."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
 
     @cuda.jit
@@ -114,6 +116,10 @@ def kernel_with_array(border: Border, weights32: np.ndarray):
 
 def kernel_with_immediates(border: Border, weights32: np.ndarray):
     """Return the kernel of masks up to 3 x 3, all of whose loops are unrolled."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = weights32.shape
 
@@ -152,6 +158,10 @@ def kernel_with_immediates(border: Border, weights32: np.ndarray):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass; its mask is no argument, but part of its kernel."""
+    from numba import types
+
+    from engine.device.cuda_kernels import filter_signature
+
     (launch,) = plan(problem, block)
     function = kernel(problem.border, mask.shape, mask.weights32.tobytes())
     image, _, *others = filter_signature(problem)

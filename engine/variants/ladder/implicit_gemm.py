@@ -28,13 +28,10 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
-from numba import types
-
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for
+from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
 from engine.geometry.border import Border
@@ -123,6 +120,10 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r
     is row f x height + r of `out`.
     """
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     MASK_COLUMNS = mask_shape[1]
     TAPS = mask_shape[0] * mask_shape[1]
@@ -187,6 +188,10 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
 
 def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
     """Return the one pass that applies all masks of a bank."""
+    from numba import types
+
+    from engine.device.cuda_kernels import filter_signature
+
     (launch,) = bank_plan(problem, block, len(bank))
     function = kernel(problem.border, problem.mask_shape, block)
     # As every filter kernel's, with a matrix of weights and an array of offsets.

@@ -15,10 +15,8 @@ ConvolutionKernel. Theirs sum in int and double; here each mask row has a float3
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.result_rules import cuda_result
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
@@ -28,6 +26,10 @@ from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 @kept_on_disk
 def kernel(border: Border, result_dtype: str):
     """Return the kernel for a border and a type of result; any size of picture and mask."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule, as_result = cuda_rule(border), cuda_result(result_dtype)
 
     @cuda.jit

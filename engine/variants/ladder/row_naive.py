@@ -18,10 +18,8 @@ cells are left out of the sum, and the anchor is the middle of the mask.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
@@ -30,6 +28,10 @@ from engine.variants.ladder.teaching import row_variant, work_by_taps
 @kept_on_disk
 def kernel(border: Border):
     """Return the kernel for a border; the width of picture and mask is known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
 
     @cuda.jit

@@ -22,10 +22,8 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). Th
 
 from functools import lru_cache, partial
 
-from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -62,6 +60,10 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
     TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1

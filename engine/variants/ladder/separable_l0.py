@@ -17,10 +17,8 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its bor
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.border import Border
 from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
@@ -29,6 +27,10 @@ from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pas
 @kept_on_disk
 def horizontal_kernel(border: Border):
     """Return the kernel along the rows for a border; the size of picture and mask is known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
 
     @cuda.jit
@@ -53,6 +55,10 @@ def horizontal_kernel(border: Border):
 @kept_on_disk
 def vertical_kernel(border: Border):
     """Return the kernel along the columns for a border."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
 
     @cuda.jit

@@ -20,10 +20,8 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its bor
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -62,6 +60,10 @@ def work(problem: Problem, block: Block) -> Work:
 @kept_on_disk
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     COLUMNS = columns
     BLOCK_X, BLOCK_Y = block.x, block.y
@@ -103,6 +105,10 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
 @kept_on_disk
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     ROWS = rows
     BLOCK_X, BLOCK_Y = block.x, block.y

@@ -20,10 +20,8 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its bor
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -54,6 +52,10 @@ def work(problem: Problem, block: Block) -> Work:
 @kept_on_disk
 def horizontal_kernel(border: Border, block: Block):
     """Return the kernel along the rows for a border and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y = block.x, block.y
 
@@ -94,6 +96,10 @@ def horizontal_kernel(border: Border, block: Block):
 @kept_on_disk
 def vertical_kernel(border: Border, block: Block):
     """Return the kernel along the columns for a border and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y = block.x, block.y
 

@@ -5,15 +5,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import (
-    filter_arguments,
-    filter_signature,
-    image_type,
-    prepare_passes,
-    result_type,
-)
+from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -29,6 +22,8 @@ DEFAULT_BLOCK = Block(32, 8)
 
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
+    from engine.device.cuda_kernels import filter_signature
+
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
 
@@ -38,6 +33,10 @@ def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
 
     It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
     """
+    from numba import types
+
+    from engine.device.cuda_kernels import image_type, result_type
+
     numbers = (types.int64, types.int64, types.float32, types.float32)
     signature = (image_type(problem), types.Array(types.float32, 1, "C"), *numbers, result_type(problem))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))

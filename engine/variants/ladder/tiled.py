@@ -20,10 +20,8 @@ lecture's 2-D tile, where the block covers the input tile, is another design.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import one_pass_variant, work_of_tiles
@@ -45,6 +43,10 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 @kept_on_disk
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y

@@ -21,10 +21,8 @@ Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 
 from functools import lru_cache, partial
 
-from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
-from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import cuda
+from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -67,6 +65,10 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y

@@ -31,9 +31,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
 from engine.device.launches import Launch, Operand, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
@@ -118,6 +116,10 @@ def two_passes(
     `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
     (scratch, factor, width, anchor, ghost_value, offset, out).
     """
+    from numba import types
+
+    from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
+
     refusal = refuse_mask(mask)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from engine.device.cuda_kernels import prepare_passes
+from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits

@@ -15,23 +15,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import float32
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
-from engine.variants.strips.streaming_accumulator import streaming_accumulator
-from engine.variants.strips.strip_loader import strip_columns, strip_loader
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
-from engine.variants.strips.strip_storer import strip_storer
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -93,6 +86,16 @@ def work_of(problem: Problem, rank: int) -> Work:
 @kept_on_disk
 def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.strips.streaming_accumulator import streaming_accumulator
+    from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.strips.strip_storer import strip_storer
+
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()

@@ -3,15 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
-
-from engine.device.cuda_kernels import PreparedProduct
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.launches import Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.tasks.product.problem import MatrixProduct
 
-MATRIX = types.Array(types.float32, 2, "C")
 Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
 
 
@@ -23,11 +19,20 @@ def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> t
 
 def one_pass(name: str, kernel: Any, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes A, B and C."""
+    from numba import types
+
+    matrix = types.Array(types.float32, 2, "C")
     (launch,) = launches
     arguments = (Operand.MATRIX_A, Operand.MATRIX_B, Operand.OUT)
-    return (Pass(name, kernel, (MATRIX, MATRIX, MATRIX), launch, arguments),)
+    return (Pass(name, kernel, (matrix, matrix, matrix), launch, arguments),)
 
 
-def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], PreparedProduct]:
+def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Prepared]:
     """Return the `prepare` of a variant that consists of these passes."""
-    return lambda product, constant, block: PreparedProduct(passes(product, constant, block))
+
+    def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
+        from engine.device.cuda_kernels import PreparedProduct
+
+        return PreparedProduct(passes(product, constant, block))
+
+    return prepare

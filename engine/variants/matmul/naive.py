@@ -16,10 +16,8 @@ matrices whose width is a multiple of the tile).
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.tasks.product.problem import MatrixProduct
@@ -54,6 +52,9 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kept_on_disk
 def kernel():
     """Return the kernel; the sizes are known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def matmul_naive(a, b, c):

@@ -21,10 +21,8 @@ guards that its slides ask for.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, jit_for
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, blocks_along
 from engine.tasks.product.problem import MatrixProduct
@@ -77,6 +75,10 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kept_on_disk
 def kernel(tile: int):
     """Return the kernel for a tile; the sizes are known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
     TILE = tile
 
     @jit_for(tile * tile)

@@ -25,13 +25,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import filter_arguments, filter_signature, prepare_passes
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_passes import filter_arguments, prepare_passes
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -40,15 +37,9 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
-from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
-from engine.variants.register_blocked.result_storer import result_storer
-from engine.variants.register_blocked.tile_loader import tile_loader
 
 MAX_SIDE = 31
 WARPS = 4
@@ -175,6 +166,17 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
+    from numba import types
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
+    from engine.variants.register_blocked.accumulator import accumulator
+    from engine.variants.register_blocked.result_storer import result_storer
+    from engine.variants.register_blocked.tile_loader import tile_loader
+
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
@@ -219,6 +221,17 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
 @kept_on_disk
 def byte_kernel(border: Border, shape: ByteTileShape):
     """Return the kernel for a border and a tile of bytes, filled in one step."""
+    from numba import types
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
+    from engine.variants.register_blocked.accumulator import byte_accumulator
+    from engine.variants.register_blocked.byte_loader import byte_tile_loader
+    from engine.variants.register_blocked.result_storer import result_storer
+
     load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
     accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
     CHANNELS, BEFORE, TILE_BYTES = shape.channels, shape.before, shape.shared_bytes
@@ -246,6 +259,9 @@ def byte_kernel(border: Border, shape: ByteTileShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
+    from engine.device.cuda_kernels import filter_signature
+    from engine.variants.ir.cuda_code import WEIGHTS
+
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
     if isinstance(shape, ByteTileShape):

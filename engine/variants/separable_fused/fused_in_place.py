@@ -10,27 +10,23 @@ instead, and fills one half of its tile while the other one still has the rows a
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import float32
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.accumulator import accumulator, row_store
-from engine.variants.register_blocked.result_storer import result_storer
-from engine.variants.register_blocked.tile_loader import tile_loader
-from engine.variants.separable_fused.column_filter import ColumnShape, column_filter
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
+
+if TYPE_CHECKING:
+    from engine.variants.separable_fused.column_filter import ColumnShape
 
 WARPS = 8
 OUT_SAMPLES = 128
@@ -89,8 +85,10 @@ class InPlaceShape:
         return -(-self.lot_rows // (self.along.warps * self.warp_rows))
 
     @property
-    def down(self) -> ColumnShape:
+    def down(self) -> "ColumnShape":
         """The shape of a thread's work down the columns."""
+        from engine.variants.separable_fused.column_filter import ColumnShape
+
         ring_rows = self.tile_rows if self.is_ring else 0
         return ColumnShape(self.mask_rows, self.rows, self.along.tile_samples, ring_rows)
 
@@ -192,6 +190,17 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
 @kept_on_disk
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
+    from engine.variants.register_blocked.accumulator import accumulator, row_store
+    from engine.variants.register_blocked.result_storer import result_storer
+    from engine.variants.register_blocked.tile_loader import tile_loader
+    from engine.variants.separable_fused.column_filter import column_filter
+
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)

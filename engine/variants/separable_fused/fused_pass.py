@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from engine.device.cuda_kernels import image_type, result_type
 from engine.device.launches import Launch, Operand, Pass
 from engine.tasks.filtering.problem import Problem
-from engine.variants.ir.cuda_code import WEIGHTS
 
 Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The columns, of shape (mask rows, rank), and the rows, (rank, mask columns)."""
@@ -30,6 +27,11 @@ def fused_pass(
     A block has `block_rows` rows of results; the launch's constant memory has room for all factors, `pitch`
     elements from one row to the next, the columns after all rows.
     """
+    from numba import types
+
+    from engine.device.cuda_kernels import image_type, result_type
+    from engine.variants.ir.cuda_code import WEIGHTS
+
     down, along = factors
     constant = np.zeros(launch.constant_bytes // 4, np.float32)
     constant[: len(along) * pitch].reshape(-1, pitch)[:, : along.shape[1]] = along

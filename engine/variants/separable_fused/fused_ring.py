@@ -10,25 +10,16 @@ in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but th
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import float32
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.box.tile_sums import sums_store
-from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.result_storer import result_storer
-from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
-from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
 # serves at once.
@@ -133,6 +124,17 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
 @kept_on_disk
 def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+    from engine.variants.box.tile_sums import sums_store
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
+    from engine.variants.register_blocked.result_storer import result_storer
+    from engine.variants.register_blocked.tile_loader import tile_loader
+    from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
+
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)

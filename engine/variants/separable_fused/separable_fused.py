@@ -23,7 +23,7 @@ convolution", kept in shared memory. The rounding is that of `engine/variants/la
 
 import numpy as np
 
-from engine.device.cuda_kernels import prepare_passes
+from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits

@@ -30,12 +30,11 @@ Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
-from engine.device.cuda_kernels import float32, image_type, int64, jit_for_blocks, prepare_passes, result_type
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.cuda_passes import prepare_passes
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -44,14 +43,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.split_float16.split_accumulator import (
-    first_scaling,
-    lane_weights,
-    pair_storer,
-    split_accumulator,
-)
 from engine.variants.split_float16.split_shape import (
     MOST_REGISTERS,
     PAIR,
@@ -59,7 +51,6 @@ from engine.variants.split_float16.split_shape import (
     registers_of,
     split_shape,
 )
-from engine.variants.split_float16.split_sums import HALF_STRIP
 from engine.variants.split_float16.weight_halves import (
     fragments_of,
     halves_of,
@@ -67,10 +58,7 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_loader import strip_columns, strip_loader
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
-
-uint32 = types.uint32
 
 LEAST_CAPABILITY = (8, 0)
 WARPS, BLOCKS = 4, 2
@@ -167,6 +155,19 @@ def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
 @kept_on_disk
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for_blocks
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.split_float16.split_accumulator import (
+        first_scaling,
+        lane_weights,
+        pair_storer,
+        split_accumulator,
+    )
+    from engine.variants.split_float16.split_sums import HALF_STRIP
+    from engine.variants.strips.strip_loader import strip_columns, strip_loader
+
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -222,8 +223,12 @@ def kernel(border: Border, shape: SplitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
+    from numba import types
+
+    from engine.device.cuda_kernels import float32, image_type, int64, result_type
+
     shape, halves = shape_of(problem), halves_of(mask)
-    words, weights = types.Array(uint32, 1, "C"), types.Array(float32, 2, "C")
+    words, weights = types.Array(types.uint32, 1, "C"), types.Array(float32, 2, "C")
     numbers = (float32, int64, int64, int64, float32, float32)
     signature = (image_type(problem), words, weights, *numbers, result_type(problem))
     arguments = (

@@ -209,7 +209,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
     source, out = tmp_path / "in.png", tmp_path / "out.png"
     engine.save_image(np.full((30, 20), 7, np.uint8), source)
     out.write_bytes(b"old")
-    loops, calls = serial.correlate_serial, []
+    loops, calls = serial.Serial.function, []
 
     def pressed_after_the_first_rows(*arguments):
         loops(*arguments)
@@ -218,7 +218,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
         if len(arguments[0]) == 30:
             _thread.interrupt_main()
 
-    monkeypatch.setattr(serial, "correlate_serial", pressed_after_the_first_rows)
+    monkeypatch.setattr(serial.Serial, "function", staticmethod(pressed_after_the_first_rows))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 20 * 9)
     answer = command("filter", source, out, "--mask box-3 --variant cpu-serial")
     assert (answer.status, answer.out, answer.err) == (130, "", f"Stopped: {out} was not written.\n")

@@ -14,16 +14,18 @@ from numba.cuda.cudadrv.error import CudaSupportError
 
 import engine
 from engine.device import core_count, numba_cuda
+from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.core_count import cores, smallest_quota
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
-from engine.device.index_rules import cpu_code, source_index
-from engine.device.result_rules import cpu_largest, cpu_result, largest_of, rounding_to
+from engine.device.index_rules import cpu_code
+from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
 from engine.errors import DeviceUnavailable
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.variants.cpu.serial_code import cpu_result, source_index
 from tests.fresh_python import fresh_python
 
 NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")
@@ -49,6 +51,7 @@ def broken(number):
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
+        ({"has_driver": lambda: False}, "No NVIDIA driver."),
         ({"cuda": Cuda(NO_LIBRARY)}, "No NVIDIA driver."),
         ({"cuda": Cuda(OSError("odd:\n error"))}, "The NVIDIA driver cannot be used: odd: error."),
         ({"cuda": Cuda([])}, "The NVIDIA driver is installed, but it finds no GPU."),
@@ -56,11 +59,12 @@ def broken(number):
         ({"missing": "numba-cuda is not installed"}, "numba-cuda is not installed. Install it"),
         ({"SIMULATED": True}, None),
     ],
-    ids=["no driver", "broken driver", "no GPU", "broken GPU", "no package", "simulator"],
+    ids=["no library", "no driver", "broken driver", "no GPU", "broken GPU", "no package", "simulator"],
 )
 def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(monkeypatch, found, reason):
-    for name, value in ({"missing": "", "SIMULATED": False} | found).items():
-        monkeypatch.setattr(device_module, name, value)
+    homes = {"cuda": numba_cuda, "cuda_info": cuda_module}
+    for name, value in ({"missing": "", "SIMULATED": False, "has_driver": lambda: True} | found).items():
+        monkeypatch.setattr(homes.get(name, device_module), name, value)
     cpu, *cuda, simulator = device_module.devices.__wrapped__()
     assert (cpu.key, cpu.available, cpu.facts["cores"]) == ("cpu", True, str(cores()))
     assert (simulator.key, simulator.available, simulator.times_mean_speed) == ("simulator", True, False)

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.device import constant_memory, kernel_cache
+from engine.device import constant_memory, kept_kernels, kernel_cache
 from engine.device.cuda_kernels import PreparedPasses, float32, int64, types
-from engine.device.kernel_cache import for_current_device, kept_on_disk
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_cache import for_current_device
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -110,7 +112,7 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compiled, monkeypat
 
 
 def test_that_arguments_of_equal_text_are_told_apart_and_those_that_mean_nothing_elsewhere_refused():
-    plain = [kernel_cache._plain(value) for value in (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")]
+    plain = [kept_kernels._plain(value) for value in (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")]
     assert all(a != b or type(a) is not type(b) for i, a in enumerate(plain) for b in plain[:i])
     with pytest.raises(TypeError, match="cannot be kept on disk"):
         kept_on_disk(lambda thing: None)(object())

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from engine.device.cpu import CpuBackend, HostClock, cpu_info
-from engine.device.cuda import simulator_info
-from engine.device.devices import backend
+from engine.device.devices import backend, simulator_info
 from engine.errors import (
     BadValue,
     Cancelled,

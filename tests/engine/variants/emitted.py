@@ -8,7 +8,8 @@ from llvmlite import ir
 from numba import njit
 from numba.extending import intrinsic
 
-from engine.device.numba_cuda import cuda, missing
+from engine.device.cuda_presence import missing
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Limits
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import definition

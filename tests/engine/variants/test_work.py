@@ -12,7 +12,7 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.work import Work
-from engine.variants.cpu import parallel, separable, serial
+from engine.variants.cpu import parallel, separable, serial, serial_code
 from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.registry import VARIANTS, variant
@@ -111,7 +111,8 @@ def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rou
 
 @pytest.mark.parametrize("border", list(Border))
 def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypatch):
-    monkeypatch.setattr(serial, "cpu_result", serial.cpu_result.py_func)
+    monkeypatch.setattr(serial_code, "cpu_result", serial_code.cpu_result.py_func)
+    monkeypatch.setattr(serial_code, "entry_point", lambda: None)
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(RANDOM.standard_normal((3, 6)))
     problem = describe_problem(image, mask, border, 0.0)
@@ -123,7 +124,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypa
         )
     )  # fmt: skip
     numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0), cpu_largest("float32"))
-    serial.correlate_serial.py_func(picture, weights, *numbers, out)
+    serial_code.correlate_serial(picture, weights, *numbers, out)
     model = serial.VARIANT.work(problem, Block(1, 1))
     assert model.global_loads == counts.picture_loads + counts.weight_loads
     assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4

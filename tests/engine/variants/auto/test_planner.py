@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.device.cpu import cpu_info
-from engine.device.cuda import simulator_info
+from engine.device.devices import simulator_info
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits

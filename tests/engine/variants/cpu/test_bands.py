@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from engine.device.machine_code import Call, MachineFunction
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -16,15 +17,13 @@ from engine.run.resolve import describe_problem
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.edges import Halo, holds
-from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
-from engine.variants.cpu.row_sums import MOST_ROWS, product_rows
-from engine.variants.ir.cpu_vectors import VECTOR
+from engine.variants.cpu.register_tiles import MOST_ROWS, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check, verified
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = ((streamed_bands, "stream_bands"), (two_passes, "two_passes_of_bands"))
+COMPILED = (streamed_bands, two_passes)
 NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 
@@ -52,23 +51,19 @@ WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WI
 def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
     guard, guarded = 1024, []
 
-    def guarding(function):
-        def call(*arguments):
-            inner = list(arguments)
-            for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
-                if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
-                    copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
-                    copy[guard:-guard] = buffer.reshape(-1)
-                    guarded.append(copy)
-                    inner[index] = copy[guard:-guard].reshape(buffer.shape)
-            function(*inner)
-
-        return call
+    def call(function, *arguments):
+        inner = list(arguments)
+        for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
+            if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
+                copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
+                copy[guard:-guard] = buffer.reshape(-1)
+                guarded.append(copy)
+                inner[index] = copy[guard:-guard].reshape(buffer.shape)
+        return Call(function.address(*inner), tuple(inner))
 
     monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
     monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
-    for holder, name in (*COMPILED, (box, "box_sums_of_bands")):
-        monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
+    monkeypatch.setattr(MachineFunction, "call", call)
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
     problem = describe_problem(image, mask, "wrap", 0.0)
     out = np.full(image.size + 2 * guard, 7.5, np.float32)
@@ -104,10 +99,10 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
 def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
-    for holder, _ in COMPILED:
+    for holder in COMPILED:
         monkeypatch.setattr(holder, "cores", lambda: 1)
     alone = filtered(module, image, mask)
-    for holder, _ in COMPILED:
+    for holder in COMPILED:
         monkeypatch.setattr(holder, "cores", lambda: threads)
     assert np.array_equal(alone, filtered(module, image, mask))
 
@@ -140,10 +135,10 @@ def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(module, 
 def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
     image = np.ones((5, 9, 1), np.float32)
     filtered(parallel, image, Mask(np.ones((3, 3))))
-    before = len(streamed_bands.stream_bands.signatures)
+    compiled = dict(streamed_bands.StreamedBands.function._addresses)
     image.setflags(write=False)
     filtered(parallel, image, Mask(np.ones((5, 5))))
-    assert len(streamed_bands.stream_bands.signatures) == before
+    assert streamed_bands.StreamedBands.function._addresses == compiled
 
 
 @pytest.mark.parametrize(

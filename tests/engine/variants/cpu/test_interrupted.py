@@ -57,7 +57,7 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * mask.taps)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
-    monkeypatch.setattr(serial, "correlate_serial", then_interrupted(serial.correlate_serial, 2))
+    monkeypatch.setattr(serial.Serial, "function", staticmethod(then_interrupted(serial.Serial.function, 2)))
     out = np.full(image.shape, np.nan, np.float32)
     with pytest.raises(KeyboardInterrupt):
         loops.launch(image, out)

@@ -9,15 +9,28 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numba import njit
 
+from engine.device.entry_point import entry_point
+from engine.device.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.cpu import serial
 from engine.variants.cpu import thread_pool as threads
-from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, share
+from engine.variants.cpu.board import (
+    AWAITED,
+    CORE,
+    LEFT,
+    MAILBOX_ELEMENTS,
+    STAGE_BITS,
+    STARTED,
+    STATE,
+    TAKEN,
+    WAKE,
+)
+from engine.variants.cpu.board import BEGUN as BEGUN_STAGE
+from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
 from tests.fresh_python import fresh_python
@@ -25,9 +38,9 @@ from tests.fresh_python import fresh_python
 BEGUN, ENDED = 0, 8
 
 
-@njit(nogil=True, error_model="numpy")
-def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
+def take_bands(picture, out, board, taken_by, rows, counts, bands, wait_for, spins):
     """Take bands; count workers as they begin and end; the first waits until so many have begun."""
+    entry_point()
     worker = share(board)
     row = row_of(rows, worker)
     count_one(counts, BEGUN)
@@ -47,29 +60,32 @@ def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
     finish(board, worker)
 
 
+TAKE_BANDS = MachineFunction(__name__, "take_bands", error_model="numpy")
+
+
 @pytest.fixture
 def four_threads(monkeypatch):
     """Four threads that are held to no core, also where the machine has two."""
     threads.compiled()
-    boxes = np.zeros((4, threads.MAILBOX_ELEMENTS), np.int64)
+    boxes = np.zeros((4, MAILBOX_ELEMENTS), np.int64)
     for box in boxes:
-        box[threads.WAKE], box[threads.CORE] = threads._locked(), -1
+        box[WAKE], box[CORE] = threads._locked(), -1
         threading.Thread(target=threads._help, args=(box,), daemon=True).start()
     monkeypatch.setattr(threads, "mailboxes", lambda: boxes)
     yield boxes
-    assert (boxes[:, threads.STATE] == 0).all()
+    assert (boxes[:, STATE] == 0).all()
 
 
-def launched(boards, workers, bands, wait_for=0):
-    board = boards.take(workers)
+def launched(workers, bands, wait_for=0):
     taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
     counts = np.zeros(24, np.int64)
-    take_bands(board, taken_by, rows, counts, bands, wait_for, 100_000_000)
+    numbers = (bands, wait_for, 100_000_000)
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, taken_by, rows, counts, *numbers), workers)
+    call.launch(0, 0)
     begun, ended = int(counts[BEGUN]), int(counts[ENDED])
     # The other workers are done when the first one returns: all that began have been counted.
     assert ended == begun - 1
-    assert begun == board[STARTED] <= workers
-    boards.give_back(board)
+    assert begun == call.board[STARTED] <= workers
     return taken_by, rows, counts
 
 
@@ -82,23 +98,22 @@ def at_the_same_time(count, call):
 
 
 def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads):
-    boards = threads.Boards()
     for workers in (1, 2, 3, 5):
-        taken_by, rows, counts = launched(boards, workers, 200, wait_for=workers)
+        taken_by, rows, counts = launched(workers, 200, wait_for=workers)
         assert counts[BEGUN] == workers
         assert rows[:, 0].tolist() == [int((taken_by == 1 + worker).sum()) for worker in range(workers)]
         assert rows[:, 0].sum() == 200
 
 
 def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
-    boards, failures = threads.Boards(), []
+    failures = []
     # Now and then a thread helps, and an order that came too late is never done.
-    assert {int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
+    assert {int(launched(5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
 
     def call():
         try:
             for _ in range(300):
-                taken_by, rows, _ = launched(boards, 4, 40)
+                taken_by, rows, _ = launched(4, 40)
                 assert (taken_by >= 1).all()
                 assert rows[:, 0].sum() == 40
         except AssertionError as failure:
@@ -109,55 +124,53 @@ def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
 
 
 def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatch):
-    board, box = threads.Boards().take(2), four_threads[0]
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, *ONE_BAND), 2)
+    call.launch(0, 0)
+    board, box = call.board, four_threads[0]
     # An order under way, as the caller finds it: it is done only when this test says so.
-    box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
+    board[LEFT] = threads._locked()
+    box[STATE] = (board.ctypes.data << STAGE_BITS) + BEGUN_STAGE
     over = threading.Event()
 
     def wait():
-        finish_only(board)
+        threads._WAIT(board.ctypes.data)
         over.set()
 
     caller = threading.Thread(target=wait)
     caller.start()
-    awaited = (board.ctypes.data << threads.STAGE_BITS) + threads.AWAITED
-    while box[threads.STATE] != awaited:
+    awaited = (board.ctypes.data << STAGE_BITS) + AWAITED
+    while box[STATE] != awaited:
         time.sleep(0.001)
     assert not over.is_set()
-    box[threads.STATE] = 0
-    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(board[threads.LEFT])))
+    box[STATE] = 0
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(board[LEFT])))
     caller.join()
     assert over.is_set()
 
 
-@njit(nogil=True)
-def finish_only(board):
-    finish(board, 0)
-
-
 def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, monkeypatch):
-    four_threads[:, threads.CORE] = range(4)
+    four_threads[:, CORE] = range(4)
     monkeypatch.setattr(threads, "_current_core", lambda: 2)
-    board = threads.Boards().take(5)
-    taken, rows, counts = np.zeros(1, np.int64), np.zeros((5, 512), np.int64), np.zeros(24, np.int64)
-    take_bands(board, taken, rows, counts, 1, 4, 100_000_000)
-    assert counts[BEGUN] == 4
+    assert launched(5, 1, 4)[2][BEGUN] == 4
+
+
+ONE_BAND = (np.zeros(1, np.int64), np.zeros((2, 512), np.int64), np.zeros(24, np.int64), 1, 0, 1)
 
 
 def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another_or_none_can_start(
     four_threads, monkeypatch
 ):
     def launch_alone():
-        taken_by, _, counts = launched(threads.Boards(), 5, 20)
+        taken_by, _, counts = launched(5, 20)
         assert (taken_by == 1).all()
         assert counts[BEGUN] == 1
 
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
-    four_threads[:, threads.STATE] = 1 << 40
+    four_threads[:, STATE] = 1 << 40
     launch_alone()
-    four_threads[:, threads.STATE] = 0
+    four_threads[:, STATE] = 0
     monkeypatch.undo()
     monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
     monkeypatch.setattr(threading.Thread, "start", refuse)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from engine.device.numba_cuda import missing
+from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of

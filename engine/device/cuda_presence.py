@@ -1,0 +1,30 @@
+"""Whether CUDA is there to be used. No Numba in here: importing its CUDA target takes 0.65 s."""
+
+import ctypes
+import importlib.util
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+"""Whether Numba simulates `cuda`, which it decides for the whole process when it is first imported."""
+
+missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
+
+_FOLDERS = ("/usr/lib", "/usr/lib64")
+
+
+@cache
+def has_driver() -> bool:
+    """Return whether the library of the NVIDIA driver is found, as by Numba; it may still not work."""
+    if os.environ.get("NUMBA_CUDA_DRIVER"):
+        return True
+    names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so", "libcuda.so.1")
+    for name in (*names, *(str(Path(folder, name)) for folder in _FOLDERS for name in names)):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return True
+    return False

@@ -1,0 +1,38 @@
+"""`entry_point`: the way from Python into a compiled CPU function, without Numba."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from engine.device.machine_code import ENTRY
+
+_SLOT = ir.IntType(64)
+
+
+@intrinsic
+def entry_point(typingctx):
+    """Add a function to the module that takes the address of slots with the arguments (`machine_code.Call`).
+
+    The first statement of a compiled function, whose arguments it takes. Each lies in a slot of 8 bytes, each
+    field of an array's record in one of its own.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        function = builder.function
+        entry = ir.Function(builder.module, ir.FunctionType(ir.IntType(32), [_SLOT]), function.name + ENTRY)
+        inside = ir.IRBuilder(entry.append_basic_block())
+        slots = inside.inttoptr(entry.args[0], _SLOT.as_pointer())
+        values = [
+            inside.load(inside.bitcast(cgutils.gep(inside, slots, index), value.type.as_pointer()))
+            for index, value in enumerate(function.args[2:])
+        ]
+        inside.ret(inside.call(function, [*unused_results(inside, function.function_type), *values]))
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def unused_results(builder: ir.IRBuilder, kind: ir.FunctionType) -> list[ir.Value]:
+    """Return somewhere for what each compiled function returns: its result and its exception."""
+    return [builder.alloca(argument.pointee) for argument in kind.args[:2]]

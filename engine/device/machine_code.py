@@ -1,0 +1,182 @@
+"""CPU functions as machine code: compiled by Numba once, kept on disk, and loaded without Numba.
+
+A start that finds its code loads llvmlite (0.04 s) and links an object file (1 ms). Numba, its registries and
+scipy.linalg, which it loads, would take 1.1 s; they are imported where something has to be compiled.
+
+What is compiled is a plain Python function in a module of its own, which may import Numba; its first
+statement is `entry_point()`. It allocates nothing and raises nothing: it works on arrays that it is given.
+"""
+
+import ctypes
+import functools
+import importlib
+import json
+import os
+import platform
+import struct
+import threading
+from importlib.metadata import version
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from engine.device.code_store import code_store
+from engine.device.cpu_target import cpu_target
+
+_KIND = "cpu"
+ENTRY = ".entry"
+"""What the name of the function that Python calls ends with."""
+
+# Settings that change the code that Numba generates.
+_COMPILING = ("NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_FASTMATH")
+_compiling = threading.Lock()
+
+
+class MachineFunction:
+    """A function that is compiled for the types of the arguments that it is called with.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the Python function is; the module is imported only to compile it.
+    options
+        For Numba's compiler.
+    """
+
+    def __init__(self, module: str, name: str, **options: Any) -> None:
+        self._module, self._name, self._options = module, name, options
+        self._addresses: dict[str, int] = {}
+
+    def __call__(self, *arguments: Any) -> None:
+        """Call the function; the GIL is released while it runs."""
+        self.call(*arguments)()
+
+    def call(self, *arguments: Any) -> "Call":
+        """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
+
+        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64) and None.
+        """
+        return Call(self.address(*arguments), arguments)
+
+    def address(self, *arguments: Any) -> int:
+        """Return the address of the function that is called with a `Call`'s slots, compiled for arguments."""
+        types = ", ".join(map(_type_of, arguments))
+        try:
+            return self._addresses[types]
+        except KeyError:
+            with _compiling:
+                return self._addresses.setdefault(types, self._loaded(types))
+
+    def _loaded(self, types: str) -> int:
+        target = cpu_target()
+        facts = [self._module, self._name, types, self._options, target.name, target.features, *_compilers()]
+        key = json.dumps(facts, allow_nan=False)
+        address: int | None = code_store().built(_KIND, key, _linked)
+        if address is None:
+            code = self._compiled(types)
+            code_store().save(_KIND, key, code)
+            address = _linked(code)
+        return address
+
+    def _compiled(self, types: str) -> bytes:
+        """Return the name of the entry point and the object file, compiled for arguments of these types."""
+        from numba import njit
+        from numba.core.sigutils import normalize_signature
+
+        function = getattr(importlib.import_module(self._module), self._name)
+        # Without Numba's own runtime, which counts references: arrays belong to the caller.
+        plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        arguments, _ = normalize_signature(f"void({types})")
+        result = njit(**plain, **self._options)(function)._compiler.compile(arguments, None)
+        name = result.fndesc.llvm_func_name + ENTRY
+        return name.encode() + b"\0" + result.library._get_compiled_object()
+
+
+class Call:
+    """A call of compiled code: its arguments in slots of 8 bytes, where the code reads them.
+
+    One thread at a time may make it.
+    """
+
+    def __init__(self, address: int, arguments: tuple[Any, ...]) -> None:
+        self._arguments = list(arguments)  # arrays have to live as long as their addresses are here
+        slots: list[int] = []
+        self._first: list[int] = []
+        for argument in arguments:
+            self._first.append(len(slots))
+            slots += _slots_of(argument)
+        self._values = (ctypes.c_int64 * len(slots))(*slots)
+        self._function = _FUNCTION(address)
+        self.entry, self.slots = address, ctypes.addressof(self._values)
+
+    def put(self, number: int, argument: Any) -> None:
+        """Replace an argument by another one of the same type."""
+        self._arguments[number] = argument
+        for slot, value in enumerate(_slots_of(argument), self._first[number]):
+            self._values[slot] = value
+
+    def __call__(self) -> None:
+        """Call the function; the GIL is released while it runs."""
+        if self._function(self.slots):
+            raise RuntimeError("compiled code stopped with an error")
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
+
+
+def _type_of(argument: Any) -> str:
+    """Return the Numba type of an argument, in words."""
+    if isinstance(argument, np.ndarray):
+        if not argument.flags.c_contiguous:
+            raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
+        return f"{argument.dtype.name}[{', '.join([':'] * (argument.ndim - 1) + ['::1'])}]"
+    if isinstance(argument, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(argument, (int, np.integer)):
+        return "int64"
+    return {float: "float64", np.float32: "float32", type(None): "none"}[type(argument)]
+
+
+def _slots_of(argument: Any) -> list[int]:
+    """Return an argument in slots: an array as Numba passes it, in a slot per field of its record."""
+    if isinstance(argument, np.ndarray):
+        # No owner and no parent: compiled code counts no references.
+        data = argument.__array_interface__["data"][0]
+        return [0, 0, argument.size, argument.itemsize, data, *argument.shape, *argument.strides]
+    if isinstance(argument, np.float32):
+        return list(struct.unpack("<q", struct.pack("<fi", argument, 0)))
+    if isinstance(argument, float):
+        return list(struct.unpack("<q", struct.pack("<d", argument)))
+    return [0 if argument is None else int(argument)]
+
+
+@functools.cache
+def _jit() -> llvm.LLJIT:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = cpu_target()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=target.name, features=target.features, jit=True
+    )
+    return llvm.create_lljit_compiler(machine)
+
+
+_linked_code: list[Any] = []  # machine code lives as long as what tracks it
+
+
+def _linked(code: bytes) -> int:
+    """Link an object file into this process; return the address of its entry point."""
+    name, _, content = code.partition(b"\0")
+    symbol = name.decode()
+    builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process().export_symbol(symbol)
+    tracker = builder.link(_jit(), f"{symbol}.{len(_linked_code)}")
+    _linked_code.append(tracker)
+    address: int = tracker[symbol]
+    return address
+
+
+@functools.cache
+def _compilers() -> tuple[Any, ...]:
+    settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
+    return platform.python_version(), version("numba"), version("llvmlite"), settings

@@ -1,0 +1,85 @@
+"""The compiled part of `cpu-box`."""
+
+import numpy as np
+
+from engine.device.entry_point import entry_point
+from engine.variants.cpu.board import TAKEN
+from engine.variants.cpu.edges_code import copy_edge, source_row
+from engine.variants.cpu.register_tiles import VECTOR
+from engine.variants.cpu.shared_call import finish, row_of, share
+from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
+from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+
+
+def box_sums_of_bands(
+    picture, out, height, samples, channels, mask_rows, mask_columns, weight, anchor_row, before, after,
+    outside_rows, outside_samples, offset, tile_samples, bands, board, edges, ghost_row, all_lines, pitch,
+):  # fmt: skip
+    """Take one band after another, until none is left, on as many threads as the board says.
+
+    Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
+    ring, and MORE_LINES more; they are 0 at first.
+    """
+    entry_point()
+    worker = share(board)
+    edge, lines = row_of(edges, worker), row_of(all_lines, worker)
+    size, value_size = edge.itemsize, lines.itemsize
+    front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
+    spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
+    while True:
+        band = count_one(board, TAKEN)
+        if band >= bands.shape[0]:
+            break
+        top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
+        first = tile * tile_samples
+        last = min(samples, first + tile_samples)
+        count = last - first
+        length = count + before + after
+        inside = first >= before and last + after + VECTOR <= samples
+        place = 0
+        for number in range(bottom - top + mask_rows - 1):
+            source = source_row(top - anchor_row + number, height, outside_rows, anchor_row)
+            row_address = picture + source * samples * size
+            address = row_address + (first - before) * size
+            if source < 0:
+                address = address_of(ghost_row, 0)
+            elif not inside:
+                copy_edge(
+                    row_address, samples, first - before, last + after, outside_samples, before, ghost_row,
+                    edge, 0,
+                )  # fmt: skip
+                address = address_of(edge, 0)
+            # Lines 0 .. place of the ring are rows of this segment; the later ones are sums of rows, each
+            # from there to the last one of the segment before.
+            here, ends = place * pitch, (place + 1) * pitch
+            take_row(address, edge, weight, length, lines, here, front, ends, window, place == 0)
+            if number >= mask_rows - 1:
+                at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
+                target = at if count % VECTOR == 0 else address_of(lines, results)
+                line, other, covered, step, left = window, spare, 0, channels, mask_columns
+                while left > 0:
+                    # The digits of the width to the base 4 say of how many sums of 1, 4, 16, ... neighbours a
+                    # window is.
+                    terms = left % 4
+                    if terms > 0 or step == channels:
+                        add_neighbours(
+                            lines, line + covered, step, terms, target, offset, step == channels, count
+                        )
+                    covered += terms * step
+                    left //= 4
+                    length -= 3 * step
+                    if left > 0:
+                        add_neighbours(
+                            lines, line, step, 4, address_of(lines, other), np.float32(0.0), True, length
+                        )
+                    line, other = other, line
+                    step *= 4
+                length = count + before + after
+                if target != at:
+                    copy_samples(at, target, count, lines)
+            place += 1
+            if place == mask_rows:
+                place = 0
+                for row in range(mask_rows - 2, 0, -1):
+                    add_line(lines, (row + 1) * pitch, row * pitch, length)
+    finish(board, worker)

@@ -1,0 +1,95 @@
+"""The compiled part of `engine.variants.cpu.streamed_bands`."""
+
+from engine.device.entry_point import entry_point
+from engine.variants.cpu.board import TAKEN
+from engine.variants.cpu.edges_code import copy_edge, source_row
+from engine.variants.cpu.register_tiles import MOST_ROWS, ROWS_AT_ONCE
+from engine.variants.cpu.row_sums import sum_rows
+from engine.variants.cpu.shared_call import finish, row_of, share
+from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+
+
+# Addresses instead of arrays for the picture and the result: whether they may be written to is part of an
+# array's type, and each type costs a compilation. What can be computed before comes computed: each line here
+# costs 10 ms of it.
+def stream_bands(
+    picture, out, height, samples, channels, weights, row_factor, pairs, mask_rows, mask_columns, anchor_row,
+    before, after, outside_rows, outside_samples, offset, past_cache, bands, parts, board, edges, edge_pitch,
+    ghost_row, edges_results, edge_results_pitch, all_totals, totals_pitch,
+):  # fmt: skip
+    """Take one band after another, until none is left, on as many threads as the board says.
+
+    A band has its first and past-the-last row, and its first and past-the-last part; a part its first and
+    past-the-last result of a row, the column of its totals, and the element of its edge buffer, or -1 for a
+    part of the middle. With a `row_factor` the weights are the column of a mask that is a column times this
+    row, and `pairs` as `sum_rows` has it. Of the buffers each worker has a row.
+    """
+    entry_point()
+    worker = share(board)
+    edge, edge_results = row_of(edges, worker), row_of(edges_results, worker)
+    totals = row_of(all_totals, worker)
+    size, out_size = edge.itemsize, edge_results.itemsize
+    while True:
+        band = count_one(board, TAKEN)
+        if band >= bands.shape[0]:
+            break
+        top, bottom = bands[band, 0], bands[band, 1]
+        # The row of results that the input row completes; negative: none yet.
+        result = 1 - mask_rows
+        while result < bottom - top:
+            # The mask rows under which this input row meets results of the band. With a row factor all are
+            # taken: it costs little, and without code for each number of rows that a band begins and ends
+            # with, two thirds are left.
+            past, lowest, left = mask_rows, 0, bottom - top - result
+            if row_factor is None:
+                if result < 0:
+                    past = result + mask_rows
+                lowest = max(0, mask_rows - left)
+                left -= mask_rows - 1
+            row = top - anchor_row + result + mask_rows - 1
+            source = source_row(row, height, outside_rows, anchor_row)
+            rows = 1
+            if lowest == 0 and result >= 0 and source == row and mask_rows <= MOST_ROWS:
+                rows = min(ROWS_AT_ONCE, height - row, left)
+            for part in range(bands[band, 2], bands[band, 3]):
+                first, last, buffer = parts[part, 0], parts[part, 1], parts[part, 3]
+                row_address = picture + source * samples * size
+                if source < 0:
+                    address, pitch = address_of(ghost_row, 0), 0
+                elif buffer < 0:
+                    address, pitch = row_address + (first - before) * size, samples
+                else:
+                    for r in range(rows):
+                        copy_edge(
+                            row_address + r * samples * size, samples, first - before, last + after,
+                            outside_samples, before, ghost_row, edge, buffer + r * edge_pitch,
+                        )  # fmt: skip
+                    address, pitch = address_of(edge, buffer), edge_pitch
+                results = out + ((top + result) * samples + first) * out_size
+                target, target_pitch = results, samples
+                if buffer >= 0:
+                    target, target_pitch = address_of(edge_results, 0), edge_results_pitch
+                elif result < 0:
+                    # Of the band before; where its own totals do not matter.
+                    target = address_of(totals, mask_rows * totals_pitch)
+                end = past
+                while end > lowest:
+                    # Of equal parts, the last ones first: each row of totals is read before it is
+                    # overwritten.
+                    takes = (end - lowest + MOST_ROWS - 1) // MOST_ROWS
+                    begin = end - (end - lowest + takes - 1) // takes
+                    sum_rows(
+                        address, edge, pitch, rows, totals, begin * totals_pitch + parts[part, 2],
+                        totals_pitch, weights, begin, mask_rows, row_factor, pairs, end - begin, mask_columns,
+                        channels, last - first, offset, target, edge_results, target_pitch, end == mask_rows,
+                        past_cache and buffer < 0 and result >= 0,
+                    )  # fmt: skip
+                    end = begin
+                if buffer >= 0 and result >= 0:
+                    for r in range(rows):
+                        source_address = address_of(edge_results, r * edge_results_pitch)
+                        copy_samples(
+                            results + r * samples * out_size, source_address, last - first, edge_results
+                        )
+            result += rows
+    finish(board, worker)

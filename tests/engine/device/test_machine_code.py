@@ -1,0 +1,132 @@
+"""Compiled CPU functions: called without Numba, kept on disk, and never run once a byte is another one."""
+
+import ast
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.device import machine_code
+from engine.device.code_store import CodeStore
+from engine.device.entry_point import entry_point
+from engine.device.machine_code import MachineFunction
+from tests.fresh_python import fresh_python
+
+ENGINE = Path(machine_code.__file__).parents[1]
+DAMAGES = 60
+
+
+def total(values, count, factor, is_doubled, out):
+    entry_point()
+    result = 0.0
+    for index in range(count):
+        result += values[0, index] * factor
+    out[0] = 2 * result if is_doubled else result
+
+
+def divided(out):
+    """Divide by zero, which compiled code answers with an error."""
+    entry_point()
+    out[0] = 1 // out[1]
+
+
+@pytest.fixture
+def linked(monkeypatch, tmp_path):
+    """Return what was linked from disk, under a store of its own."""
+    seen, link = [], machine_code._linked
+
+    def watch(content):
+        seen.append(content)
+        return link(content)
+
+    monkeypatch.setattr(machine_code, "code_store", lambda: CodeStore(tmp_path / "kept"))
+    monkeypatch.setattr(machine_code, "_linked", watch)
+    return seen
+
+
+THREE = np.float32(3)
+
+
+def result_of(factor=THREE, is_doubled=False):
+    out = np.empty(1)
+    function = MachineFunction(__name__, "total")
+    function(np.arange(6, dtype=np.float32).reshape(1, 6), 6, factor, is_doubled, out)
+    return out[0]
+
+
+def test_that_each_kind_of_argument_arrives_and_the_next_start_loads_what_this_one_compiled(linked, tmp_path):
+    assert (result_of(), result_of(is_doubled=True), len(linked)) == (45.0, 90.0, 2)
+    assert linked[0] == linked[1]
+    # Another type is another function.
+    assert (result_of(0.1), len(list((tmp_path / "kept").iterdir()))) == (pytest.approx(1.5, abs=1e-14), 2)
+
+
+def test_that_arguments_of_a_call_are_replaced_and_wrong_ones_are_refused(linked):
+    values, out = np.ones((1, 4), np.float32), np.zeros(1)
+    call = MachineFunction(__name__, "total").call(values, 4, np.float32(2), False, out)
+    call.put(0, np.full((1, 4), 5, np.float32))
+    call.put(1, 3)
+    call()
+    assert out[0] == 30.0
+    with pytest.raises(TypeError, match="contiguous"):
+        MachineFunction(__name__, "total").call(values[:, ::2], 2, np.float32(2), False, out)
+
+
+def test_that_an_error_in_compiled_code_is_raised(linked):
+    with pytest.raises(RuntimeError, match="error"):
+        MachineFunction(__name__, "divided")(np.zeros(2, np.int64))
+
+
+def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_linked(linked, tmp_path):
+    assert result_of() == 45.0
+    (path,) = (tmp_path / "kept").iterdir()
+    good, chance, store = path.read_bytes(), random.Random(14), CodeStore(tmp_path / "kept")
+    key = good[32:].partition(b"\0")[0].decode()
+    for number in range(DAMAGES):
+        content, place = bytearray(good), chance.randrange(len(good))
+        if number % 2:
+            content[place] ^= 1 << chance.randrange(8)
+        else:
+            del content[place if number else 0 :]
+        path.write_bytes(content)
+        assert store.built("cpu", key, machine_code._linked) is None
+        assert not path.exists()
+    assert len(linked) == 1
+    assert result_of() == 45.0
+    assert path.exists()
+
+
+@pytest.mark.slow
+def test_that_a_whole_file_that_means_nothing_is_compiled_anew(linked, tmp_path):
+    """Another program may have written it: its digest is right, and what is in it is not."""
+    assert result_of() == 45.0
+    (path,) = (tmp_path / "kept").iterdir()
+    key = path.read_bytes()[32:].partition(b"\0")[0].decode()
+    nothing = (b"", b"no object", b"name\0no object", linked[0][:200], b"other" + linked[0])
+    for content in nothing:
+        CodeStore(tmp_path / "kept").save("cpu", key, content)
+        assert result_of() == 45.0
+    assert [content for content in nothing if content not in linked] == []
+
+
+def test_that_a_start_with_kept_code_imports_no_numba():
+    program = """
+import sys, numpy, engine
+picture = numpy.random.default_rng(1).integers(0, 99, (64, 64)).astype(numpy.uint8)
+engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel")
+print("numba" in sys.modules)
+"""
+    fresh_python("-c", program)
+    assert fresh_python("-c", program) == "False\n"
+
+
+@pytest.mark.slow
+def test_that_no_function_is_left_to_numbas_own_cache():
+    """It raises where the disk is full, and runs whatever a file holds."""
+    sources = sorted(ENGINE.rglob("*.py"))
+    assert len(sources) > 100
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("njit", "jit", "cfunc", "vectorize"):
+                assert "cache" not in [keyword.arg for keyword in node.keywords], path
