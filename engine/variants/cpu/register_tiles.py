@@ -9,11 +9,15 @@ HAS_BROADCAST = VECTOR == 16
 # A partial sum and a total per mask row, and a vector of samples: 31 of the 32 registers of AVX-512. Other
 # machines have 16; there totals are kept in memory along a mask's columns.
 MOST_ROWS = 15 if HAS_BROADCAST else 6
+LINE = 16
+"""Floats of a cache line."""
+PARTIAL_SUMS = HAS_BROADCAST
+CONVERTS = not HAS_BROADCAST
 # Vectors per strip, by mask rows; else 1. With AVX-512 one is enough where the multiply-adds of a sample
 # outnumber its loads and conversion (5 x 5: 50 G multiply-adds/s per core with one, 38 to 49 with two or
 # three; the peak is 58). With AVX each weight costs a load, and eight multiply-adds have to be under way at
 # once: 39 G with two, 27 with one.
-STRIP_VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2}
+STRIP_VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 4, 4: 3, 5: 2, 6: 2}
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
@@ -37,6 +41,9 @@ def product_rows(whole_numbers: bool) -> tuple[int, ...]:
 
 # Rows that a strip takes with its totals in registers: 8 is 2 to 5 % faster than 4.
 ROWS_AT_ONCE = 8
+
+# Samples of a strip where a mask is taken in parts: what one part leaves to the next stays in the first cache.
+PART_SAMPLES = 256
 
 # Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
 ALONG_VECTORS = 4

@@ -17,7 +17,7 @@ from engine.run.resolve import describe_problem
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.edges import Halo, holds
-from engine.variants.cpu.register_tiles import MOST_ROWS, RESULTS_AT_ONCE, VECTOR, product_rows
+from engine.variants.cpu.register_tiles import LINE, MOST_ROWS, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check, verified
 
@@ -180,18 +180,18 @@ def test_that_only_what_samples_are_exactly_is_held():
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
 
 
-@pytest.mark.parametrize("before_vector", [0, 3])
+@pytest.mark.parametrize("before_line", [0, 3])
 @pytest.mark.parametrize("samples", [1, 30, 64, 1000])
-def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_vector):
+def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples, before_line):
     image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
     halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
-    left_end, right_start = halo.columns(samples, before_vector)
+    left_end, right_start = halo.columns(samples, before_line)
     assert 0 <= left_end <= right_start <= samples
     assert (right_start - left_end) % VECTOR == 0
     if right_start > left_end:
         assert left_end >= 2
         assert right_start + 4 <= samples
-        assert left_end % VECTOR == before_vector or not before_vector
+        assert left_end % LINE == before_line or not before_line
     assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
 
 
