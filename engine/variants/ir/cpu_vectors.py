@@ -16,7 +16,7 @@ from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
-CAN_PACK = VECTOR == 16 and cpu_target().has("avx512bw")
+CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 """Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
 
 
