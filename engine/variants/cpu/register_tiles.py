@@ -12,6 +12,7 @@ MOST_ROWS = 15 if HAS_BROADCAST else 6
 LINE = 16
 """Floats of a cache line."""
 PARTIAL_SUMS = HAS_BROADCAST
+UNROLLED_COLUMNS = {} if HAS_BROADCAST else {3: 3}
 CONVERTS = not HAS_BROADCAST
 # Vectors per strip, by mask rows; else 1. With AVX-512 one is enough where the multiply-adds of a sample
 # outnumber its loads and conversion (5 x 5: 50 G multiply-adds/s per core with one, 38 to 49 with two or

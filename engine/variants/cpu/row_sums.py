@@ -24,6 +24,7 @@ from engine.variants.cpu.register_tiles import (
     PARTIAL_SUMS,
     PRODUCT_VECTORS,
     STRIP_VECTORS,
+    UNROLLED_COLUMNS,
     VECTOR,
     product_rows,
 )
@@ -38,7 +39,7 @@ Values = dict[Any, Value]
 class RowSums:
     """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
 
-    strip_vectors = STRIP_VECTORS
+    strip_vectors, unrolled = STRIP_VECTORS, UNROLLED_COLUMNS
 
     def __init__(self, vectors: Vectors, a: dict[str, Value]) -> None:
         self.vectors, self.a = vectors, a
@@ -47,6 +48,16 @@ class RowSums:
 
     def emit(self, rows: int) -> None:
         """Emit all strips of the width."""
+        columns = self.unrolled.get(rows, 0)
+        if columns:
+            is_so = self.a["mask_columns"] == columns
+            self.vectors.when(is_so, lambda: self._strips(rows, columns), lambda: self._strips(rows))
+        else:
+            self._strips(rows)
+
+    def _strips(self, rows: int, columns: int = 0) -> None:
+        """Emit all strips, for so many mask columns, or for any number."""
+        self.columns = columns
         self.vectors.strips(
             self.a["width"],
             self.strip_vectors.get(rows, 1),
@@ -110,23 +121,45 @@ class RowSums:
     def _sums(self, rows: int, across: int, source: Value, sums: Values) -> Values:
         """Emit the loop along the mask's columns; return the sums for each mask row and vector."""
         vectors, a = self.vectors, self.a
-        cells = [(row, vector) for row in range(rows) for vector in range(across)]
 
         def mask_column(values: Values) -> tuple[Values, Value]:
-            samples = [vectors.load(values["source"], v * VECTOR) for v in range(across)]
-            weights = [vectors.splat((values["weights"] + row).load()) for row in range(rows)]
             following: Values = {
                 "source": values["source"] + a["step"],
                 "weights": values["weights"] + a["weights_pitch"],
                 "left": values["left"] - 1,
             }
-            for row, vector in cells:
-                following[row, vector] = vectors.fma(samples[vector], weights[row], values[row, vector])
+            # The compiler keeps this order. What there is more of is loaded one by one, where it is used: with
+            # both kept in registers, 4 vectors of 3 rows would need one more than the 16 of AVX.
+            def sample(v: int) -> Value:
+                return vectors.load(values["source"], v * VECTOR)
+
+            def weight(row: int) -> Value:
+                return vectors.splat((values["weights"] + row).load())
+
+            if across > rows and not PARTIAL_SUMS:
+                weights = [weight(row) for row in range(rows)]
+                for v in range(across):
+                    one = sample(v)
+                    for row in range(rows):
+                        following[row, v] = vectors.fma(one, weights[row], values[row, v])
+            else:
+                samples = [sample(v) for v in range(across)]
+                for row in range(rows):
+                    one = weight(row)
+                    for v in range(across):
+                        following[row, v] = vectors.fma(samples[v], one, values[row, v])
             return following, following["left"] > 0
 
         start: Values = {"source": source, "weights": a["weights"], "left": a["mask_columns"]}
-        made: Values = vectors.do_while(start | sums, mask_column)
-        return made
+        start |= sums
+        if not self.columns:
+            made: Values = vectors.do_while(start, mask_column)
+            return made
+        for _ in range(self.columns):
+            start, _ = mask_column(start)
+            kept = vectors.kept([start[cell] for cell in sums])
+            start |= dict(zip(sums, kept, strict=True))
+        return start
 
     def _store_results(self, totals: list[Value], out: Value) -> None:
         results = [total + self.bias for total in totals]
@@ -136,7 +169,7 @@ class RowSums:
 class ProductSums(RowSums):
     """Emits the sums for a mask that is a column times a row."""
 
-    strip_vectors = PRODUCT_VECTORS
+    strip_vectors, unrolled = PRODUCT_VECTORS, dict[int, int]()
 
     def _entering(self, values: Values, vector: int) -> Value:
         return self.vectors.zero

@@ -59,6 +59,16 @@ class Vectors(LlvmCode):
         """Return a vector of the same constant in every element."""
         return self.value(constant(value, self.floats))
 
+    def kept(self, values: list[Value]) -> list[Value]:
+        """Return the same vectors; what makes them stays before, what uses them after. For AVX.
+
+        No instruction, but they have to be in registers here.
+        """
+        count = len(values)
+        constraints = ",".join(["=x"] * count + [str(number) for number in range(count)])
+        kind = ir.LiteralStructType([self.floats] * count)
+        return self.parts(self.statement("", constraints, values, kind))
+
     def flag(self, number: Value) -> Value:
         """Return the lowest bit of a number as a condition."""
         return number.trunc(ir.IntType(1))
