@@ -47,14 +47,14 @@ class Halo:
         """The most results that an edge has."""
         return max(self.before, self.after) + LINE + VECTOR
 
-    def columns(self, samples: int, before_line: int = 0) -> tuple[int, int]:
+    def columns(self, samples: int, before_line: int = 0, reach: int = 0) -> tuple[int, int]:
         """Return left_end and right_start of a row of `samples`; the middle has whole vectors, or none.
 
         The first `before_line` results of a row lie before the first cache line of them; the middle
-        begins with a line.
+        begins with a line. At least `reach` samples lie behind those that it needs.
         """
         left_end = min(samples, self.before + (before_line - self.before) % LINE)
-        inside = max(0, samples - self.after - left_end)
+        inside = max(0, samples - self.after - reach - left_end)
         return left_end, left_end + inside // VECTOR * VECTOR
 
 

@@ -98,6 +98,8 @@ class RowSums:
 
     def _entering(self, values: Values, vector: int) -> Value:
         """Return the totals of the next input row's newest result: 0, or what it got of mask rows before."""
+        if PARTIAL_SUMS:
+            return self.vectors.zero
         return self.vectors.load(values["entering"], vector * VECTOR)
 
     def _added(self, rows: int, across: int, values: Values) -> Values:
@@ -128,8 +130,9 @@ class RowSums:
                 "weights": values["weights"] + a["weights_pitch"],
                 "left": values["left"] - 1,
             }
-            # The compiler keeps this order. What there is more of is loaded one by one, where it is used: with
-            # both kept in registers, 4 vectors of 3 rows would need one more than the 16 of AVX.
+
+            # The compiler keeps this order. What there is more of is loaded one by one, where it is used: 3
+            # rows of 4 vectors would need one register more than the 16 of AVX if all samples came first.
             def sample(v: int) -> Value:
                 return vectors.load(values["source"], v * VECTOR)
 
@@ -281,7 +284,8 @@ def sum_rows(
         Whether results are stored past the cache; then they begin at whole vectors.
     """
     passed = {
-        "source": code.at_address(source, totals if CONVERTS else source_sample), "source_pitch": source_pitch,
+        "source": code.at_address(source, totals if CONVERTS else source_sample),
+        "source_pitch": source_pitch,
         "input_rows": input_rows, "totals": code.pointer(totals) + totals_at, "totals_pitch": totals_pitch,
         "entering": code.at_address(entering, totals), "entering_pitch": entering_pitch,
         "leaving": code.at_address(leaving, totals), "leaving_pitch": leaving_pitch,

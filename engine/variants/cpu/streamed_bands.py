@@ -19,6 +19,7 @@ from engine.variants.cpu.register_tiles import (
     LINE,
     MOST_ROWS,
     PART_SAMPLES,
+    PARTIAL_SUMS,
     PRODUCT_VECTORS,
     ROWS_AT_ONCE,
     STRIP_VECTORS,
@@ -67,8 +68,10 @@ class StreamedBands(BandedFilter):
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
-        is_in_parts = row_factor is None and rows > MOST_ROWS
+        is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
         converts = CONVERTS and self._dtype != np.float32
+        # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
+        self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES
         self._floats_pitch = _whole_vectors(PART_SAMPLES + halo.before + halo.after) if converts else 0
         self._totals_pitch = _whole_vectors(longest_row)
@@ -110,13 +113,14 @@ class StreamedBands(BandedFilter):
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
         return (
             0, 0, *self._size, self._weights, self._row_factor, self._pairs, *self._problem.mask_shape,
-            *self._beyond, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch, self._ghost_row,
-            edge_results, self._edge_results_pitch, floats, self._floats_pitch, between, totals, self._totals_pitch,
+            *self._beyond, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
+            self._ghost_row, edge_results, self._edge_results_pitch, floats, self._floats_pitch, between,
+            totals, self._totals_pitch,
         )  # fmt: skip
 
     def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the tiles of a row, as ranges of parts, and the parts, as `stream_bands` takes them."""
-        left_end, right_start = self._halo.columns(self._samples, before_line)
+        left_end, right_start = self._halo.columns(self._samples, before_line, self._reach)
         middles = range(left_end, max(right_start, left_end + 1), TILE_SAMPLES)
         tiles: list[tuple[int, int]] = []
         parts: list[tuple[int, int, int, int]] = []

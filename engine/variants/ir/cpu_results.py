@@ -95,6 +95,4 @@ def _rounded(vectors: Vectors, values: Value) -> Value:
         return vectors.called("x86.avx.cvt.ps2dq.256", _INTEGERS, values)
     nothing = vectors.value(constant(0, _INTEGERS))
     all_elements, as_set = vectors.value(constant(-1, ir.IntType(VECTOR))), vectors.integer(4)
-    return vectors.called(
-        "x86.avx512.mask.cvtps2dq.512", _INTEGERS, values, nothing, all_elements, as_set
-    )
+    return vectors.called("x86.avx512.mask.cvtps2dq.512", _INTEGERS, values, nothing, all_elements, as_set)
