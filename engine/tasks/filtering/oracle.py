@@ -85,7 +85,7 @@ def _sums(
     image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region | None, *, absolute: bool
 ) -> Float64Array:
     region = region or Region(0, image.shape[0], 0, image.shape[1])
-    if image.dtype.name not in ("uint8", "uint16", "float32"):
+    if image.dtype not in (np.uint8, np.uint16, np.float32):
         image = image.astype(np.float64)
     (rows, columns), channels = region.ranges, math.prod(image.shape[2:])
     picture = np.ascontiguousarray(image).reshape(image.shape[0], -1)
