@@ -1,4 +1,4 @@
-"""What a person writes with OpenCV to filter a folder: `python opencv_batch.py IN_FOLDER OUT_FOLDER CORES`."""
+"""What a person writes with OpenCV to filter a folder: `opencv_batch.py IN_FOLDER OUT_FOLDER CORES`."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

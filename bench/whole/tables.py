@@ -67,8 +67,8 @@ def lines_of(run: dict[str, Any]) -> list[str]:
     peers = [key for key in TITLES if any(key in row["contenders"] for row in run["rows"])]
     shown = [key for key in peers if key != NUMPY]
     lines = [
-        f"{run['machine']['device']}, device {run['device']}; medians of whole processes, start to exit, with "
-        "their peak memory; the mask is a Gaussian of 9 x 9.",
+        f"{run['machine']['device']}, device {run['device']}; medians of whole processes, start to exit, "
+        "with their peak memory; the mask is a Gaussian of 9 x 9.",
         "",
         "| what a person does | " + " | ".join(TITLES[key] for key in shown) + " | wanted | |",
         "|---|" + "---:|" * len(shown) + "---|---|",
