@@ -24,11 +24,11 @@ from numba import types
 
 from engine.variants.digit_sums.digit_layout import Sample, Samples, cell_places, chains_of
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
-from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
+from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.plain import PLAIN
-from engine.variants.ir.quantise import stored_samples, stored_words
+from engine.variants.ir.quantise import stored_samples
 from engine.variants.ir.value import F32, I32
 from engine.variants.register_blocked.result_storer import store_block
 
@@ -178,7 +178,7 @@ def digit_filter(shape: DigitShape) -> Any:
         code: CudaCode, tile: Any, at: Any, lane: Any, stage: Any, fragments: Any, digits: Any, unit: Any,
         offset: Any, out: Any, row: Any, sample: Any, samples: Any,
     ) -> None:  # fmt: skip
-        at, lane, stage, digits, row, sample, samples = (
+        at, lane, stage, digits, *place = (
             code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
         )
         along, row_of_four = lane >> 2, lane & 3
@@ -188,16 +188,7 @@ def digit_filter(shape: DigitShape) -> Any:
         sums = DigitSums(code, shape, first, code.pointer(fragments) + lane * 4, digits)
         planes = [sums.packed(channel, unit, offset) for channel in range(shape.channels)]
         words = interleaved_words(code, planes)
-
-        def directly() -> None:
-            stored = stored_words(code, words)
-            store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
-
-        if shape.is_staged:
-            place = [row, sample, samples]
-            store_staged(code, out, place, shared + stage, lane, words, shape, directly)
-        else:
-            directly()
+        store_words(code, out, place, shared + stage, lane, words, shape)
 
     return device_function(types.void, filter_, digit_sums_in_turn(shape))
 

@@ -5,12 +5,13 @@ would write 32 to 64 bytes apart. So each row is laid out in shared memory first
 pieces.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32
+from engine.variants.register_blocked.result_storer import store_block
 
 Places = list[tuple[int, int] | None]
 
@@ -52,18 +53,26 @@ def _permuted(code: CudaCode, low: Any, high: Any, chosen: list[int]) -> Any:
     return code.assembly(f"prmt.b32 $0, $1, $2, {selector};", "=r,r,r", [low, high], I32)
 
 
-def store_staged(
-    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape,
-    directly: Callable[[], None],
-) -> None:  # fmt: skip
+def store_words(
+    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape
+) -> None:
     """Store the results of a warp, all of whose lanes take part.
 
-    Where some results lie outside the picture, or its rows do not begin at whole pieces, they are stored
-    `directly`. `place` has row and sample of the warp's first result and the samples in a row of the picture;
-    `stage` points to the warp's own `shape.stage_bytes` bytes of shared memory; `words` are the lane's
-    results, bytes of one row.
+    Where some results lie outside the picture, or its rows do not begin at whole pieces, or the shape is not
+    staged, lanes store their own. `place` has row and sample of the warp's first result and the samples in a
+    row of the picture; `stage` points to the warp's own `shape.stage_bytes` bytes of shared memory; `words`
+    are the lane's results, bytes of one row.
     """
     row, sample, samples = place
+    along, row_of_four = lane >> 2, lane & 3
+
+    def directly() -> None:
+        stored, first = stored_words(code, words), sample + along * shape.across
+        store_block(code, out, row + row_of_four, first, samples, stored, 1, shape.across)
+
+    if not shape.is_staged:
+        directly()
+        return
     height, row_pixels, channels = (code.narrow(side) for side in code.shape(out))
     pitch = row_pixels * channels
     is_whole = code.all_of(
@@ -71,7 +80,6 @@ def store_staged(
     )
 
     def staged() -> None:
-        along, row_of_four = lane >> 2, lane & 3
         own = (stage + (row_of_four * shape.stage_pitch + along * shape.across)).pointing_to(I32)
         for first in range(0, len(words), 4):
             (own + first).store(words[first : first + 4])

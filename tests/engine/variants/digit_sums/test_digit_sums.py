@@ -13,7 +13,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import PIXELS
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
-from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
+from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.device_function import device_function
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of
 
@@ -206,7 +206,7 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
         place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)
         own = code.pointer(table) + lane * (shape.across // 4)
         words = [(own + k).load() for k in range(shape.across // 4)]
-        store_staged(code, out, place, code.shared(stage), lane, words, shape)
+        store_words(code, out, place, code.shared(stage), lane, words, shape)
 
     store = on_the_processor(device_function(types.void, emit))
 
