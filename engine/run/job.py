@@ -36,7 +36,7 @@ class Job(Generic[P, O, V]):
     problem: P
     operands: O
     chosen_because: str = ""  # the planner's reason where `auto` was asked for
-    # Of the rectangles that are verified where the oracle cannot afford everything, and of random operands.
+    # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 

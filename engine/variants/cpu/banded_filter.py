@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.device.machine_code import MachineFunction
+from engine.compiled.machine_code import MachineFunction
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
 from engine.variants.cpu.thread_pool import SharedCall, compiled

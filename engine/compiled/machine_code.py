@@ -21,8 +21,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from engine.device.code_store import code_store
-from engine.device.cpu_target import cpu_target
+from engine.compiled.code_store import code_store
+from engine.compiled.cpu_target import cpu_target
 
 _KIND = "cpu"
 ENTRY = ".entry"

@@ -31,7 +31,7 @@ _DIGEST_BYTES = 32
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
-_COMPILED = ("geometry/border.py", "device/*.py", "variants/**/*.py")
+_COMPILED = ("geometry/border.py", "compiled/*.py", "device/*.py", "variants/**/*.py", "**/*_code.py")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 
