@@ -107,10 +107,10 @@ class Batch:
         """Take a file all the way until it can be written. Called on: a worker."""
         loan = Loan(self._memory)
         try:
+            self._end_if_stopped()
             opened = open_task(self._options, task, loan)
             job = look_up(self._options, self._mask, task, opened, loan)
-            if self._is_stopped.is_set():
-                raise CancelledError
+            self._end_if_stopped()
             self._note_what_runs(job)
             request = job.request
             with launches_on(self._launch_cores):
@@ -232,6 +232,10 @@ class Batch:
         finally:
             job.loan.give_back()
 
+    def _end_if_stopped(self) -> None:
+        if self._is_stopped.is_set():
+            raise CancelledError
+
     def _note_what_runs(self, job: Job) -> None:
         self.devices[job.request.device.title] = None
         self.variants[job.request.choice.variant.key] = None
@@ -250,10 +254,8 @@ class Batch:
             self._on_finished(finished)
 
     def _stop(self) -> None:
-        """Report what was filtered; of the rest, what a worker has begun ends before its filter."""
+        """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
         self._is_stopped.set()
-        for _, future in self._saving:
-            future.cancel()
         while self._saving:
             with suppress(DeviceFault, CancelledError, KeyboardInterrupt):
                 self._settle(len(self._saving) - 1)

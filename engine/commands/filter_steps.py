@@ -2,13 +2,15 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.filter_options import AUTO_TYPE, filter_arguments
+from engine.device.cuda_presence import has_driver
+from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.image.canvas import Allocate
 from engine.image.form import Form
@@ -19,6 +21,7 @@ from engine.image.result_picture import finished_picture, lost_values, result_as
 from engine.image.save import DEPTH_DTYPES, encoded_image
 from engine.mask.mask import Mask
 from engine.tasks.work import FLOAT_BYTES
+from engine.variants.auto.planner import why_not_gpu
 
 WORK = "filtering and saving"
 
@@ -105,21 +108,39 @@ def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -
 
 
 def request_for(
-    options: argparse.Namespace, mask: Mask, picture: Picture, saved: np.dtype[Any] | None = None
+    options: argparse.Namespace,
+    mask: Mask,
+    picture: Picture,
+    saved: np.dtype[Any] | None = None,
+    pictures: int = 1,
 ) -> Request:
     """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
 
     `saved` is the sample type of the file. Where the choice is ours and the file has the very same samples,
-    the kernel then writes them itself: a result of 12 megapixels takes 36 MB instead of 180.
+    the kernel then writes them itself: a result of 12 megapixels takes 36 MB instead of 180. With `auto` a
+    GPU is used only where it helps the whole way of so many `pictures`, its start and copies included.
     """
     pixels = picture.pixels
     if options.alpha == "filter" and picture.alpha is not None:
         pixels = np.dstack([pixels, picture.alpha])
-    request = Request(pixels, mask, anchor=None, key=options.variant, **filter_arguments(options))
+    request = _cheapest(options, mask, pixels, pictures)
     is_ours = options.result_type == AUTO_TYPE and options.range == "clip" and saved == picture.dtype
     if is_ours and _is_finite(request):
         return request.quantised() or request
     return request
+
+
+def _cheapest(options: argparse.Namespace, mask: Mask, pixels: np.ndarray, pictures: int) -> Request:
+    asked = filter_arguments(options) | {"key": options.variant, "anchor": None}
+    if options.device != AUTO or options.variant != AUTO or not has_driver():
+        return Request(pixels, mask, **asked)
+    # Listing the GPUs starts the driver.
+    on_cpu = Request(pixels, mask, **asked | {"device": "cpu"})
+    why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, pictures)
+    if not why:
+        return Request(pixels, mask, **asked)
+    on_cpu.choice = replace(on_cpu.choice, reason=f"{on_cpu.choice.reason}; {why}")
+    return on_cpu
 
 
 def _is_finite(request: Request) -> bool:

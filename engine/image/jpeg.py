@@ -46,6 +46,11 @@ class Frame(NamedTuple):
     unsupported: str = ""
 
 
+def with_surplus(data: bytes, end: int) -> bytes:
+    """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
+    return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
+
+
 class WithSurplus(io.RawIOBase):
     """The first picture of a JPEG file with surplus data before its end marker (at `end`), not copied."""
 

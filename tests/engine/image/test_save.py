@@ -205,6 +205,25 @@ def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_whit
         assert np.array_equal(picture.pixels, bits * np.uint8(255)), columns
 
 
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"subsampling": "4:4:4"},
+        {"subsampling": "4:2:2"},
+        {"progressive": True},
+        {"optimize": True, "quality": 7},
+        {"restart_marker_blocks": 3},
+        {"keep_rgb": True},
+    ],
+    ids=str,
+)
+def test_that_a_jpeg_has_the_pixels_that_pillow_finds(opened, mode, how):
+    data = with_pillow(Image.fromarray(smooth_rgb()).convert(mode), "JPEG", **how)
+    assert np.array_equal(opened(data).pixels, np.asarray(Image.open(io.BytesIO(data))))
+
+
 def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_open(opened):
     assert opened(with_pillow(GREY, "JPEG")).channels == 1
     cmyk = Image.fromarray(np.full((8, 8, 3), (200, 100, 50), np.uint8)).convert("CMYK")
