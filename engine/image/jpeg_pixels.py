@@ -5,6 +5,7 @@ Pillow decodes with the same library, but into four bytes a pixel, of which the 
 """
 
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 import numpy as np
@@ -15,17 +16,16 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import end_of_first_image, frame_of, with_surplus
+from engine.image.jpeg_scan import is_complete
 from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
 
-# Files up to this size are held while they are decoded, a second time with surplus data.
+# Files up to this size are held while they are decoded, some a second time with surplus data.
 _HELD_BYTES = 32 * 2**20
-
-_CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
 
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`)."""
+    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg_scan` and `jpeg`)."""
     frame = frame_of(file)
     if frame.unsupported:
         raise Unsupported(frame.unsupported)
@@ -48,17 +48,21 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     data = file.read()
     exif, xmp = info.get("exif"), info.get("xmp")
     canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
-    canvas.decode_into(lambda out: _decode_twice(data, end, out))
+    canvas.decode_into(lambda out: _decode_whole(data, end, out))
     metadata = named_metadata(exif=exif, dpi=float(info.get("dpi", (0,))[0]))
     return Decoded(canvas, info.get("icc_profile"), notes, metadata)
 
 
-def _decode_twice(data: bytes, end: int, out: NDArray[np.uint8]) -> None:
-    """Decode with and without surplus data, one after the other in the same array."""
+def _decode_whole(data: bytes, end: int, out: NDArray[np.uint8]) -> None:
+    """Decode a file that is proven to reach its last row; raise Refused where it does not."""
     import imagecodecs
 
+    with ThreadPoolExecutor(1, thread_name_prefix="jpeg-scan") as scanner:
+        complete = scanner.submit(is_complete, data, end)
+        imagecodecs.jpeg8_decode(data, out=out)
+    if complete.result():
+        return
+    without = zlib.crc32(out.data)
     imagecodecs.jpeg8_decode(with_surplus(data, end), out=out)
-    expected = zlib.crc32(out.data)
-    imagecodecs.jpeg8_decode(data, out=out)
-    if zlib.crc32(out.data) != expected:
-        raise Refused(_CUT_SHORT)
+    if zlib.crc32(out.data) != without:
+        raise Refused("its data stops before its last row: the file was cut short or is damaged")
