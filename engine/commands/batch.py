@@ -12,7 +12,8 @@ import numpy as np
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
-from engine.commands.batch_pipeline import Batch, Finished
+from engine.commands.batch_pipeline import Batch
+from engine.commands.batch_steps import Finished
 from engine.commands.filter_options import (
     add_filter_options,
     mask_of,
@@ -43,7 +44,7 @@ def run(arguments: list[str]) -> int:
     """Filter the files; return the exit status."""
     options = _parser().read(arguments)
     mask = mask_of(options)
-    notes = _check(options, mask)
+    notes, is_on_cpu = _check(options, mask)
     tasks = tasks_for(
         options.inputs,
         options.out,
@@ -67,7 +68,7 @@ def run(arguments: list[str]) -> int:
         outcomes.append(finished)
         _log_progress(finished, f"[{len(outcomes)}/{len(tasks)}]")
 
-    batch = Batch(options, mask, tasks, on_finished)
+    batch = Batch(options, mask, tasks, on_finished, is_on_cpu=is_on_cpu)
     begin = time.perf_counter()
     fault: DeviceFault | None = None
     is_stopped = False
@@ -97,8 +98,11 @@ def run(arguments: list[str]) -> int:
     return BAD_INPUT if errors else DONE
 
 
-def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
-    """Refuse what is wrong with every picture; return a sentence for each option that will change nothing."""
+def _check(options: argparse.Namespace, mask: Mask) -> tuple[list[str], bool]:
+    """Refuse what is wrong with every picture.
+
+    Return a sentence for each option that will change nothing, and whether the CPU filters.
+    """
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel, None)
     dtype = depth_of_result(probe, options)
@@ -112,7 +116,7 @@ def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
     request = request_for(argparse.Namespace(**vars(options) | {"result_type": "float32"}), mask, probe)
     choice = request.choice
     refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
-    return unused_options(options, probe, request)
+    return unused_options(options, probe, request), request.device.kind == "cpu"
 
 
 def _parser() -> Parser:

@@ -15,8 +15,9 @@ import numpy as np
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.jpeg_pixels import read_jpeg
 from engine.image.picture import Picture
-from engine.image.pillow import BMP_UNSUPPORTED, read_jpeg, read_with_pillow
+from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
 from engine.image.png import read_png
 from engine.image.tiff import TIFF_UNSUPPORTED, read_tiff
 from engine.image.webp import read_webp
@@ -82,7 +83,7 @@ FORMATS: tuple[Format, ...] = (
         has_quality=True,
         keeps_alpha=False,
         max_side=65_500,
-        encoder_bytes=4,  # Pillow's image
+        encoder_bytes=4,  # libjpeg's buffer, of up to twice the file
     ),
     Format(
         "TIFF",

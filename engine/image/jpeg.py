@@ -46,6 +46,11 @@ class Frame(NamedTuple):
     unsupported: str = ""
 
 
+def with_surplus(data: bytes, end: int) -> bytes:
+    """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
+    return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
+
+
 class WithSurplus(io.RawIOBase):
     """The first picture of a JPEG file with surplus data before its end marker (at `end`), not copied."""
 
@@ -85,7 +90,7 @@ class WithSurplus(io.RawIOBase):
 def frame_of(file: BinaryIO) -> Frame:
     """Read the frame header of a JPEG file; where there is none, which Pillow refuses, an empty one."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for marker, position in _markers(data):
+        for marker, position in markers(data):
             if marker in _FRAMES:
                 size = int.from_bytes(data[position + 2 : position + 4], "big")
                 return _frame(marker, data[position + 4 : position + 2 + size])
@@ -97,10 +102,10 @@ def frame_of(file: BinaryIO) -> Frame:
 def end_of_first_image(file: BinaryIO) -> int | None:
     """Return the offset of the end marker of the first picture in a JPEG file; None where there is none."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return next((position for marker, position in _markers(data) if marker == _END_OF_IMAGE), None)
+        return next((position for marker, position in markers(data) if marker == _END_OF_IMAGE), None)
 
 
-def _markers(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
     """Yield each marker with its offset, until one is missing."""
     position = 2
     while position + 2 <= len(data) and data[position] == 0xFF:

@@ -11,7 +11,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
+from engine.image.jpeg import Frame, WithSurplus, end_of_first_image
 from engine.image.metadata import named_metadata, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
@@ -52,20 +52,15 @@ BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 _limit_lock = threading.Lock()
 
 
-def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`)."""
-    frame = frame_of(file)
-    if frame.unsupported:
-        raise Unsupported(frame.unsupported)
-    return read_with_pillow("JPEG", file, budget, allocate, frame)
-
-
 def read_with_pillow(
     kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
 ) -> Decoded:
-    """Decode a file of the format that Pillow calls `kind`, of several frames the first."""
+    """Decode a file of the format that Pillow calls `kind`, of several frames the first.
+
+    `frame` is that of a JPEG, whose data is then proven to reach its last row.
+    """
     file.seek(0)
-    with _opened(file, kind) as image:
+    with opened_with_pillow(file, kind) as image:
         mode = _target_mode(image)
         width, height = image.size
         form = Form(
@@ -102,7 +97,7 @@ def read_with_pillow(
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
         metadata = named_metadata(exif=exif, dpi=float(image.info.get("dpi", (0,))[0]))
-        notes += _frame_notes(image)
+        notes += frame_notes(image)
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
 
 
@@ -118,13 +113,13 @@ def _checksum_with_surplus(file: BinaryIO, scratch: Scratch) -> int | None:
     end = end_of_first_image(file)
     if end is None:
         return None
-    with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
+    with opened_with_pillow(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
         _map(image, scratch)
         image.load()
     return zlib.crc32(scratch.memory)
 
 
-def _opened(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
+def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     """Read the header without Pillow's own limit on pixels: the budget is checked here."""
     from PIL import Image
 
@@ -143,7 +138,8 @@ def _target_mode(image: "Image.Image") -> str:
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 
 
-def _frame_notes(image: "Image.Image") -> tuple[str, ...]:
+def frame_notes(image: "Image.Image") -> tuple[str, ...]:
+    """Return a note where a file has more frames than the one that is opened."""
     from PIL.Image import DecompressionBombError
 
     try:

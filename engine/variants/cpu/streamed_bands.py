@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.core_count import cores
-from engine.device.machine_code import MachineFunction
+from engine.compiled.machine_code import MachineFunction
+from engine.device.core_count import launch_cores
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
@@ -97,7 +97,7 @@ class StreamedBands(BandedFilter):
     def _cut_at(self, before_line: int) -> Cut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
-            workers = workers_for(self._multiply_adds, cores())
+            workers = workers_for(self._multiply_adds, launch_cores())
             bands = cut(self._problem.height, len(tiles), workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
             self._cuts[before_line] = Cut(workers, (ranges, parts))

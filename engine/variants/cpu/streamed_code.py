@@ -5,7 +5,7 @@ input rows add up to in one part lies in rows of its own, `between`, for the nex
 first cache.
 """
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import CONVERTS, MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE

@@ -41,7 +41,7 @@ def main():
     from numba import njit
     from numba.core.sigutils import normalize_signature
 
-    from engine.device.machine_code import MachineFunction
+    from engine.compiled.machine_code import MachineFunction
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
     from engine.run.resolve import describe_problem
