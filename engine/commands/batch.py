@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
+from engine.commands.batch_device import settle_device
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
 from engine.commands.batch_pipeline import Batch
 from engine.commands.batch_steps import Finished
@@ -44,7 +45,7 @@ def run(arguments: list[str]) -> int:
     """Filter the files; return the exit status."""
     options = _parser().read(arguments)
     mask = mask_of(options)
-    notes, is_on_cpu = _check(options, mask)
+    notes = _check(options, mask)
     tasks = tasks_for(
         options.inputs,
         options.out,
@@ -61,6 +62,7 @@ def run(arguments: list[str]) -> int:
     if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
         raise tasks[0].refusal
     _prepare_folder(options.out or ".")
+    is_on_cpu = settle_device(options, mask, tasks, notes)
     log_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
     outcomes: list[Finished] = []
 
@@ -98,11 +100,8 @@ def run(arguments: list[str]) -> int:
     return BAD_INPUT if errors else DONE
 
 
-def _check(options: argparse.Namespace, mask: Mask) -> tuple[list[str], bool]:
-    """Refuse what is wrong with every picture.
-
-    Return a sentence for each option that will change nothing, and whether the CPU filters.
-    """
+def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
+    """Refuse what is wrong with every picture; return a sentence for each option that will change nothing."""
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel, None)
     dtype = depth_of_result(probe, options)
@@ -116,7 +115,7 @@ def _check(options: argparse.Namespace, mask: Mask) -> tuple[list[str], bool]:
     request = request_for(argparse.Namespace(**vars(options) | {"result_type": "float32"}), mask, probe)
     choice = request.choice
     refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
-    return unused_options(options, probe, request), request.device.kind == "cpu"
+    return unused_options(options, probe, request)
 
 
 def _parser() -> Parser:
