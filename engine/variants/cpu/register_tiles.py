@@ -70,15 +70,17 @@ ROWS_AT_ONCE = 8
 PART_SAMPLES = 288
 
 # Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
-ALONG_VECTORS = 4
+ALONG_VECTORS = 8
 # Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
 # a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
 # units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
 PAIRS = _by_target(True, False, False)
+TAPS_AT_ONCE = _by_target((2, 1), (4, 1), (4, 1))
 # Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
 # vectors.
 RESULTS_AT_ONCE = 4
-DOWN_VECTORS = _by_target(4, 2, 4)
+DOWN_SAMPLES = _by_target(1 << 16, 96, 96)
+DOWN_VECTORS = _by_target(4, 3, 4)
 # Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
 # 8-bit results would take 2 to 5 % more.
-ROWS_A_ROUND = (2, 1)
+ROWS_A_ROUND = _by_target((2, 1), (2,1), (2, 1))
