@@ -36,8 +36,13 @@ def as_floats(code, source, sample, floats, count):
     if sample.kind.dtype == types.float32:
         return source
     samples, target = code.at_address(source, sample), code.pointer(floats)
-    code.strips(count, 1, lambda at, _: code.store(code.load(samples, at), target, at))
+    code.strips(count, 4, partial(_convert, code, samples, target))
     return code.address(target)
+
+
+def _convert(code: Any, samples: Value, target: Value, at: Value, across: int) -> None:
+    for v in range(across):
+        code.store(code.load(samples, at + v * VECTOR), target, at + v * VECTOR)
 
 
 @cpu_function(types.void)
@@ -57,7 +62,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
     next_tap = code.elements_from(step) if PAIRS else None
 
     def samples_of(source: Value, across: int, at_once: int) -> list[list[Value]]:
-        """Return the samples of one tap, or of two: the second one's are the first one's, moved."""
+        """Return the samples of some taps; where they are moved, of one or of two."""
         if not PAIRS:
             taps = [source + step * tap for tap in range(at_once)]
             return [[code.load(tap, v * VECTOR) for v in range(across)] for tap in taps]
@@ -151,6 +156,7 @@ def sum_down(
             added, row, weight = {cell: values[cell] for cell in cells}, values["row"], values["weight"]
             for _ in range(rows):
                 if VECTOR == 8 and rows > 1:
+                    # Else all rows are loaded first, and registers run out.
                     added = dict(zip(cells, code.kept([added[cell] for cell in cells]), strict=True))
                 added = add_row(added, row, weight, range(count), across)
                 row, weight = row + sums_pitch, weight + 1
