@@ -20,7 +20,7 @@ from engine.mask.resolve import resolve_mask
 from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.executor import outcome_of
-from engine.run.measure import Outcome, compute
+from engine.run.measure import OnValues, Outcome, compute
 from engine.run.resolve import ResolvedFilter, as_samples
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.request import FilterRequest
@@ -239,13 +239,16 @@ class Request(ResolvedFilter):
             return self.measure(SamplingPlan()).values
         return compute(self.job(), backend(self.device.key)).reshape(self.shape)
 
-    def measure(self, plan: SamplingPlan) -> Applied:
-        """Return the filtered picture with its verification and its times; raise what `as_applied` raises."""
-        return as_applied(self.outcome(plan), self.shape)
+    def measure(self, plan: SamplingPlan, on_values: OnValues | None = None) -> Applied:
+        """Return the filtered picture with its verification and its times; raise what `as_applied` raises.
 
-    def outcome(self, plan: SamplingPlan) -> Outcome:
+        `on_values` is as of `engine.run.measure.measure`.
+        """
+        return as_applied(self.outcome(plan, on_values), self.shape)
+
+    def outcome(self, plan: SamplingPlan, on_values: OnValues | None = None) -> Outcome:
         """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
-        return outcome_of(self.job(), self.device, plan, executor_for)
+        return outcome_of(self.job(), self.device, plan, executor_for, on_values)
 
 
 def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:

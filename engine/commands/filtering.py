@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,16 @@ from engine.commands.output import (
     printable,
     report_interrupt,
 )
+from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.layout import Layout
 from engine.image.formats import in_words, offered_suffixes, titles
-from engine.image.save import save_image
+from engine.image.picture import Picture
+from engine.image.save import encoded_image
 from engine.mask.mask import Mask
 from engine.results.columns import names_size
 from engine.results.measurement import RunResult
-from engine.run.sampling import NO_SAMPLES
+from engine.run.sampling import HARDLY_SAMPLED
 
 FORMAT, VERSION = "haloscope-filter", 1
 
@@ -64,15 +67,26 @@ def _filter_file(options: argparse.Namespace) -> None:
     opened = open_for(options, options.input, options.output)
     picture = opened.picture
     request = request_for(options, mask, picture, opened.dtype)
-    begin = time.perf_counter()
-    values, proof = _filter(request, options.verify)
-    elapsed_ms = (time.perf_counter() - begin) * 1e3
-    finished, lost = finished_result(options, opened, values)
-    # Before it is encoded: it takes four times the memory of an 8-bit picture.
-    del values
-    left_out = save_image(finished, options.output, quality=options.quality)
+    encoded: list[Future[tuple[bytes, tuple[str, ...]]]] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
+
+        def encode(values: np.ndarray) -> None:
+            shaped = values.reshape(request.shape)
+            encoded.append(encoder.submit(_encoded, options, *finished_result(options, opened, shaped)))
+
+        begin = time.perf_counter()
+        # A result of the file's type is encoded while it is verified.
+        values, proof = _filter(request, options.verify, encode)
+        elapsed_ms = (time.perf_counter() - begin) * 1e3
+        if not encoded:
+            finished, lost = finished_result(options, opened, values)
+            # Before it is encoded: it takes four times the memory of an 8-bit picture.
+            del values
+            encoded.append(encoder.submit(_encoded, options, finished, lost))
+        data, lost_or_left = encoded[0].result()
+    atomic_write(options.output, data)
     unused = (*unused_options(options, picture, request), *unused_quality(options, [options.output]))
-    notes = (*picture.notes, *unused, *lost, *left_out)
+    notes = (*picture.notes, *unused, *lost_or_left)
     log_notes(notes)
     if options.json:
         print_json(_document(options, request, mask, proof, elapsed_ms, notes))
@@ -101,11 +115,21 @@ def _parser() -> Parser:
     return parser
 
 
-def _filter(request: Request, verify: bool) -> tuple[np.ndarray, RunResult | None]:
+def _encoded(
+    options: argparse.Namespace, finished: Picture, lost: tuple[str, ...]
+) -> tuple[bytes, tuple[str, ...]]:
+    """Return the bytes of the file, and a sentence for each value and thing that it does not hold."""
+    data, left_out = encoded_image(finished, options.output, quality=options.quality)
+    return data, (*lost, *left_out)
+
+
+def _filter(
+    request: Request, verify: bool, on_values: Callable[[np.ndarray], object]
+) -> tuple[np.ndarray, RunResult | None]:
     if not verify:
         return request.filter(), None
     # The result is wanted soon, not measured well, which `bench` does: samples took 0.1 s of each command.
-    applied = request.measure(NO_SAMPLES)
+    applied = request.measure(HARDLY_SAMPLED, on_values)
     return applied.values, applied.result
 
 
