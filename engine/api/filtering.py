@@ -233,11 +233,15 @@ class Request(ResolvedFilter):
                     "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
                 )
 
-    def filter(self) -> np.ndarray:
-        """Return the filtered picture, unverified (but verified in the simulator)."""
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the filtered picture, unverified (but verified in the simulator).
+
+        It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
+        the device is one of this process.
+        """
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key)).reshape(self.shape)
+        return compute(self.job(), backend(self.device.key), out).reshape(self.shape)
 
     def measure(self, plan: SamplingPlan, on_values: OnValues | None = None) -> Applied:
         """Return the filtered picture with its verification and its times; raise what `as_applied` raises.

@@ -12,6 +12,7 @@ from engine.commands.filter_options import AUTO_TYPE, filter_arguments
 from engine.device.cuda_presence import has_driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.image.canvas import Allocate
 from engine.image.form import Form
 from engine.image.formats import format_to_save
 from engine.image.open import open_image
@@ -62,10 +63,19 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
     return count
 
 
-def open_for(options: argparse.Namespace, source: str, output: str) -> Opened:
-    """Open a picture, and refuse an output that cannot hold its result. Called on: any thread."""
+def open_for(
+    options: argparse.Namespace, source: str, output: str, allocate: Allocate | None = None
+) -> Opened:
+    """Open a picture, and refuse an output that cannot hold its result. Called on: any thread.
+
+    `allocate` returns the arrays that the picture is decoded into.
+    """
     picture = open_image(
-        source, max_bytes=options.max_bytes, work_bytes=work_bytes(options, output), work=WORK
+        source,
+        max_bytes=options.max_bytes,
+        work_bytes=work_bytes(options, output),
+        work=WORK,
+        allocate=allocate,
     )
     dtype = depth_of_result(picture, options)
     check_format(output, picture.channels, dtype, options.quality)
