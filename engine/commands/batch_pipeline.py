@@ -9,6 +9,7 @@ copies run beside kernels. The workers open what comes next, and verify and enco
 """
 
 import argparse
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -38,6 +39,9 @@ WAITING_BYTES = 1 << 30
 MOST_KEPT_BYTES = 1 << 30
 # Files that are encoded and wait to be written.
 MOST_ENCODED = 2
+# How long Python may keep a worker waiting that comes back from compiled code. 40 pictures of 12 megapixels
+# on 16 cores take 0.93 s, and 1.03 with Python's own 5 ms.
+SWITCH_S = 0.0005
 
 Saving = Future[Finished]
 
@@ -83,6 +87,8 @@ class Batch:
 
         A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
         """
+        switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
         try:
             if self._is_on_cpu:
                 self._run_on_workers()
@@ -96,6 +102,7 @@ class Batch:
             self._is_stopped.set()
             self._workers.shutdown(wait=True, cancel_futures=True)
             self._writer.shutdown(wait=True)
+            sys.setswitchinterval(switch_s)
 
     def _run_on_workers(self) -> None:
         for task in self._tasks:
