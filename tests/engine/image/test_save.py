@@ -122,7 +122,7 @@ def test_that_other_programs_read_the_pixels_that_we_read(tmp_path, extension):
 
 
 def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
-    """A wrong filter makes files of photographs half as large again, runs alone those of patterns ten times."""
+    """A wrong filter makes files of photographs half as large again, runs alone those of patterns tenfold."""
     for key, most in (("astronaut", 1.1), ("camera", 1.1), ("checkerboard", 3.0)):
         picture = open_sample(key)
         thorough = imagecodecs.png_encode(picture.pixels, level=9)
