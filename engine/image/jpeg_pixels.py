@@ -1,9 +1,9 @@
 """The pixels of a JPEG, and the proof that its data reaches the last row.
 
-A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest and warns.
-simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place: Pillow, with
-the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more). Pillow reads the
-header, and all of other kinds, such as CMYK.
+A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
+warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
+Pillow, with the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more).
+Pillow reads the header, and all of other kinds, such as CMYK.
 """
 
 import mmap
