@@ -38,13 +38,13 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
     """Return a function from the form of a picture to the most bytes that filtering and saving it take.
 
     Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with the
-    picture as float32 where a variant converts it; the result and the picture to be saved; that picture, a
-    copy in one piece and the encoded file, which noise makes as large.
+    picture as float32 where a variant converts it; the result and the picture to be saved; that picture, its
+    encoder's copies and the encoded file, which noise makes as large.
 
     `output` is the file to write: its extension says how it is encoded.
     """
     known = format_to_save(output)
-    encoder_bytes = 0 if known is None else known.encoder_bytes
+    encoder_bytes, copies = (0, 0) if known is None else (known.encoder_bytes, known.encoder_copies)
 
     def count(form: Form) -> int:
         depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
@@ -57,7 +57,7 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         stacked = finished if form.has_alpha else 0
         encoder = encoder_bytes * form.pixel_count
         return form.decoded_bytes + max(
-            result + working, result + finished + same, 2 * finished + stacked + encoder
+            result + working, result + finished + same, (2 + copies) * finished + stacked + encoder
         )
 
     return count
