@@ -4,6 +4,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _filter_file(options: argparse.Namespace) -> None:
 
         begin = time.perf_counter()
         # A result of the file's type is encoded while it is verified.
-        values, proof = _filter(request, options.verify, encode)
+        values, proof = _filter(request, options, encode)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not encoded:
             finished, lost = finished_result(options, opened, values)
@@ -124,12 +125,12 @@ def _encoded(
 
 
 def _filter(
-    request: Request, verify: bool, on_values: Callable[[np.ndarray], object]
+    request: Request, options: argparse.Namespace, on_values: Callable[[np.ndarray], object]
 ) -> tuple[np.ndarray, RunResult | None]:
-    if not verify:
+    if not options.verify:
         return request.filter(), None
     # The result is wanted soon, not measured well, which `bench` does: samples took 0.1 s of each command.
-    applied = request.measure(HARDLY_SAMPLED, on_values)
+    applied = request.measure(replace(HARDLY_SAMPLED, is_recorded=options.json), on_values)
     return applied.values, applied.result
 
 

@@ -32,11 +32,16 @@ class Outcome:
 
 
 def unrun(
-    job: AnyJob, device: DeviceInfo | None, device_key: str = "", error: EngineError | None = None
+    job: AnyJob,
+    device: DeviceInfo | None,
+    device_key: str = "",
+    error: EngineError | None = None,
+    *,
+    is_recorded: bool = True,
 ) -> Measurement[Any]:
     """Return the result as far as it is known without running anything; `error` says why it cannot run.
 
-    `device_key` is the requested device, for use where there is none.
+    `device_key` is the requested device, for use where there is none; `is_recorded` as of `SamplingPlan`.
     """
     task, variant = job.task, job.variant
     environment = Environment("")
@@ -48,7 +53,9 @@ def unrun(
         device=device.key if device else device_key,
         problem=job.problem,
         block=job.block if variant.uses_block else None,
-        environment=replace(environment, versions=versions(), commit=commit()),
+        environment=replace(environment, versions=versions(), commit=commit())
+        if is_recorded
+        else environment,
         failure=str(error) if error else "",
         refused=error is not None and error.is_refusal,
         chosen_because=job.chosen_because,
@@ -86,7 +93,9 @@ def measure(
     is given. `on_values` is called with it before it is verified, where no launch follows: to encode it
     meanwhile. Raises Cancelled (by the checkpoint), and DeviceFault where the process must be ended.
     """
-    result = replace(unrun(job, backend.info), environment=backend.environment())
+    result = unrun(job, backend.info, is_recorded=False)
+    if plan.is_recorded:
+        result = replace(result, environment=backend.environment())
     try:
         return _measured(job, backend, plan, checkpoint, host_out, on_values, result)
     except (Cancelled, DeviceFault):

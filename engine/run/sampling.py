@@ -31,6 +31,8 @@ class SamplingPlan:
     patience_s: float = 10.0
     # Whether a second launch that the proof takes anyway is sample enough, on the CPU.
     takes_proof: bool = False
+    # Whether the result names the versions and the commit that it was made with, which takes 30 ms.
+    is_recorded: bool = True
 
 
 NO_SAMPLES = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=1, most=1, fewest_copies=1)
