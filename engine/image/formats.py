@@ -55,6 +55,8 @@ class Format:
     """The most pixels on a side that its header can hold."""
     encoder_bytes: int = 0
     """Memory that its encoder takes beside the picture and the file, bytes per pixel."""
+    encoder_copies: int = 0
+    """Copies of the picture that its encoder makes."""
 
     def holds(self, dtype: object, side: int = 1) -> bool:
         """Return whether a picture of this sample type and longer side can be saved in it."""
@@ -71,6 +73,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_png,
         saved_suffixes=(".png",),
         dtypes=(np.uint8, np.uint16),
+        encoder_copies=1,  # the differences of its rows
     ),
     Format(
         "JPEG",

@@ -9,10 +9,11 @@ from PIL import Image
 
 import engine
 from engine.commands import batch as batch_command
-from engine.commands import batch_pipeline, filter_steps
+from engine.commands import batch_memory, batch_pipeline, opening
 from engine.commands.batch_files import tasks_for
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
+from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
@@ -179,6 +180,28 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
     assert nowhere["failure"] == failure
 
 
+# Of each of two workers a picture and its result; of a stream two pictures that wait, one within with its
+# result, and three that are saved.
+@pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 10)])
+def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
+    if where:
+        request.getfixturevalue(where)
+    monkeypatch.setattr(batch_pipeline, "cores", lambda: 2)
+    take, blocks = batch_memory.PictureMemory.take, {}
+
+    def taken(self, size):
+        block = take(self, size)
+        blocks[id(block)] = block
+        return block
+
+    monkeypatch.setattr(batch_memory.PictureMemory, "take", taken)
+    for number in range(40):
+        engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
+    batch(tmp_path)
+    assert len(names(out)) == 40
+    assert len(blocks) <= most
+
+
 def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, photos, out):
     make_every_variant_wrong(monkeypatch)
     answer = batch(photos / "grey.png", photos / "broken.png", status=4)
@@ -190,7 +213,7 @@ def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, p
 
 def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_a_stream, photos, out):
     (photos / "broken.png").unlink()
-    whole, calls = batch_pipeline.filter_stream, []
+    whole, calls = filtering.filter_stream, []
 
     def break_off(pictures, *arguments, **options):
         calls.append(1)
@@ -199,7 +222,7 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
             raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
         return whole(pictures, *arguments, **options)
 
-    monkeypatch.setattr(batch_pipeline, "filter_stream", break_off)
+    monkeypatch.setattr(filtering, "filter_stream", break_off)
     batch(photos, "--recursive --result-type float32")
     assert len(calls) == 2
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
@@ -314,6 +337,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(filter_steps, "open_image", None)
+    monkeypatch.setattr(opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)
