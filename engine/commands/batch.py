@@ -22,7 +22,8 @@ from engine.commands.filter_options import (
     unused_options,
     unused_quality,
 )
-from engine.commands.filter_steps import check_format, depth_of_result, request_for
+from engine.commands.filter_steps import request_for
+from engine.commands.opening import check_format, depth_of_result
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.files.output_checks import check_place, make_folder

@@ -24,7 +24,7 @@ from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_steps import Finished, Job, failed, look_up, open_task, verify_and_encode, write
 from engine.commands.filter_options import filter_arguments
-from engine.commands.filter_steps import Opened
+from engine.commands.opening import Opened
 from engine.device.core_count import cores, launches_on
 from engine.device_info import AUTO
 from engine.errors import DeviceFault, EngineError

@@ -10,7 +10,8 @@ import numpy as np
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan
-from engine.commands.filter_steps import Opened, finished_result, open_for, request_for, work_bytes
+from engine.commands.filter_steps import finished_result, request_for
+from engine.commands.opening import Opened, open_for, work_bytes
 from engine.errors import EngineError, VerificationFailed
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder

@@ -65,19 +65,6 @@ def unrun(
     )
 
 
-def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -> np.ndarray:
-    """Compute, unverified and untimed: a preview, or an answer, into `host_out` where that is given."""
-    task, operands = job.task, job.operands
-    job.refuse(backend.info)
-    backend.activate()
-    prepared = task.prepare(job)
-    buffers = task.allocate(backend, job, host_out)
-    task.upload(backend, operands, buffers)
-    backend.run(prepared, buffers)
-    values: np.ndarray = task.result(backend.download(buffers), operands)
-    return values
-
-
 def measure(
     job: AnyJob,
     backend: Backend,

@@ -9,7 +9,7 @@ from PIL import Image
 
 import engine
 from engine.commands import batch as batch_command
-from engine.commands import batch_memory, batch_pipeline, filter_steps
+from engine.commands import batch_memory, batch_pipeline, opening
 from engine.commands.batch_files import tasks_for
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
@@ -337,6 +337,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(filter_steps, "open_image", None)
+    monkeypatch.setattr(opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

@@ -247,7 +247,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
 
 def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, grey, tmp_path):
     out = tmp_path / "out.png"
-    monkeypatch.setattr("engine.commands.filtering.print_answer", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("engine.commands.filter_file.print_answer", raising(KeyboardInterrupt()))
     answer = command("filter", grey(), out, "--mask 1 --variant cpu-serial")
     assert (answer.status, answer.err) == (130, f"Stopped: {out} was written.\n")
     assert out.is_file()

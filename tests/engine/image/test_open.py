@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from bench.open_memory import FACTOR, kinds, openings, photograph
-from engine.commands.filter_steps import work_bytes
+from engine.commands.opening import work_bytes
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
 from engine.image import formats, png, scratch

@@ -22,9 +22,10 @@ from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
+from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import Job, filter_job, product_job
-from engine.run.measure import compute, measure, unrun
+from engine.run.measure import measure, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
