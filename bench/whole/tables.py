@@ -88,8 +88,9 @@ def lines_of(run: dict[str, Any]) -> list[str]:
 
 
 def tables(run: dict[str, Any]) -> list[DocumentTable]:
-    """Return the table of the documents."""
-    return [DocumentTable(PERFORMANCE, "whole", lines_of(run))]
+    """Return the table of the documents, of a machine with a GPU or of one without."""
+    name = "whole-gpu" if run["machine"]["state"] else "whole"
+    return [DocumentTable(PERFORMANCE, name, lines_of(run))]
 
 
 def _met(is_met: bool) -> str:
