@@ -97,7 +97,8 @@ class BandedFilter(ABC):
 
     def compiled(self) -> Self:
         """Return the filter, its code and that of the threads compiled: not within the first launch."""
-        compiled()
+        if self._cut.workers > 1:
+            compiled()
         self._cut.calls.append(self._new_call(self._cut))
         return self
 
