@@ -24,7 +24,7 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
+from engine.variants.strips.strip_shape import LANES, FactorStripShape, StripGrid
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -94,8 +94,10 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
     from engine.variants.strips.streaming_accumulator import streaming_accumulator
     from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.strips.strip_place import strip_place
     from engine.variants.strips.strip_storer import strip_storer
 
+    place_of = strip_place()
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -110,12 +112,12 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
-        left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
-        first = cuda.blockIdx.y * strip_rows
+        band, left, own = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, samples)
+        first = band * strip_rows
         end = min(first + strip_rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
-        # The last block may have warps past the picture's width.
-        steps = groups + AHEAD if left < samples else 0
+        # The last block may have warps below the picture.
+        steps = groups + AHEAD if end > first else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
         # Where the next group that is loaded lies, and the next one that is filtered.
@@ -140,7 +142,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
             if step >= AHEAD:
                 results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
-                store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
+                store(out, row, first, end, left + lane * VECTOR, own, samples, results, offset)
                 row += GROUP_ROWS
                 here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
 

@@ -58,7 +58,7 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
+from engine.variants.strips.strip_shape import LANES, StripGrid
 
 LEAST_CAPABILITY = (8, 0)
 WARPS, BLOCKS = 4, 2
@@ -95,7 +95,7 @@ def work(problem: Problem, block: Block) -> Work:
     return filter_work(
         problem,
         picture_loads=grid.loads,
-        weight_loads=grid.launch().grid[1] * lanes * shape.fragments,
+        weight_loads=grid.bands * lanes * shape.fragments,
         shared_loads=lanes * rows * PAIR * pairs,
         shared_stores=grid.across * rows * shape.along.tile_samples,
         multiply_adds=lanes * rows * VECTOR * problem.taps,
@@ -167,7 +167,9 @@ def kernel(border: Border, shape: SplitShape):
     )
     from engine.variants.split_float16.split_sums import HALF_STRIP
     from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.strips.strip_place import strip_place
 
+    place_of = strip_place()
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -181,12 +183,12 @@ def kernel(border: Border, shape: SplitShape):
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
-        first = cuda.blockIdx.y * rows
+        band, left, own = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, width)
+        first = band * rows
         end = min(first + rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
-        # The last block may have warps past the picture's width.
-        steps = groups + AHEAD if left < width else 0
+        # The last block may have warps below the picture.
+        steps = groups + AHEAD if end > first else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
         # Where the next group that is loaded lies, and the next one that is filtered.
@@ -214,7 +216,7 @@ def kernel(border: Border, shape: SplitShape):
                 results, accumulators, scaling = accumulate(
                     tile, here, lane, accumulators, scaling, weights, mask, unit, offset
                 )
-                store(out, row, first, end, sample, width, results)
+                store(out, row, first, end, sample, own, width, results)
                 row += GROUP_ROWS
                 here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
 

@@ -12,6 +12,7 @@ from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.split_float16 import split_float16
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_place import strip_place
 from engine.variants.strips.strip_shape import LANES
 from tests.engine.variants.emitted import check_loaded, on_the_processor, whole
 
@@ -28,15 +29,33 @@ def grids_of(size, side):
 def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(side):
     for size in (1, 7, 33, 256, 1024, 4096, 16384):
         for grid in grids_of(size, side):
-            launch, rows = grid.launch(), grid.rows
-            assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
-            assert launch.grid[0] * launch.block[1] * 128 >= size
+            launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
+            assert grid.bands * rows >= size > (grid.bands - 1) * rows
+            assert strips <= launch.blocks * launch.block[1] < strips + launch.block[1]
             assert (rows + side - 1) % grid.shape.group_rows == 0
             if size >= 4096:
                 assert (side - 1) / rows <= 0.25
-                assert launch.blocks * launch.block[1] >= 900
+                assert strips >= 900
             elif grid.most_warps == split_float16.MOST_WARPS:
                 assert launch.blocks * launch.block[1] <= MOST_WARPS
+
+
+@pytest.mark.parametrize("samples", [1, 3, 127, 128, 129, 130, 1000, 1001, 1920, 3000, 3002, 4096])
+def test_that_strips_lie_in_the_picture_and_each_sample_is_stored_by_one_of_them(samples):
+    grid = grids_of(samples, 9)[0]
+    place = on_the_processor(strip_place())
+    stored = []
+    for number in range(grid.across * grid.bands):
+        band, left, own = place(number, samples)
+        assert (band, left, own) == strip_place().py_func(number, samples)
+        assert band == number // grid.across
+        assert left == grid.lefts[number % grid.across]
+        assert left % 4 == own % 4 == 0
+        assert left <= own
+        assert left + 128 < samples + 4 or left == 0
+        if band == 0:
+            stored += range(own, min(left + 128, samples))
+    assert stored == list(range(samples))
 
 
 @pytest.mark.slow
