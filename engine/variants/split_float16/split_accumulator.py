@@ -58,36 +58,31 @@ def lane_weights(shape: SplitShape) -> Any:
 def pair_storer(rows: int, apart: int) -> Any:
     """Return the function that writes two pairs of float32, `apart` samples from each other, in some rows.
 
-    `store(out, row, first, end, sample, own, samples, results)`: `row` and `sample` are those of the first
-    result, `sample` is even; nothing is written before row `first` or sample `own`, from row `end` or sample
-    `samples` on. `own` is even.
+    `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
+    `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
     """
+    places = [0, 1, apart, apart + 1]
 
-    def store(code, out, row, first, end, sample, own, samples, results):
+    def store(code, out, row, first, end, sample, samples, results):
         data = code.pointer(out)
         _, row_pixels, channels = code.shape(out)
         pitch = row_pixels * channels
         pointers = row_pointers(data + (code.wide(row) * pitch + code.wide(sample)), pitch, rows)
-        row, first, end, sample, own, samples = (
-            code.narrow(value) for value in (row, first, end, sample, own, samples)
+        row, first, end, sample, samples = (
+            code.narrow(value) for value in (row, first, end, sample, samples)
         )
-        # Negative if any row lies outside, or pairs are not aligned to both of them.
-        signs = row - first | end - (row + rows) | code.odd_sign(pitch)
+        above, below = row - first, end - (row + rows)
+        right = samples - (sample + (places[-1] + 1))
+        # Negative if anything lies outside, or pairs are not aligned to both of them.
+        signs = above | below | (right | code.odd_sign(pitch))
 
         def is_row(i):
             return code.all_of(row + i >= first, row + i < end)
 
-        for pair in range(2):
-            at = sample + pair * apart
-            values = [value for i in range(rows) for value in results[4 * i + 2 * pair :][:PAIR]]
-            stored = stored_samples(code, values, 4)
-            starts = [pointer + pair * apart for pointer in pointers]
-            # Of a strip that reaches over another, or past the picture, few pairs are stored: lanes without
-            # one wait.
-            for _ in code.where(code.all_of(at >= own, at < samples)):
-                is_whole = signs | (samples - PAIR) - at >= 0
-                stored.store_rows(
-                    starts, range(PAIR), PAIR, is_whole, is_row, lambda i, place, at=at: at + place < samples
-                )
+        def is_cell(i, place):
+            return sample + place < samples
+
+        stored = stored_samples(code, results, 4)
+        stored.store_rows(pointers, places, PAIR, signs >= 0, is_row, is_cell)
 
     return device_function(types.void, store)

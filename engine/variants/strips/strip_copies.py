@@ -21,12 +21,9 @@ def shares_out(shape: TileShape) -> bool:
 
 
 def beside(shape: TileShape) -> int:
-    """Return the most cells of a row on one side of the picture that are copied without a loop.
-
-    On the right up to 3 cells may lie under results past the picture, or beside the last whole vector in it.
-    """
+    """Return the most cells of a row on one side of the picture that lanes copy without taking turns."""
     after = shape.tile_samples - shape.out_samples - shape.before
-    return next(count for count in (4, 8, 16) if count >= min(max(shape.before, after + VECTOR), 16))
+    return 4 if max(shape.before, after) <= 4 else 8
 
 
 def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
@@ -90,16 +87,16 @@ def copy_beside(
     `own_samples` are those of the lane's cells beside the picture (`strip_columns`).
     """
     (first, end), cells, count = edges, shape.tile_samples, beside(shape)
+    most = count if rows * count <= LANES else 0
 
     def one_each() -> None:
+        row = lane // count
+        is_row = code.is_below(row, rows)
         left, right = cells_beside(shape, lane, edges)
         sides = ((left >= 0, left), (right < cells, right))
-        for begin in range(0, rows, LANES // count):
-            row = lane // count + begin
-            is_row = code.is_below(row, rows)
-            for (is_one, cell), sample in zip(sides, own_samples, strict=True):
-                for _ in code.where(code.all_of(is_one, is_row)):
-                    copy_cell(row, cell, sample)
+        for (is_one, cell), sample in zip(sides, own_samples, strict=True):
+            for _ in code.where(code.all_of(is_one, is_row)):
+                copy_cell(row, cell, sample)
 
     def in_turns() -> None:
         share_out(code.integer(0), first)
@@ -134,4 +131,4 @@ def copy_beside(
         else:
             copied()
 
-    code.when(code.all_of(first <= count, cells - end <= count), one_each, in_turns)
+    code.when(code.all_of(first <= most, cells - end <= most), one_each, in_turns)

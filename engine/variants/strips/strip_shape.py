@@ -80,13 +80,6 @@ class StripGrid:
         return blocks_along(self.problem.width * self.problem.channels, STRIP_SAMPLES)
 
     @property
-    def lefts(self) -> list[int]:
-        """The first sample of the strips of a row (`strip_place`)."""
-        samples = self.problem.width * self.problem.channels
-        last = max(whole_vectors(samples) - STRIP_SAMPLES, 0)
-        return [min(strip * STRIP_SAMPLES, last) for strip in range(self.across)]
-
-    @property
     def rows(self) -> int:
         """Rows of results of a strip, in whole groups of input rows.
 

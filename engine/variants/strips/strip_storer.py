@@ -12,18 +12,15 @@ from engine.variants.ir.register_tile import VECTOR
 def strip_storer(rows: int, itemsize: int) -> Any:
     """Return the function that writes 4 results in each of some rows, as samples of `itemsize` bytes.
 
-    `store(out, row, first, end, sample, own, samples, results, offset)`: `row` and `sample` are those of the
-    first result; nothing is written before row `first`, from row `end` on, or from sample `samples` on, and
-    all of it only from sample `own` on.
+    `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first
+    result; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
     """
 
-    def store(code, out, row, first, end, sample, own, samples, results, offset):
+    def store(code, out, row, first, end, sample, samples, results, offset):
         data = code.pointer(out)
         _, row_pixels, channels = code.shape(out)
         pitch = row_pixels * channels
-        row, first, end, sample, own, samples = (
-            code.wide(value) for value in (row, first, end, sample, own, samples)
-        )
+        row, first, end, sample, samples = (code.wide(value) for value in (row, first, end, sample, samples))
         stored = stored_samples(code, [result + offset for result in results], itemsize)
         pointers = row_pointers(data + (row * pitch + sample), pitch, rows)
         remainder, last = pitch & (VECTOR - 1), sample + (VECTOR - 1)
@@ -36,7 +33,6 @@ def strip_storer(rows: int, itemsize: int) -> Any:
         def is_cell(i, k):
             return sample + k < samples
 
-        for _ in code.where(sample >= own):
-            stored.store_rows(pointers, range(VECTOR), VECTOR, is_whole, is_row, is_cell)
+        stored.store_rows(pointers, range(VECTOR), VECTOR, is_whole, is_row, is_cell)
 
     return device_function(types.void, store)
