@@ -2,12 +2,15 @@
 
 python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
-Only ratios within one run are compared, never times of another day. A ratio that is more than a tenth below
+Checked are kernels, as `bench.peers` measures them, and whole processes, as `bench.whole` does. Only ratios
+within one run are compared, never times of another day. A ratio that is more than a tenth below
 the recorded one of the same device is measured once more, on its own; if it stays there the exit status is 1.
 It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
 """
 
+import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +23,8 @@ from bench.peers.measure import Plan
 from bench.peers.roster import COPY, OURS_AUTO
 from bench.peers.session import add_arguments, opened
 from bench.peers.summary import peers_of
+from bench.whole import session as whole
+from bench.whole.tables import ratios_of as whole_ratios
 
 PLAN = Plan(rounds=11, budget_s=0.5, cap_s=1.0)
 
@@ -72,10 +77,25 @@ def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Ou
         for key, entry in found.items()
         if peers_of(entry) and "median_ms" not in entry["contenders"].get(OURS_AUTO, {})
     ]
-    measured = ratios_of(found)
+
+    def anew(again: set[str]) -> Ratios:
+        return ratios_of(measures.cells([cell for cell in cells if cell.key in again], wanted))
+
+    return _outcome(recorded, ratios_of(found), anew, broken)
+
+
+def checked_whole(recorded: Ratios, measure: Callable[[set[str]], Ratios]) -> Outcome:
+    """Compare recorded ratios of whole processes with new ones, which `measure` returns for some rows."""
+    return _outcome(recorded, measure(set(recorded)), measure, [])
+
+
+def _outcome(
+    recorded: Ratios, measured: Ratios, anew: Callable[[set[str]], Ratios], broken: list[str]
+) -> Outcome:
+    """Return the outcome, after what fell is measured `anew`, once."""
     first = falls(recorded, measured)
     again = {fall.cell for fall in first}
-    second = ratios_of(measures.cells([cell for cell in cells if cell.key in again], wanted)) if again else {}
+    second = anew(again) if again else {}
     best = {
         key: {peer: max(ratio, second.get(key, {}).get(peer, ratio)) for peer, ratio in peers.items()}
         for key, peers in measured.items()
@@ -111,24 +131,53 @@ def main() -> int:
     parser = parser_of(__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
+    found = [_kernels(arguments), _processes(arguments)]
+    compared_ratios = 0
+    for outcome, recorded, line in (one for one in found if one is not None):
+        print(
+            f"\nBeside the run of {line['date']}, commit {line['commit'] or 'unknown'}, on {line['device']}:"
+        )
+        print("\n".join(report(outcome, recorded)))
+        compared_ratios += outcome.compared
+    outcomes = [one[0] for one in found if one is not None]
+    if any(outcome.falls or outcome.broken for outcome in outcomes):
+        return 1
+    if compared_ratios == 0:
+        print("Nothing could be compared: no recorded peer has a time here.")
+        return 2
+    print(f"{compared_ratios} ratios, none fell by more than a tenth.")
+    return 0
+
+
+_Checked = tuple[Outcome, Ratios, dict[str, Any]]
+
+
+def _kernels(arguments: argparse.Namespace) -> _Checked | None:
+    """Check what `bench.peers` measures; None where no run is recorded."""
     with opened(arguments, PLAN) as measurement:
         machine = describe(arguments.device, arguments.threads, measurement.facts)
         line = last_of(machine["device"], machine["threads"])
         if line is None:
             print(f"No run is recorded on {machine['device']}: python -m bench.peers --history records one.")
-            return 2
+            return None
         outcome = checked(line["ratios"], check_cells(arguments.device), measurement)
-    print(
-        f"\nBeside the run of {line['date']}, commit {line['commit'] or 'unknown'}, on {machine['device']}:"
-    )
-    print("\n".join(report(outcome, line["ratios"])))
-    if outcome.falls or outcome.broken:
-        return 1
-    if outcome.compared == 0:
-        print("Nothing could be compared: no recorded peer has a time here.")
-        return 2
-    print(f"{outcome.compared} ratios, none fell by more than a tenth.")
-    return 0
+    return outcome, line["ratios"], line
+
+
+def _processes(arguments: argparse.Namespace) -> _Checked | None:
+    """Check what `bench.whole` measures; None where no run is recorded."""
+    device = "cpu" if arguments.device == "cpu" else "auto"
+    machine = whole.about(device)["machine"]
+    line = last_of(machine["device"], machine["threads"], whole.HISTORY)
+    if line is None:
+        print(f"No run is recorded on {machine['device']}: python -m bench.whole --history records one.")
+        return None
+
+    def measure(rows: set[str]) -> Ratios:
+        return whole_ratios(whole.measured(settings, rows))
+
+    settings = whole.Settings(device=device, peer_python=arguments.peer_python)
+    return checked_whole(line["ratios"], measure), line["ratios"], line
 
 
 if __name__ == "__main__":

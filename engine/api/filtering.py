@@ -180,7 +180,7 @@ def list_devices() -> tuple[DeviceInfo, ...]:
 
 def list_variants() -> tuple[Variant, ...]:
     """Return every variant, in teaching order."""
-    return VARIANTS
+    return tuple(VARIANTS)
 
 
 class Request(ResolvedFilter):

@@ -75,7 +75,7 @@ def main(argv: list[str]) -> int:
     line on standard error.
     """
     from engine.commands.output import log, log_notes
-    from engine.device.code_store import report_code_not_kept
+    from engine.compiled.code_store import report_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
     from engine.files.standard_streams import PIPE_CLOSED, silence
 

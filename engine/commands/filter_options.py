@@ -22,6 +22,9 @@ from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.variants.registry import MATMUL_VARIANTS
 
+# Results of the picture's own type where the file is the same, else float32.
+AUTO_TYPE = "auto"
+
 _TAKING_VALUE = " or ".join(border for border in Border if border.takes_value)
 
 
@@ -51,8 +54,8 @@ def add_filter_options(parser: Parser) -> None:
                             always runs on the CPU
         --layout NAME       rows on a CUDA device: pitched (each on a 128-byte boundary, the default) or
                             packed; the result is the same
-        --result-type TYPE  what the kernel writes: float32 (default), or same: samples of the picture's type,
-                            rounded half to even
+        --result-type TYPE  what the kernel writes: float32, same (samples of the picture's type, rounded half
+                            to even), or auto (default): same where the saved file has the same samples
         --border NAME       cells outside: {", ".join(Border)} (default zero)
         --cval VALUE        their value with --border {_TAKING_VALUE} (default 0)
         --anchor R,C        mask cell that lies on the pixel (default: the middle)
@@ -75,7 +78,7 @@ def add_filter_options(parser: Parser) -> None:
         block={"type": Block.parse},
         device={"default": "auto"},
         layout={"type": Layout.named, "default": Layout.PITCHED},
-        result_type={"type": one_of("--result-type", RESULT_TYPES), "default": "float32"},
+        result_type={"type": one_of("--result-type", (AUTO_TYPE, *RESULT_TYPES)), "default": AUTO_TYPE},
         border={"default": "zero"},
         cval={"type": number("--cval"), "default": 0.0},
         anchor={"type": cell("--anchor")},
@@ -105,9 +108,13 @@ def mask_of(options: argparse.Namespace) -> Mask:
 
 
 def filter_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the keyword arguments that `Request` and `filter_stream` have in common."""
+    """Return the keyword arguments that `Request` and `filter_stream` have in common.
+
+    Results are float32 unless the picture's type was asked for.
+    """
     names = ("border", "cval", "block", "device", "flip", "layout")
-    return {name: getattr(options, name) for name in names} | {"result": options.result_type}
+    result = "same" if options.result_type == "same" else "float32"
+    return {name: getattr(options, name) for name in names} | {"result": result}
 
 
 def unused_options(options: argparse.Namespace, picture: Picture, request: Request) -> list[str]:

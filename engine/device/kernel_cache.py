@@ -22,7 +22,7 @@ from typing import Any
 
 from numba.core.caching import NullCache
 
-from engine.device.code_store import code_store
+from engine.compiled.code_store import code_store
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 

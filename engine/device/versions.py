@@ -1,10 +1,8 @@
 """Versions for the record: the libraries that decide how fast a kernel is, and the commit of a checkout."""
 
 import platform
-import subprocess
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _PACKAGES = [
@@ -22,6 +20,9 @@ _PACKAGES = [
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that take part, by name."""
+    # 15 ms: only where a result is recorded.
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -42,6 +43,8 @@ def commit_of(root: Path) -> str:
     """
     if not (root / ".git").exists():
         return ""
+    import subprocess
+
     # Without optional locks: reading must not disturb a git command of the person's own.
     git = ["git", "--no-optional-locks", "-C", str(root)]
     try:
@@ -53,5 +56,7 @@ def commit_of(root: Path) -> str:
 
 
 def _output(command: list[str]) -> bytes:
+    import subprocess
+
     # Bytes: names of files need not be text.
     return subprocess.run(command, capture_output=True, check=True, timeout=5).stdout

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 
 
 def fill(values, alpha, scale, shift, absolute, out, top, bottom):

@@ -10,8 +10,8 @@ from functools import cache, partial
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
-from engine.device.machine_code import MachineFunction
 from engine.image.scratch import bands
 from engine.tasks.work import FLOAT_BYTES
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from engine.device.devices import own_process_needed
 from engine.device_info import DeviceInfo
-from engine.host.client import EngineClient
 from engine.host.request import Request
 from engine.results.progress import Checkpoint
 from engine.run.executor import CallingThread
@@ -46,6 +45,9 @@ class SimulatorExecutor(Executor):
     """Calls functions in the simulator's process, one after another."""
 
     def __init__(self) -> None:
+        # The client's modules: 10 ms.
+        from engine.host.client import EngineClient
+
         self._client = EngineClient()
         atexit.register(self.shutdown)
 

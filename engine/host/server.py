@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, TypeGuard
 
-from engine.device.code_store import report_code_not_kept
+from engine.compiled.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
 from engine.host import shared

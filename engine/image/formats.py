@@ -82,7 +82,7 @@ FORMATS: tuple[Format, ...] = (
         has_quality=True,
         keeps_alpha=False,
         max_side=65_500,
-        encoder_bytes=4,  # Pillow's image
+        encoder_bytes=4,  # libjpeg's buffer, of up to twice the file
     ),
     Format(
         "TIFF",

@@ -35,10 +35,9 @@ def finished_picture(
     with_alpha : bool, default False
         Whether the last channel is the filtered alpha. It is clipped whatever the range mode.
     """
-    alpha = picture.alpha
+    values, alpha = _colours_and_alpha(picture, values, with_alpha)
     if alpha is not None and with_alpha:
-        alpha = _filtered_alpha(values[..., -1], picture.dtype, target)
-        values = values[..., 0] if picture.channels == 1 else values[..., :-1]
+        alpha = _filtered_alpha(alpha, picture.dtype, target)
     elif alpha is not None:
         alpha = change_alpha_depth(alpha, target)
     if target == np.float32:
@@ -46,6 +45,24 @@ def finished_picture(
     scale = 1.0 if picture.dtype == np.float32 else full_scale_of(target) / full_scale_of(picture.dtype)
     pixels = to_depth(values, target, range_mode=range_mode, scale=scale)
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
+
+
+def result_as_it_is(picture: Picture, values: NDArray[Any], *, with_alpha: bool = False) -> Picture:
+    """Return a result of 8 or 16 bit, which is the picture's type, as a picture: nothing is converted.
+
+    `values` and `with_alpha` are as of `finished_picture`, but for the type.
+    """
+    values, alpha = _colours_and_alpha(picture, values, with_alpha)
+    return Picture(values, alpha, picture.icc_profile, metadata=picture.metadata)
+
+
+def _colours_and_alpha(
+    picture: Picture, values: NDArray[Any], with_alpha: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the colours of a result, and its alpha: filtered with them, or else the picture's own."""
+    if picture.alpha is None or not with_alpha:
+        return values, picture.alpha
+    return values[..., 0] if picture.channels == 1 else values[..., :-1], values[..., -1]
 
 
 def lost_values(values: NDArray[Any], target: np.dtype[Any]) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ class Measurement(Generic[P]):
     chosen_because : str
         The planner's reason where `auto` was chosen.
     seed : int
-        Of the rectangles that were verified, and of random operands.
+        Of the pixels that were verified, and of random operands.
     layout : str
         Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional

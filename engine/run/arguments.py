@@ -22,7 +22,8 @@ def as_array(image: Image) -> np.ndarray:
             "a picture is an array",
             "Look where it comes from: some libraries return None for a file that they cannot open.",
         )
-    if np.ma.isMaskedArray(image):
+    # Known by its method: numpy.ma takes 15 ms to import.
+    if hasattr(image, "filled"):
         raise BadValue(
             "A masked array",
             "which of its values are hidden would be lost",

@@ -21,7 +21,6 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import registered
 
@@ -36,7 +35,7 @@ class Job(Generic[P, O, V]):
     problem: P
     operands: O
     chosen_because: str = ""  # the planner's reason where `auto` was asked for
-    # Of the rectangles that are verified where the oracle cannot afford everything, and of random operands.
+    # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 
@@ -100,10 +99,13 @@ def bank_job(
         Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
         filter, so that verifying 32 masks does not take a minute.
     """
-    used = chosen or for_bank(bank)
+    if chosen is None:
+        from engine.variants.ladder.implicit_gemm import for_bank
+
+        chosen = for_bank(bank)
     operands = FilterOperands(samples, bank.masks[0], layout, bank)
-    block = block or used.default_block
-    return Job(FILTERING, used, block, problem, operands, seed=seed, affordable=affordable)
+    block = block or chosen.default_block
+    return Job(FILTERING, chosen, block, problem, operands, seed=seed, affordable=affordable)
 
 
 def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:

@@ -1,6 +1,9 @@
 """Resolves a request into what the pipeline computes: problem, device, variant and block."""
 
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -133,6 +136,24 @@ class ResolvedFilter:
         """The variant and its block; resolved on first use, which takes `auto` 0.1 to 0.4 ms."""
         asked = self.asked
         return choose(asked.variant, self.problem, asked.mask, asked.block, self.device)
+
+    def quantised(self) -> Self | None:
+        """Return the same variant and block with results of the picture's 8 or 16 bit, where it writes them.
+
+        Each is the float32 result, saturated and rounded half to even.
+        """
+        problem = replace(self.problem, result_dtype=self.problem.dtype)
+        choice = self.choice
+        if not problem.is_quantised or choice.variant.why_not(
+            problem, self.asked.mask, choice.block, self.device.limits
+        ):
+            return None
+        other = copy(self)
+        other.asked = replace(self.asked, result_type="same")
+        other.problem = problem
+        # Not what `auto` would choose for such results: another variant may round otherwise.
+        other.choice = choice
+        return other
 
     def job(self) -> FilterJob:
         """Return the job for the pipeline."""

@@ -58,7 +58,7 @@ class FilterSweep:
     layouts: Sequence[Layout] = ONE_LAYOUT
     channels: int = 1
     dtype: str = "float32"
-    seed: int = 0  # of the pictures, the weights and the rectangles that are verified
+    seed: int = 0  # of the pictures, the weights and the pixels that are verified
     budget_s: float = 0.5  # time for the samples of each cell, seconds
 
     @property

@@ -1,84 +1,94 @@
-"""Every variant of every task, in teaching order, in explicit tuples: a new one is a file and a line here."""
+"""Every variant of every task, in teaching order, by its module: a new one is a file and a line here.
 
-import difflib
-from collections.abc import Sequence
-from typing import Any, TypeVar
+A module is imported when its variant is first asked for: those of CUDA take as long as all else that a first
+filter on the CPU needs (40 ms).
+"""
 
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, Generic, TypeVar, overload
+
+from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
-from engine.variants.box import box
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.cpu import box as cpu_box
-from engine.variants.cpu import parallel, serial
-from engine.variants.cpu import separable as cpu_separable
-from engine.variants.digit_sums import digit_sums
-from engine.variants.fft import cpu_fft as cpu_fft
-from engine.variants.fft import cuda_fft
-from engine.variants.ladder import (
-    cached,
-    constant,
-    implicit_gemm,
-    naive,
-    row_cached,
-    row_naive,
-    row_tiled,
-    separable_l0,
-    separable_l1,
-    separable_l2,
-    tiled,
-    tiled_input,
-)
-from engine.variants.low_rank import low_rank_2, low_rank_3
-from engine.variants.matmul import blas as matmul_blas
-from engine.variants.matmul import naive as matmul_naive
-from engine.variants.matmul import tiled as matmul_tiled
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.register_blocked import register_blocked
-from engine.variants.separable_fused import separable_fused
-from engine.variants.split_float16 import split_float16
-
-VARIANTS: tuple[Variant, ...] = (
-    serial.VARIANT,
-    parallel.VARIANT,
-    cpu_separable.VARIANT,
-    cpu_box.VARIANT,
-    cpu_fft.VARIANT,
-    naive.VARIANT,
-    constant.VARIANT,
-    tiled_input.VARIANT,
-    tiled.VARIANT,
-    cached.VARIANT,
-    separable_l0.VARIANT,
-    separable_l1.VARIANT,
-    separable_l2.VARIANT,
-    implicit_gemm.VARIANT,
-    register_blocked.VARIANT,
-    digit_sums.VARIANT,
-    split_float16.VARIANT,
-    separable_fused.VARIANT,
-    low_rank_2.VARIANT,
-    low_rank_3.VARIANT,
-    box.VARIANT,
-    cuda_fft.VARIANT,
-    row_naive.VARIANT,
-    row_tiled.VARIANT,
-    row_cached.VARIANT,
-)
-
-
-MATMUL_VARIANTS: tuple[MatmulVariant, ...] = (
-    matmul_naive.VARIANT,
-    matmul_tiled.VARIANT,
-    matmul_blas.VARIANT,
-)
-"""The variants that multiply matrices."""
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
 
-def variants_of(task: str) -> tuple[AnyVariant[Any, Any], ...]:
+class Registered(Sequence[V], Generic[V]):
+    """The variants of these modules of `engine.variants`, by the kind of device that they are written for."""
+
+    def __init__(self, **modules: Sequence[str]) -> None:
+        self.modules = {DeviceKind(kind): tuple(names) for kind, names in modules.items()}
+
+    def on(self, kind: str) -> tuple[V, ...]:
+        """Return those for a kind of device."""
+        return tuple(map(_variant_in, self.modules[DeviceKind(kind)]))
+
+    def __iter__(self) -> Iterator[V]:
+        """Yield each variant, imported only when it is reached."""
+        return map(_variant_in, (name for modules in self.modules.values() for name in modules))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return sum(map(len, self.modules.values()))
+
+    @overload
+    def __getitem__(self, number: int) -> V: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[V, ...]: ...
+    def __getitem__(self, number: int | slice) -> V | tuple[V, ...]:
+        """Return one of them, or some."""
+        return tuple(self)[number]
+
+
+@cache
+def _variant_in(module: str) -> Any:
+    return import_module(f"engine.variants.{module}").VARIANT
+
+
+VARIANTS = Registered[Variant](
+    cpu=(
+        "cpu.serial",
+        "cpu.parallel",
+        "cpu.separable",
+        "cpu.box",
+        "fft.cpu_fft",
+    ),
+    cuda=(
+        "ladder.naive",
+        "ladder.constant",
+        "ladder.tiled_input",
+        "ladder.tiled",
+        "ladder.cached",
+        "ladder.separable_l0",
+        "ladder.separable_l1",
+        "ladder.separable_l2",
+        "ladder.implicit_gemm",
+        "register_blocked.register_blocked",
+        "digit_sums.digit_sums",
+        "split_float16.split_float16",
+        "separable_fused.separable_fused",
+        "low_rank.low_rank_2",
+        "low_rank.low_rank_3",
+        "box.box",
+        "fft.cuda_fft",
+        "ladder.row_naive",
+        "ladder.row_tiled",
+        "ladder.row_cached",
+    ),
+)
+"""The variants that filter."""
+
+MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+"""The variants that multiply matrices."""
+
+
+def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    everything: tuple[AnyVariant[Any, Any], ...] = (*VARIANTS, *MATMUL_VARIANTS)
-    return tuple(known for known in everything if known.task == task)
+    return VARIANTS if task == Variant.task else MATMUL_VARIANTS if task == MatmulVariant.task else ()
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -105,6 +115,8 @@ def _named(
     for candidate in known:
         if candidate.key == key:
             return candidate
+    import difflib
+
     keys = [*other_words, *(candidate.key for candidate in known)]
     near = difflib.get_close_matches(str(key), keys, n=1, cutoff=alike)
     hint = f"Did you mean {near[0]}? " if near else ""

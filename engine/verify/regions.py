@@ -1,5 +1,6 @@
-"""Which parts of a result are checked where the oracle cannot afford all: edges and spread rectangles."""
+"""Which parts of a result are checked where the oracle cannot afford all: edges and a grid of pixels."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,41 +9,54 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Region:
-    """A rectangle of result pixels: rows top .. bottom - 1, columns left .. right - 1."""
+    """A rectangle of result pixels, rows top .. bottom - 1, or every `step`-th row and column of it."""
 
     top: int
     bottom: int
     left: int
     right: int
+    step: int = 1
+
+    @property
+    def ranges(self) -> tuple[range, range]:
+        """The rows and the columns of its pixels."""
+        return range(self.top, self.bottom, self.step), range(self.left, self.right, self.step)
 
     @property
     def pixels(self) -> int:
-        """Pixels in the rectangle."""
-        return (self.bottom - self.top) * (self.right - self.left)
+        """How many pixels."""
+        return math.prod(map(len, self.ranges))
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """The rectangle as (row, column) slices of an array."""
-        return slice(self.top, self.bottom), slice(self.left, self.right)
+        """The pixels as (row, column) slices of an array."""
+        return slice(self.top, self.bottom, self.step), slice(self.left, self.right, self.step)
 
     def bands(self, pixels: int) -> Iterator["Region"]:
-        """Yield the rectangle in pieces of at most so many pixels, at least one each."""
-        columns = max(1, min(self.right - self.left, pixels))
+        """Yield the region in pieces of at most so many pixels, at least one each."""
+        step = self.step
+        columns = max(1, min(len(self.ranges[1]), pixels))
         rows = max(1, pixels // columns)
-        for top in range(self.top, self.bottom, rows):
-            for left in range(self.left, self.right, columns):
-                yield Region(top, min(top + rows, self.bottom), left, min(left + columns, self.right))
+        for top in range(self.top, self.bottom, rows * step):
+            for left in range(self.left, self.right, columns * step):
+                bottom, right = min(top + rows * step, self.bottom), min(left + columns * step, self.right)
+                yield Region(top, bottom, left, right, step)
 
 
-SIDE = 128  # of the rectangles, elements
+# From one pixel that is checked to the next, where the oracle cannot afford all; at most 16 million
+# multiply-adds make it more (15 for 12 megapixels of colour and 9 x 9). Each tile of so many rows and columns
+# has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some of them.
+LEAST_STEP = 7
+GRID_SHARE = 16
 
 
 def affordable_regions(
     height: int, width: int, edges: tuple[int, int], cost: int, affordable: int, seed: int
 ) -> tuple[Region, ...]:
-    """Return the whole result where the oracle can afford it; else its four edges and spread rectangles.
+    """Return the whole result where the oracle can afford it; else its four edges, and a grid of pixels.
 
-    No two regions overlap, so that their elements add up to what is really checked.
+    No two regions overlap, so that their elements add up to what is really checked. The grid takes at most a
+    part of what the oracle can afford.
 
     Parameters
     ----------
@@ -51,7 +65,7 @@ def affordable_regions(
     cost : int
         Multiply-adds that the oracle spends on one element, of the `affordable` ones in all.
     seed : int
-        Of the choice of rectangles.
+        Of where the grid begins.
     """
     if height * width * cost <= affordable:
         return (Region(0, height, 0, width),)
@@ -65,12 +79,11 @@ def affordable_regions(
         Region(rows, bottom, 0, columns),
         Region(rows, bottom, right, width),
     )
-    down, across = -(-(bottom - rows) // SIDE), -(-(right - columns) // SIDE)
-    wanted = max(1, (elements - sum(edge.pixels for edge in outer)) // (SIDE * SIDE))
-    chosen = np.random.default_rng(seed).choice(down * across, min(wanted, down * across), replace=False)
-    inside = (
-        Region(top, min(top + SIDE, bottom), left, min(left + SIDE, right))
-        for number in sorted(chosen.tolist())
-        for top, left in [(rows + number // across * SIDE, columns + number % across * SIDE)]
-    )
-    return tuple(region for region in (*outer, *inside) if region.pixels > 0)
+    # An odd one, as the sides of blocks are even.
+    inner = (bottom - rows) * (right - columns)
+    step = max(LEAST_STEP, math.ceil(math.sqrt(inner * GRID_SHARE / elements)) | 1)
+    down, across = np.random.default_rng(seed).integers(0, step, 2).tolist()
+    top = min(rows + down, max(rows, bottom - 1))
+    left = min(columns + across, max(columns, right - 1))
+    inside = Region(top, bottom, left, right, step)
+    return tuple(region for region in (*outer, inside) if region.pixels > 0)

@@ -18,7 +18,7 @@ class Verification:
     # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     max_error: float
     bound: float
-    # The whole picture where that is affordable; else the four edges and spread rectangles.
+    # The whole picture where that is affordable; else the four edges and a grid of pixels.
     checked_pixels: int
     total_pixels: int
     exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type

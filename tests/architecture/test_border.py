@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import engine
+from engine.compiled.machine_code import MachineFunction
 from engine.device.index_rules import cpu_code, cpu_rules
-from engine.device.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
 from engine.image.samples import sample_path

@@ -135,7 +135,7 @@ def test_that_the_switch_keeps_nothing(device, tmp_path):
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
-    from engine.device.code_store import _packed, _unpacked
+    from engine.compiled.code_store import _packed, _unpacked
     from engine.device.kernel_cache import KeptKernel
 
     first_launch(tmp_path)

@@ -68,7 +68,7 @@ def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
 
 
 def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
-    """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles."""
+    """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
     cost = problem.taps * problem.channels
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
@@ -90,7 +90,7 @@ def verify(
     Parameters
     ----------
     seed : int
-        Of the rectangles, where not everything can be checked.
+        Of the grid, where not everything can be checked.
     affordable : int, optional
         Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float

@@ -9,34 +9,40 @@ of the border.
 where (up, left) is the anchor.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
 
 Float64Array = NDArray[np.float64]
 
+_CODE = "engine.tasks.filtering.oracle_code"
+# 0 x infinity is NaN, as in the variants.
+_gather, _correlate, _correlate_apart = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("gather", "correlate", "correlate_apart")
+)
+# Cells that are gathered at once, so that they stay in a core's second cache.
+_CELLS = 1 << 16
 
-def _indices(first: int, last: int, before: int, after: int, length: int, border: Border) -> NDArray[np.intp]:
-    """Source index (or -1 for a ghost cell) of every row or column that results first .. last - 1 read."""
-    wanted = range(first - before, last + after)
-    return np.array([border.rule(index, length) for index in wanted], dtype=np.intp)
 
+def _sources(results: range, taps: int, before: int, length: int, border: Border) -> NDArray[np.int64]:
+    """Return the source of each row or column that results read, -1 for a ghost cell.
 
-def gather(image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region) -> Float64Array:
-    """Return the input cells that the results of `region` read, float64, ghost cells filled in with `cval`.
-
-    The shape is (rows + mask rows - 1, columns + mask columns - 1[, C]).
+    Those of neighbouring results follow one another once; of results with a step each has its own `taps`.
     """
-    up, left = mask.anchor
-    rows = _indices(region.top, region.bottom, up, mask.rows - 1 - up, image.shape[0], border)
-    columns = _indices(region.left, region.right, left, mask.columns - 1 - left, image.shape[1], border)
-    cells = image[np.ix_(rows, columns)].astype(np.float64)
-    cells[rows < 0] = cval
-    cells[:, columns < 0] = cval
-    return cells
+    if results.step == 1:
+        wanted = np.arange(results.start - before, results.stop - before + taps - 1)
+    else:
+        wanted = (np.array(results)[:, np.newaxis] - before + np.arange(taps)).reshape(-1)
+    sources = wanted.astype(np.int64)
+    for place in np.flatnonzero((wanted < 0) | (wanted >= length)):
+        sources[place] = border.rule(int(wanted[place]), length)
+    return sources
 
 
 def correlate(
@@ -58,9 +64,7 @@ def correlate(
     region : Region, optional
         The results wanted; None: all of them.
     """
-    region = region or Region(0, image.shape[0], 0, image.shape[1])
-    cells = gather(image, mask, border, _ghost_value(border, cval), region)
-    return _shifted_sum(cells, mask.weights32.astype(np.float64), float(np.float32(mask.offset)), region)
+    return _sums(image, mask, border, cval, region, absolute=False)
 
 
 def magnitudes(
@@ -74,23 +78,35 @@ def magnitudes(
 
     Cells that are not finite count as 0: nothing is rounded where they take part. Else as `correlate`.
     """
+    return _sums(image, mask, border, cval, region, absolute=True)
+
+
+def _sums(
+    image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region | None, *, absolute: bool
+) -> Float64Array:
     region = region or Region(0, image.shape[0], 0, image.shape[1])
-    cells = np.abs(gather(image, mask, border, _ghost_value(border, cval), region))
-    cells[~np.isfinite(cells)] = 0.0
-    return _shifted_sum(
-        cells, np.abs(mask.weights32.astype(np.float64)), abs(float(np.float32(mask.offset))), region
-    )
-
-
-def _ghost_value(border: Border, cval: float) -> float:
-    return float(np.float32(cval)) if border.takes_value else 0.0
-
-
-def _shifted_sum(cells: Float64Array, weights: Float64Array, offset: float, region: Region) -> Float64Array:
-    height, width = region.bottom - region.top, region.right - region.left
-    result = np.full((height, width, *cells.shape[2:]), offset, dtype=np.float64)
-    with np.errstate(invalid="ignore"):  # 0 x infinity is NaN, as in the variants
-        for row, weights_of_row in enumerate(weights):
-            for column, weight in enumerate(weights_of_row):
-                result += weight * cells[row : row + height, column : column + width]
-    return result
+    if image.dtype not in (np.uint8, np.uint16, np.float32):
+        image = image.astype(np.float64)
+    (rows, columns), channels = region.ranges, math.prod(image.shape[2:])
+    picture = np.ascontiguousarray(image).reshape(image.shape[0], -1)
+    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
+    if absolute:
+        weights, offset = np.abs(weights), abs(offset)
+    ghost = float(np.float32(cval)) if border.takes_value else 0.0
+    down = _sources(rows, mask.rows, mask.anchor[0], image.shape[0], border)
+    across = _sources(columns, mask.columns, mask.anchor[1], image.shape[1], border)
+    result = np.empty((len(rows), len(columns) * channels))
+    if region.step > 1:
+        _correlate_apart(picture, down, across, channels, ghost, absolute, weights, offset, result)
+    else:
+        # The columns that lie in the picture are neighbours there.
+        begin, end = columns.start - mask.anchor[1], columns.start - mask.anchor[1] + across.size
+        inside, past_inside = max(0, -begin), across.size - max(0, end - image.shape[1])
+        band = max(1, _CELLS // (across.size * channels))
+        cells = np.empty((band + mask.rows - 1, across.size * channels))
+        for first in range(0, len(rows), band):
+            out = result[first : first + band]
+            taken = down[first : first + len(out) + mask.rows - 1]
+            _gather(picture, taken, across, channels, ghost, absolute, inside, past_inside, cells)
+            _correlate(cells, weights, offset, channels, out)
+    return result.reshape(len(rows), len(columns), *image.shape[2:])

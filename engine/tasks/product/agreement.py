@@ -17,7 +17,7 @@ BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
 def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
-    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, rectangles."""
+    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, and a grid."""
     edges = (LARGEST_TILE, LARGEST_TILE)
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)
@@ -41,7 +41,7 @@ def verify(
     roundings : int
         As `MatmulVariant.roundings` gives them.
     seed : int
-        Of the rectangles, where not everything can be checked.
+        Of the grid, where not everything can be checked.
     affordable : int, optional
         Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float

@@ -65,9 +65,7 @@ def _fastest(
 ) -> Choice:
     """Return the choice of `auto` by a table of costs."""
     candidates = [
-        candidate
-        for candidate in VARIANTS
-        if candidate.device.value == device.kind and (candidate.band_invariant or not in_bands)
+        candidate for candidate in VARIANTS.on(device.kind) if candidate.band_invariant or not in_bands
     ]
 
     def block_of(candidate: Variant) -> Block:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.device.machine_code import MachineFunction
+from engine.compiled.machine_code import MachineFunction
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
 from engine.variants.cpu.thread_pool import SharedCall, compiled
@@ -59,8 +59,9 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
     row = cuts % height
     row = np.where(row + LEAST_ROWS // 2 > height, height, -(-row // WHOLE_ROWS) * WHOLE_ROWS)
     row = np.where(row < LEAST_ROWS // 2, 0, np.minimum(row, height))
-    ends = np.union1d(cuts // height * height + row, height * np.arange(1, tiles + 1))
-    ends = ends[ends > 0]
+    # Not np.union1d, which imports numpy.ma: 15 ms of a first filter.
+    everything = {*(cuts // height * height + row).tolist(), *range(height, height * tiles + 1, height)}
+    ends = np.array(sorted(everything - {0}))
     starts = np.concatenate([[0], ends[:-1]])
     tile = starts // height
     return np.stack([starts - tile * height, ends - tile * height, tile], 1).astype(np.int64)

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.launches import DeviceKind
-from engine.device.machine_code import MachineFunction
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal

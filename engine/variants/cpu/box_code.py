@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR

@@ -1,6 +1,6 @@
 """What the emitted CPU code keeps in registers, by the processor that it is for. No Numba in here."""
 
-from engine.device.cpu_target import cpu_target
+from engine.compiled.cpu_target import cpu_target
 
 VECTOR = cpu_target().vector_floats
 HAS_BROADCAST = VECTOR == 16

@@ -22,9 +22,9 @@ Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial referenc
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.index_rules import cpu_code
 from engine.device.launches import DeviceKind
-from engine.device.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 from engine.device.index_rules import cpu_rules
 from engine.device.result_rules import ZERO, largest_of, rounding_to
 from engine.geometry.border import IndexRule

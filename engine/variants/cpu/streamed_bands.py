@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
-from engine.device.machine_code import MachineFunction
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows

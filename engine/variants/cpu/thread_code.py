@@ -2,7 +2,7 @@
 
 from numba import types
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import (
     ARGUMENTS,
     AWAITED,

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
-from engine.device.machine_code import MachineFunction
 from engine.variants.cpu.board import (
     ARGUMENTS,
     BOARD_ELEMENTS,

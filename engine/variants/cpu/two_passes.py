@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
-from engine.device.machine_code import MachineFunction
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem

@@ -1,6 +1,6 @@
 """The compiled part of `engine.variants.cpu.two_passes`."""
 
-from engine.device.entry_point import entry_point
+from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down

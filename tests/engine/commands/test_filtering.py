@@ -200,7 +200,7 @@ def test_that_the_limit_on_pictures_can_be_raised_in_bytes_or_larger_units(comma
 
 def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
     make_every_variant_wrong(monkeypatch)
-    says = "'cpu-serial' ... row 0, column 0, channel 0 is 1.0 ... the float64 reference"
+    says = "'cpu-serial' ... row 0, column 0, channel 0 is 1 ... the float64 reference"
     options = "--mask box-3 --variant cpu-serial"
     refused("filter", sample_path("impulse"), tmp_path / "out.png", options, status=4, says=says)
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import engine.variants
+from engine.compiled.code_store import CodeStore
 from engine.device import constant_memory, kernel_cache
-from engine.device.code_store import CodeStore
 from engine.device.numba_cuda import cuda
 
 OLD, NEW = (8, 6), (9, 0)

@@ -6,6 +6,7 @@ import re
 import struct
 import zlib
 
+import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -18,6 +19,7 @@ from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.png import png_chunk
 from engine.image.result_picture import finished_picture
+from engine.image.samples import open_sample
 from engine.image.save import save_image
 from tests.engine.image import png_witness
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
@@ -86,6 +88,44 @@ def test_that_the_colour_profile_is_kept(tmp_path, extension):
     if extension != "webp":
         save_image(Picture(smooth_rgb()[..., 0], icc_profile=GREY_PROFILE), path)
         assert open_image(path).icc_profile == GREY_PROFILE
+
+
+@pytest.mark.parametrize("quality", [1, 89, 90, 100])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_that_a_jpeg_has_the_bytes_that_pillow_writes(tmp_path, channels, quality):
+    """A profile of three segments: each holds 65,519 bytes of it."""
+    pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
+    how = {"quality": quality, "subsampling": "4:4:4" if quality >= 90 else "4:2:0"}
+    profile = (RGB_PROFILE if channels == 3 else GREY_PROFILE) + bytes(140_000)
+    for icc_profile in (None, profile):
+        save_image(Picture(pixels, icc_profile=icc_profile), tmp_path / "a.jpg", quality=quality)
+        ours = (tmp_path / "a.jpg").read_bytes()
+        pillows = with_pillow(pixels, "JPEG", **how, icc_profile=icc_profile)
+        if channels == 1 and quality < 90:
+            # Where its frame header begins: Pillow names a sampling of 2 x 2 for the only channel.
+            at = ours.index(b"\xff\xc0") + 11
+            ours = ours[:at] + b"\x22" + ours[at + 1 :]
+        assert ours == pillows
+
+
+@pytest.mark.parametrize("extension", ["png", "jpg"])
+def test_that_other_programs_read_the_pixels_that_we_read(tmp_path, extension):
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is the other program")
+    path = tmp_path / f"a.{extension}"
+    for pixels in (smooth_rgb(), smooth_rgb()[..., 0].copy()):
+        save_image(pixels, path)
+        read = open_image(path).pixels
+        seen = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        assert np.array_equal(seen[..., ::-1] if pixels.ndim == 3 else seen, read)
+        assert np.array_equal(np.asarray(Image.open(path)), read)
+
+
+def test_that_a_png_is_about_as_large_as_with_every_filter_tried(tmp_path):
+    """Of a photograph; a filter or a strategy that does not suit one makes it half as large again."""
+    picture = open_sample("astronaut")
+    save_image(picture, tmp_path / "a.png")
+    thorough = imagecodecs.png_encode(picture.pixels, level=9)
+    assert len((tmp_path / "a.png").read_bytes()) < 1.1 * len(thorough)
 
 
 def test_that_what_a_format_cannot_keep_is_left_out_with_a_sentence(tmp_path):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from engine.device.machine_code import Call, MachineFunction
+from engine.compiled.machine_code import Call, MachineFunction
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from engine.device.entry_point import entry_point
-from engine.device.machine_code import MachineFunction
+from engine.compiled.entry_point import entry_point
+from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

@@ -15,14 +15,14 @@ import os
 import platform
 import struct
 import threading
-from importlib.metadata import version
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from engine.device.code_store import code_store
-from engine.device.cpu_target import cpu_target
+from engine.compiled.code_store import code_store
+from engine.compiled.cpu_target import cpu_target
 
 _KIND = "cpu"
 ENTRY = ".entry"
@@ -179,4 +179,5 @@ def _linked(code: bytes) -> int:
 @functools.cache
 def _compilers() -> tuple[Any, ...]:
     settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
-    return platform.python_version(), version("numba"), version("llvmlite"), settings
+    # Not the version of Numba: finding it takes 15 ms, and code that it once made goes on working.
+    return platform.python_version(), llvmlite.__version__, settings

@@ -5,7 +5,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from engine.device.machine_code import ENTRY
+from engine.compiled.machine_code import ENTRY
 
 _SLOT = ir.IntType(64)
 

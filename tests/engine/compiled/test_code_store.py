@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.device import code_store
-from engine.device.code_store import CodeStore
+from engine.compiled import code_store
+from engine.compiled.code_store import CodeStore
 from engine.errors import CodeNotKept
 
 CODE = b"machine code" * 100

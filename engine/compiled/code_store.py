@@ -31,7 +31,7 @@ _DIGEST_BYTES = 32
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
-_COMPILED = ("geometry/border.py", "device/*.py", "variants/**/*.py")
+_COMPILED = ("compiled", "device", "variants")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 
@@ -163,12 +163,20 @@ def _unpacked(content: bytes, key: str) -> bytes | None:
 
 def source_digest() -> str:
     """Return a short digest of every source file that compiled code comes from."""
+    sources = []
+    for folder, _, names in os.walk(_ENGINE):
+        room = os.path.relpath(folder, _ENGINE).split(os.sep)[0]
+        sources += [os.path.join(folder, name) for name in names if _is_compiled(room, name)]
     digest = hashlib.sha256()
-    for pattern in _COMPILED:
-        for path in sorted(_ENGINE.glob(pattern)):
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
+    for path in sorted(sources):
+        digest.update(os.path.basename(path).encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
     return digest.hexdigest()[:16]
+
+
+def _is_compiled(room: str, name: str) -> bool:
+    return name.endswith(".py") and (room in _COMPILED or name == "border.py" or name.endswith("_code.py"))
 
 
 @functools.cache

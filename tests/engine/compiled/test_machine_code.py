@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.device import machine_code
-from engine.device.code_store import CodeStore
-from engine.device.entry_point import entry_point
-from engine.device.machine_code import MachineFunction
+from engine.compiled import machine_code
+from engine.compiled.code_store import CodeStore
+from engine.compiled.entry_point import entry_point
+from engine.compiled.machine_code import MachineFunction
 from tests.fresh_python import fresh_python
 
 ENGINE = Path(machine_code.__file__).parents[1]

@@ -1,0 +1,1 @@
+"""Whole processes, from start to exit, beside what a person would use instead."""

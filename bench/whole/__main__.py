@@ -1,0 +1,52 @@
+"""Whole processes from start to exit, beside what a person would use instead, in alternating turns.
+
+    python -m bench.whole [--quick] [--count 20] [--many 100] [--device cpu] [--json FILE] [--history]
+    python -m bench.whole --write FILE     writes the table of such a file into docs/performance.md
+
+Each program filters the same pictures, which are made first; a first run of each is not counted. Ratios are
+of medians. Peak memory is what the system says of the process at its end. Peers that are not there, or do not
+work, are named. The exit status is 1 where something wanted is not so.
+"""
+
+import json
+import sys
+
+from bench.options import add_files, parser_of, wrote_tables
+from bench.whole.session import Settings, measured, record
+from bench.whole.tables import lines_of, same_memory, tables, verdicts
+
+
+def main() -> int:
+    """Measure and print, or write."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--quick", action="store_true", help="small pictures, one round: see that it works")
+    parser.add_argument("--count", type=int, help="pictures of the batch (20)")
+    parser.add_argument("--many", type=int, help="pictures of the batch whose memory is compared (100)")
+    parser.add_argument("--rounds", type=int, help="runs of each process that count (7); of batches half")
+    parser.add_argument("--rows", default="", help="only these, by their keys, with commas")
+    parser.add_argument("--device", help="that ours are given (auto)")
+    parser.add_argument("--peer-python", help="the Python that has OpenCV, if another one")
+    parser.add_argument("--history", action="store_true", help="add the ratios to bench/history-whole.jsonl")
+    add_files(parser, "docs/performance.md")
+    arguments = parser.parse_args()
+    if wrote_tables(arguments, tables):
+        return 0
+    small = {"count": 4, "many": 12, "rounds": 1} if arguments.quick else {}
+    given = {name: getattr(arguments, name) for name in ("count", "many", "rounds", "device", "peer_python")}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = Settings(is_quick=arguments.quick, **(small | chosen))
+    run = measured(settings, arguments.rows.split(",") if arguments.rows else ())
+    print("\n" + "\n".join(lines_of(run)))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(run, indent=1), encoding="utf-8")
+    if arguments.history:
+        record(run)
+    if arguments.quick:
+        return 0
+    found = [is_met for row in run["rows"] for _, is_met in verdicts(row)]
+    found += [is_met for _, is_met in same_memory(run)]
+    return 0 if all(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Running whole processes in turn: time from start to exit, time of the processors, peak memory."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one process took.
+
+    Parameters
+    ----------
+    elapsed_s : float
+        From before its start to after its exit.
+    cpu_s, system_s : float
+        Of all its threads: in its own code and the system's, and of that in the system's.
+    peak_bytes : int, optional
+        Most memory that was in place; None where the system does not say.
+    """
+
+    elapsed_s: float
+    cpu_s: float
+    system_s: float
+    peak_bytes: int | None
+
+
+class ProcessFailed(Exception):
+    """A process ended with an error; the text is the end of what it said."""
+
+
+def run_once(command: Sequence[str]) -> Spent:
+    """Run a process; raise `ProcessFailed` where it cannot start or fails."""
+    with tempfile.TemporaryFile() as said:
+        begin = time.perf_counter()
+        try:
+            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        except OSError as error:
+            raise ProcessFailed(str(error)) from error
+        if sys.platform == "win32":
+            child.wait()
+            spent = Spent(time.perf_counter() - begin, 0.0, 0.0, None)
+        else:
+            # Popen.wait does not say what the process took.
+            _, status, usage = os.wait4(child.pid, 0)
+            elapsed_s = time.perf_counter() - begin
+            child.returncode = os.waitstatus_to_exitcode(status)
+            peak_bytes = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            cpu_s = usage.ru_utime + usage.ru_stime
+            spent = Spent(elapsed_s, cpu_s, usage.ru_stime, _own_peak(peak_bytes))
+        if child.returncode != 0:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise ProcessFailed(f"{command[0]} ended with {child.returncode}: {lines[-1]}")
+    return spent
+
+
+def _own_peak(peak_bytes: int) -> int | None:
+    """Return the peak of a child; None where it may be this process's, which the child begins with."""
+    import resource
+
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return peak_bytes if peak_bytes > own else None
+
+
+def in_turns(
+    commands: Mapping[str, Callable[[], Sequence[str]]], rounds: int, log: Callable[[str], None]
+) -> tuple[dict[str, list[Spent]], dict[str, str]]:
+    """Run every command so many times, in turns that begin with another one each time.
+
+    A first run of each is not counted: files come into the system's memory, code into caches.
+
+    Parameters
+    ----------
+    commands : dict of callable
+        Each makes a command anew, with an empty place for its results.
+    rounds : int
+    log : callable of str
+
+    Returns
+    -------
+    dict of list of Spent
+        Of the commands that worked, in their order.
+    dict of str
+        Why, of those that did not.
+    """
+    spent: dict[str, list[Spent]] = {}
+    failures: dict[str, str] = {}
+    for key, make in commands.items():
+        try:
+            run_once(make())
+        except ProcessFailed as failure:
+            failures[key] = str(failure)
+            log(f"{key} does not take part: {failure}")
+        else:
+            spent[key] = []
+    keys = list(spent)
+    for number in range(rounds):
+        first = number % max(1, len(keys))
+        for key in keys[first:] + keys[:first]:
+            spent[key].append(run_once(commands[key]()))
+    return spent, failures

@@ -1,0 +1,245 @@
+"""The rows: what a person does, with each program that does it, and what is wanted of ours."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OURS, OPENCV, VIPS, MAGICK, NUMPY = "haloscope", "opencv", "vips", "magick", "numpy"
+TITLES = {
+    OURS: "Haloscope",
+    OPENCV: "OpenCV in ten lines",
+    VIPS: "libvips",
+    MAGICK: "ImageMagick",
+    NUMPY: "Python that imports NumPy",
+}
+_MAIN = [sys.executable, "main.py"]
+_MASK = ["--mask", "gaussian:9:1.5", "--border", "mirror"]
+_SCRIPTS = Path(__file__).parent
+_LISTING_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of our process; None: nothing.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        At most so many times OpenCV's time.
+    is_faster : bool
+        The ratio has to be below it.
+    seconds : float, optional
+    peak_bytes : int, optional
+    """
+
+    ratio: float | None = None
+    is_faster: bool = False
+    seconds: float | None = None
+    peak_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that a person does, and the command of each program that does it."""
+
+    key: str
+    title: str
+    commands: dict[str, Callable[[], Sequence[str]]] = field(compare=False)
+    wanted: Wanted
+    rounds: int
+    pictures: int = 0  # of a batch whose memory is compared with that of another one
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The pictures and the places of one run.
+
+    Parameters
+    ----------
+    png, jpeg : Path
+    folder : Path
+        For folders of pictures and for results.
+    png_size, jpeg_size : (int, int)
+        Columns and rows.
+    """
+
+    png: Path
+    jpeg: Path
+    folder: Path
+    png_size: tuple[int, int]
+    jpeg_size: tuple[int, int]
+
+    @property
+    def picture_bytes(self) -> int:
+        """Of the decoded JPEG."""
+        return 3 * self.jpeg_size[0] * self.jpeg_size[1]
+
+    def folder_of(self, count: int) -> Path:
+        """Return a folder with the JPEG so many times, under names of its own each."""
+        folder = self.folder / f"in-{count}"
+        if not folder.exists():
+            folder.mkdir()
+            for number in range(count):
+                os.link(self.jpeg, folder / f"{number:04}.jpg")
+        return folder
+
+    def empty(self, name: str) -> str:
+        """Return an empty folder for results."""
+        folder = self.folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return str(folder)
+
+
+def installed(python: str) -> dict[str, list[str]]:
+    """Return how each peer is started, of those that are on PATH; OpenCV belongs to `python`."""
+    found = {OPENCV: [python]}
+    if vips := shutil.which("vips"):
+        found[VIPS] = [vips]
+    if magick := shutil.which("magick") or shutil.which("convert"):
+        found[MAGICK] = [magick]
+    return found
+
+
+def rows_of(
+    files: Files, peers: dict[str, list[str]], *, cores: int, count: int, many: int, rounds: int, device: str
+) -> list[Row]:
+    """Return the rows.
+
+    Parameters
+    ----------
+    files : Files
+    peers : dict of list of str
+        As `installed` returns them.
+    cores : int
+    count : int
+        Pictures of the batch.
+    many : int
+        Pictures after which memory is compared with that after 10.
+    rounds : int
+        Of the quick rows; the batches have half of them.
+    device : str
+        That ours are given.
+    """
+    on_device = ["--device", device]
+    slow = max(1, rounds // 2)
+    batch_bytes = 3 * files.picture_bytes * cores + 300_000_000
+    filters = [
+        ("filter-png", "filter a {} x {} PNG".format(*files.png_size), files.png, Wanted(ratio=1.6)),
+        (
+            "filter-jpeg",
+            "filter a {} x {} JPEG".format(*files.jpeg_size),
+            files.jpeg,
+            Wanted(ratio=1.5, peak_bytes=3 * files.picture_bytes + 150_000_000),
+        ),
+    ]
+    rows = [
+        Row(key, title, _filters(files, source, peers, on_device), wanted, rounds)
+        for key, title, source, wanted in filters
+    ]
+    rows += [
+        Row(
+            command,
+            f"list: {command}",
+            {
+                OURS: lambda command=command: [*_MAIN, command],
+                NUMPY: lambda: [sys.executable, "-c", "import numpy"],
+            },
+            Wanted(seconds=_LISTING_S),
+            rounds,
+        )
+        for command in ("devices", "variants", "masks")
+    ]
+    rows.append(
+        Row("first-filter", "first filter of a new Python", _firsts(peers), Wanted(ratio=1.5), rounds)
+    )
+    rows.append(
+        Row(
+            f"batch-{count}",
+            f"batch of {count} such JPEGs",
+            _batches(files, peers, count, cores, on_device),
+            Wanted(ratio=1.0, is_faster=True, peak_bytes=batch_bytes),
+            slow,
+        )
+    )
+    rows += [
+        Row(
+            f"batch-memory-{number}",
+            f"memory of a batch of {number}",
+            {OURS: lambda number=number: _batch(files, number, on_device)},
+            Wanted(peak_bytes=batch_bytes),
+            1,
+            pictures=number,
+        )
+        for number in (10, many)
+    ]
+    return rows
+
+
+def _filters(
+    files: Files, source: Path, peers: dict[str, list[str]], on_device: list[str]
+) -> dict[str, Callable[[], Sequence[str]]]:
+    def to(key: str) -> list[str]:
+        return [str(source), str(files.folder / f"{key}{source.suffix}")]
+
+    script = str(_SCRIPTS / "opencv_filter.py")
+    return _present(
+        peers,
+        {
+            OURS: lambda: [*_MAIN, "filter", *to(OURS), *_MASK, *on_device],
+            OPENCV: lambda: [*peers[OPENCV], script, *to(OPENCV)],
+            VIPS: lambda: [*peers[VIPS], "gaussblur", *to(VIPS), "1.5"],
+            # A radius of 4 is a mask of 9 x 9.
+            MAGICK: lambda: [*peers[MAGICK], to(MAGICK)[0], "-gaussian-blur", "4x1.5", to(MAGICK)[1]],
+        },
+    )
+
+
+def _firsts(peers: dict[str, list[str]]) -> dict[str, Callable[[], Sequence[str]]]:
+    ours = (
+        "import numpy, engine; "
+        "engine.correlate(numpy.ones((64, 64), numpy.float32), numpy.ones((3, 3)) / 9, device='cpu')"
+    )
+    opencv = (
+        "import numpy, cv2; "
+        "cv2.filter2D(numpy.ones((64, 64), numpy.float32), -1, numpy.ones((3, 3), numpy.float32) / 9)"
+    )
+    return {OURS: lambda: [sys.executable, "-c", ours], OPENCV: lambda: [*peers[OPENCV], "-c", opencv]}
+
+
+def _batch(files: Files, count: int, on_device: list[str]) -> list[str]:
+    out = files.empty(f"{OURS}-{count}")
+    return [*_MAIN, "batch", str(files.folder_of(count)), "--out", out, *_MASK, *on_device]
+
+
+def _batches(
+    files: Files, peers: dict[str, list[str]], count: int, cores: int, on_device: list[str]
+) -> dict[str, Callable[[], Sequence[str]]]:
+    source = str(files.folder_of(count))
+
+    def to(key: str) -> list[str]:
+        return [source, files.empty(f"{key}-{count}")]
+
+    def vips() -> list[str]:
+        # One process a picture, as many at a time as there are cores.
+        given, out = to(VIPS)
+        line = f"ls '{given}' | xargs -P {cores} -I% {peers[VIPS][0]} gaussblur '{given}/%' '{out}/%' 1.5"
+        return ["sh", "-c", line]
+
+    return _present(
+        peers,
+        {
+            OURS: lambda: _batch(files, count, on_device),
+            OPENCV: lambda: [*peers[OPENCV], str(_SCRIPTS / "opencv_batch.py"), *to(OPENCV), str(cores)],
+            VIPS: vips,
+        },
+    )
+
+
+def _present(
+    peers: dict[str, list[str]], commands: dict[str, Callable[[], Sequence[str]]]
+) -> dict[str, Callable[[], Sequence[str]]]:
+    return {key: make for key, make in commands.items() if key == OURS or key in peers}

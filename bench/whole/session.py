@@ -1,0 +1,128 @@
+"""One run of all rows: the pictures, the turns, and what is kept of them."""
+
+import datetime
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.whole.processes import ROOT, Spent, in_turns
+from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
+
+HISTORY = Path("bench/history-whole.jsonl")
+PNG, JPEG = (1920, 1080), (4000, 3000)
+QUICK_PNG, QUICK_JPEG = (480, 270), (800, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is measured.
+
+    Parameters
+    ----------
+    count : int
+        Pictures of the batch.
+    many : int
+        Pictures of the batch whose memory is compared with that of 10.
+    rounds : int
+        Runs of each process that count; of batches half.
+    device : str
+        That ours are given.
+    peer_python : str
+        The Python that has OpenCV.
+    is_quick : bool
+        Small pictures, to see that everything works; the figures mean nothing.
+    """
+
+    count: int = 20
+    many: int = 100
+    rounds: int = 7
+    device: str = "auto"
+    peer_python: str = sys.executable
+    is_quick: bool = False
+
+
+def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
+    """Measure every row, or those with the keys `only`; return what was found, as plain data."""
+    from engine.device.core_count import cores
+
+    peers = installed(settings.peer_python)
+    absent = {key: "not on PATH" for key in (VIPS, MAGICK) if key not in peers}
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        sizes = (QUICK_PNG, QUICK_JPEG) if settings.is_quick else (PNG, JPEG)
+        files = make_files(Path(name), *sizes)
+        rows = rows_of(
+            files,
+            peers,
+            cores=cores(),
+            count=settings.count,
+            many=settings.many,
+            rounds=settings.rounds,
+            device=settings.device,
+        )
+        for row in rows:
+            if only and row.key not in only:
+                continue
+            print(f"{row.title}: {', '.join(row.commands)}", flush=True)
+            spent, failures = in_turns(row.commands, row.rounds, lambda text: print(f"  {text}"))
+            if OURS in failures:
+                raise SystemExit(f"{row.title}: {failures[OURS]}")
+            absent |= failures
+            found.append(_entry(row, spent))
+    return about(settings.device) | {"quick": settings.is_quick, "absent": absent, "rows": found}
+
+
+def _entry(row: Row, spent: dict[str, list[Spent]]) -> dict[str, Any]:
+    fields = ("elapsed_s", "cpu_s", "system_s", "peak_bytes")
+    return {
+        "key": row.key,
+        "title": row.title,
+        "pictures": row.pictures,
+        "wanted": asdict(row.wanted),
+        "contenders": {
+            key: {name: [getattr(one, name) for one in runs] for name in fields}
+            for key, runs in spent.items()
+        },
+    }
+
+
+def make_files(folder: Path, png: tuple[int, int], jpeg: tuple[int, int]) -> Files:
+    """Make the pictures, of (columns, rows)."""
+    files = Files(folder / "picture.png", folder / "photo.jpg", folder, png, jpeg)
+    for path, size in ((files.png, png), (files.jpeg, jpeg)):
+        command = [sys.executable, "-m", "bench.whole.pictures", str(path), *map(str, size)]
+        subprocess.run(command, cwd=ROOT, check=True)
+    return files
+
+
+def about(device: str) -> dict[str, Any]:
+    """Return when and where; asked at the end, as what it imports would count as its children's memory."""
+    from bench.peers.machine import describe, gpu_state
+    from engine.device.core_count import cores
+    from engine.device.versions import commit, versions
+
+    state = {} if device == "cpu" else gpu_state()
+    machine = describe("cpu", cores(), {}) | {"state": state}
+    if state:
+        machine["device"] += f", {state['name']}"
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit(),
+        "machine": machine,
+        "device": device,
+        "versions": versions(),
+    }
+
+
+def record(run: dict[str, Any]) -> None:
+    """Add the ratios of a run to the history."""
+    from bench.peers.history import append
+    from bench.whole.tables import ratios_of
+
+    line = {key: run[key] for key in ("date", "commit", "versions")}
+    machine = {key: run["machine"][key] for key in ("device", "threads")}
+    append(line | machine | {"ratios": ratios_of(run)}, HISTORY)

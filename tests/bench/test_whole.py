@@ -1,0 +1,134 @@
+"""The benchmark of whole processes: times, turns, what is wanted, the check of a fall."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from bench.check import checked_whole
+from bench.peers.history import Fall
+from bench.whole.pictures import photograph
+from bench.whole.processes import ProcessFailed, in_turns, run_once
+from bench.whole.rows import OPENCV, OURS, Files, rows_of
+from bench.whole.tables import lines_of, ratios_of, same_memory, verdicts
+
+PYTHON = sys.executable
+
+
+def entry(key="filter-png", ours=(1.0,), peer=(2.0,), peak=50_000_000, pictures=0, **wanted):
+    nothing = {"ratio": None, "is_faster": False, "seconds": None, "peak_bytes": None}
+    contenders = {
+        OURS: {"elapsed_s": list(ours), "peak_bytes": [peak]},
+        OPENCV: {"elapsed_s": list(peer), "peak_bytes": [None]},
+    }
+    return {"key": key, "title": key, "pictures": pictures, "wanted": nothing | wanted} | {
+        "contenders": contenders
+    }
+
+
+def make_run(*rows, **absent):
+    return {"machine": {"device": "a CPU"}, "device": "auto", "rows": list(rows), "absent": absent}
+
+
+def test_that_a_process_is_measured_with_its_own_memory_and_time():
+    size = 200_000_000
+    spent = run_once([PYTHON, "-c", f"held = b'1' * {size}; sum(range(1_000_000))"])
+    assert spent.elapsed_s > 0
+    assert spent.cpu_s > 0
+    assert spent.system_s <= spent.cpu_s
+    if spent.peak_bytes is not None:
+        assert size <= spent.peak_bytes < 2 * size
+
+
+def test_that_a_process_that_fails_says_why():
+    with pytest.raises(ProcessFailed, match="ended with 3: no such mask"):
+        run_once([PYTHON, "-c", "import sys; print('no such mask', file=sys.stderr); sys.exit(3)"])
+    with pytest.raises(ProcessFailed):
+        run_once(["there-is-no-such-program"])
+
+
+def test_that_processes_take_turns_and_one_that_does_not_work_is_left_out():
+    asked, said = [], []
+
+    def command(key, status=0):
+        def make():
+            asked.append(key)
+            return [PYTHON, "-S", "-c", f"raise SystemExit({status})"]
+
+        return make
+
+    commands = {"a": command("a"), "broken": command("broken", 1), "b": command("b")}
+    spent, failures = in_turns(commands, 2, said.append)
+    assert asked == ["a", "broken", "b", "a", "b", "b", "a"]
+    assert {key: len(runs) for key, runs in spent.items()} == {"a": 2, "b": 2}
+    assert "ended with 1" in failures["broken"]
+    assert "broken" in said[0]
+
+
+def test_that_ratios_are_of_medians_and_need_both_times():
+    run = make_run(entry(ours=(1.0, 9.0, 2.0), peer=(3.0, 5.0, 4.0)), entry("alone", peer=()))
+    assert ratios_of(run) == {"filter-png": {OPENCV: 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("row", "met"),
+    [
+        (entry(ours=(1.6,), peer=(1.0,), ratio=1.6), True),
+        (entry(ours=(1.61,), peer=(1.0,), ratio=1.6), False),
+        (entry(ours=(1.0,), peer=(1.0,), ratio=1.0, is_faster=True), False),
+        (entry(ours=(0.99,), peer=(1.0,), ratio=1.0, is_faster=True), True),
+        (entry(ours=(0.26,), seconds=0.25), False),
+        (entry(peak=101, peak_bytes=100), False),
+        (entry(peak=100, peak_bytes=100), True),
+    ],
+)
+def test_that_what_is_wanted_is_compared_with_what_was_measured(row, met):
+    ((_, is_met),) = verdicts(row)
+    assert is_met is met
+
+
+def test_that_memory_after_many_pictures_is_compared_with_that_after_few():
+    few, many = entry("few", pictures=10, peak=100), entry("many", pictures=1000, peak=110)
+    assert [is_met for _, is_met in same_memory(make_run(few, many))] == [True]
+    more = entry("many", pictures=1000, peak=111)
+    assert [is_met for _, is_met in same_memory(make_run(few, more))] == [False]
+    assert same_memory(make_run(few, entry())) == []
+
+
+def test_that_the_table_says_what_is_not_met_and_who_is_absent():
+    lines = lines_of(make_run(entry(ratio=0.1), vips="not on PATH"))
+    assert "| filter-png | 1.00 s, 50 MB | 2.00 s | 0.50 times OpenCV, at most 0.1 | **not met** |" in lines
+    assert lines[-1] == "Not measured: libvips (not on PATH)."
+
+
+def test_that_every_row_begins_with_ours_and_leaves_out_absent_peers(tmp_path):
+    (tmp_path / "photo.jpg").touch()
+    files = Files(tmp_path / "picture.png", tmp_path / "photo.jpg", tmp_path, (16, 9), (8, 6))
+    peers = {OPENCV: [PYTHON]}
+    rows = rows_of(files, peers, cores=2, count=3, many=12, rounds=2, device="cpu")
+    assert {row.key for row in rows} >= {"filter-png", "filter-jpeg", "devices", "first-filter", "batch-3"}
+    assert all(next(iter(row.commands)) == OURS for row in rows)
+    assert not any({"vips", "magick"} & set(row.commands) for row in rows)
+    assert len(list(files.folder_of(3).iterdir())) == 3
+
+
+def test_that_the_picture_is_the_same_each_time_and_like_a_photograph():
+    picture = photograph(64, 48)
+    assert picture.shape == (48, 64, 3)
+    assert np.array_equal(picture, photograph(64, 48))
+    # Neighbours are alike, and the whole is not flat.
+    steps = np.abs(np.diff(picture.astype(int), axis=1)).mean()
+    assert 1 < steps < picture.std()
+
+
+def test_that_a_fall_of_a_whole_process_is_measured_again():
+    asked = []
+
+    def measure(rows):
+        asked.append(rows)
+        return {key: {OPENCV: 0.5 if len(asked) == 1 else 0.99} for key in rows}
+
+    outcome = checked_whole({"a": {OPENCV: 1.0}, "b": {OPENCV: 0.5}}, measure)
+    assert asked == [{"a", "b"}, {"a"}]
+    assert (outcome.falls, outcome.forgiven) == ([], [Fall("a", OPENCV, 1.0, 0.5)])
+    assert checked_whole({"a": {OPENCV: 1.0}}, lambda rows: {"a": {OPENCV: 0.5}}).falls

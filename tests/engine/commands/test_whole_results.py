@@ -1,0 +1,125 @@
+"""Results that the kernel writes in the type of the file: the same bits as float32 ones that are rounded."""
+
+import argparse
+
+import numpy as np
+import pytest
+
+import engine
+from engine.commands.filter_steps import Opened, finished_result, request_for
+from engine.errors import EngineError
+from engine.geometry.border import Border
+from engine.image.convert import to_depth
+from engine.image.picture import Picture
+from engine.image.samples import open_sample
+from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
+from engine.variants.registry import VARIANTS
+from tests.engine.image.encoded import smooth_rgb
+
+WHOLE = [known.key for known in VARIANTS if known.device == "cpu" and known.integer_output]
+DEFAULTS = {
+    "alpha": "keep",
+    "block": None,
+    "border": "zero",
+    "cval": 0.0,
+    "depth": "keep",
+    "device": "cpu",
+    "flip": False,
+    "layout": "pitched",
+    "range": "clip",
+    "result_type": "auto",
+    "variant": "auto",
+}
+
+
+def options_of(**changed):
+    return argparse.Namespace(**DEFAULTS | changed)
+
+
+def random_mask(generator, key):
+    """Weights with many ties and values beyond both ends; products for the variant that takes no others."""
+    rows, columns = generator.integers(1, 8, 2)
+    column, row = generator.normal(0, 0.6, (rows, 1)), generator.normal(0, 0.6, (1, columns))
+    kind = generator.integers(3)
+    if kind == 0:
+        column, row = np.round(column * 2) / 2, np.round(row * 2) / 2
+    weights = column @ row
+    if key != "cpu-separable" and kind == 1:
+        weights = generator.normal(0, 0.4, (rows, columns))
+    anchor = (int(generator.integers(rows)), int(generator.integers(columns)))
+    return Mask(weights, anchor, offset=float(generator.choice([0.0, 0.5, -20.0, 90.25])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", WHOLE)
+@pytest.mark.parametrize("border", list(Border))
+def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(key, border):
+    generator = np.random.default_rng(list(Border).index(border))
+    compared = 0
+    for number in range(24):
+        dtype = (np.uint8, np.uint16)[number % 2]
+        shape = (*generator.integers(8, 40, 2), *((3,), (2,), (4,), ())[number % 4])
+        pixels = generator.integers(0, np.iinfo(dtype).max + 1, shape, dtype)
+        mask = random_mask(generator, key)
+        asked = {
+            "border": border,
+            "variant": key,
+            "device": "cpu",
+            "cval": float(generator.integers(-9, 300)),
+        }
+        try:
+            floats = engine.correlate(pixels, mask, **asked)
+        except EngineError:  # a mask that the variant does not take
+            continue
+        whole = engine.correlate(pixels, mask, **asked, result="same")
+        assert whole.dtype == dtype
+        assert np.array_equal(whole, to_depth(floats, dtype)), (shape, mask)
+        compared += 1
+    assert compared >= 8
+
+
+@pytest.mark.parametrize("alpha", ["keep", "filter", None])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
+    pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
+    picture = Picture(pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=("EXIF data",))
+    opened, mask = Opened(picture, picture.dtype), resolve_mask("sharpen")
+    found = []
+    for result_type in ("auto", "float32"):
+        options = options_of(alpha=alpha or "keep", result_type=result_type)
+        request = request_for(options, mask, picture, opened.dtype)
+        assert request.problem.is_quantised == (result_type == "auto")
+        found.append(finished_result(options, opened, request.filter()))
+    (whole, no_notes), (rounded, no_more_notes) = found
+    assert (no_notes, no_more_notes) == ((), ())
+    assert np.array_equal(whole.pixels, rounded.pixels)
+    assert whole.alpha is rounded.alpha is None or np.array_equal(whole.alpha, rounded.alpha)
+    assert whole.metadata == rounded.metadata == ("EXIF data",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "saved", "mask"),
+    [
+        ({"range": "absolute"}, np.uint8, "sobel-x"),
+        ({}, np.uint16, "sobel-x"),
+        ({}, np.float32, "sobel-x"),
+        ({}, None, "sobel-x"),
+        ({"result_type": "float32"}, np.uint8, "sobel-x"),
+        ({"variant": "cpu-box"}, np.uint8, "box:5"),  # it writes float32 only
+        ({}, np.uint8, "3e38 -3e38"),  # infinity is counted in a note
+    ],
+)
+def test_that_float32_results_stay_where_something_depends_on_them(changed, saved, mask):
+    picture = open_sample("camera")
+    saved = None if saved is None else np.dtype(saved)
+    request = request_for(options_of(**changed), resolve_mask(mask), picture, saved)
+    assert request.problem.result_dtype == "float32"
+
+
+def test_that_the_variant_and_its_reason_are_those_for_float32():
+    picture, mask = Picture(np.zeros((300, 400, 3), np.uint8)), resolve_mask("gaussian:9:1.5")
+    floats = request_for(options_of(), mask, picture)
+    whole = request_for(options_of(), mask, picture, picture.dtype)
+    assert whole.choice == floats.choice
+    assert (whole.asked.result_type, floats.asked.result_type) == ("same", "float32")
