@@ -188,7 +188,9 @@ def measured_all(seed: int, count: int, machine: Backend, options: Any) -> list[
     if machine.info.kind == "cuda":
         compile_all(work, machine.info.key, options.processes)
         seconds = time.perf_counter() - begin
-        print(f"compiled for {sum(len(keys) for _, keys in work)} measurements in {seconds:.0f} s", flush=True)
+        print(
+            f"compiled for {sum(len(keys) for _, keys in work)} measurements in {seconds:.0f} s", flush=True
+        )
     largest = max(draw.problem.samples for draw in draws)
     random = np.random.default_rng(seed)
     pools = {

@@ -75,7 +75,7 @@ def work_of(problem: Problem, rank: int) -> Work:
         problem,
         picture_loads=grid.loads,
         shared_loads=threads * rows * shape.along.window,
-        shared_stores=grid.across * rows * shape.along.tile_samples,
+        shared_stores=grid.row_cells * rows,
         constant_loads=threads * sum(grid.groups) * weights,
         multiply_adds=threads * rows * VECTOR * weights,
     )
@@ -112,7 +112,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
-        band, left, own = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, samples)
+        band, left = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, samples)
         first = band * strip_rows
         end = min(first + strip_rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
@@ -142,7 +142,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
             if step >= AHEAD:
                 results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
-                store(out, row, first, end, left + lane * VECTOR, own, samples, results, offset)
+                store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
                 row += GROUP_ROWS
                 here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
 

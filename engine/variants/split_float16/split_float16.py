@@ -97,7 +97,7 @@ def work(problem: Problem, block: Block) -> Work:
         picture_loads=grid.loads,
         weight_loads=grid.bands * lanes * shape.fragments,
         shared_loads=lanes * rows * PAIR * pairs,
-        shared_stores=grid.across * rows * shape.along.tile_samples,
+        shared_stores=grid.row_cells * rows + grid.cleared_cells,
         multiply_adds=lanes * rows * VECTOR * problem.taps,
     )
 
@@ -166,10 +166,10 @@ def kernel(border: Border, shape: SplitShape):
         split_accumulator,
     )
     from engine.variants.split_float16.split_sums import HALF_STRIP
-    from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
     from engine.variants.strips.strip_place import strip_place
 
-    place_of = strip_place()
+    place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -183,7 +183,7 @@ def kernel(border: Border, shape: SplitShape):
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        band, left, own = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, width)
+        band, left = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, width)
         first = band * rows
         end = min(first + rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
@@ -198,6 +198,7 @@ def kernel(border: Border, shape: SplitShape):
         columns = columns_of(width, lane, left - BEFORE)
         accumulators, scaling, weights = zeros(), fresh_scaling(), weights_of(fragments, lane)
         sample = left + PAIR * lane
+        clear(tile, ring, width, left - BEFORE, lane)
         for step in range(steps):
             wait()
             # The group is there, and no lane reads the one before it any more, whose cells the next one
@@ -216,7 +217,7 @@ def kernel(border: Border, shape: SplitShape):
                 results, accumulators, scaling = accumulate(
                     tile, here, lane, accumulators, scaling, weights, mask, unit, offset
                 )
-                store(out, row, first, end, sample, own, width, results)
+                store(out, row, first, end, sample, width, results)
                 row += GROUP_ROWS
                 here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
 

@@ -19,6 +19,7 @@ from engine.variants.strips.strip_copies import (
     copy_beside,
     copy_vectors,
     edges_of,
+    needed_cells,
     shares_out,
 )
 from engine.variants.strips.strip_shape import LANES
@@ -64,11 +65,29 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
     return device_function(types.UniTuple(types.int32, count + extra), columns)
 
 
+def strip_clearer(shape: TileShape, rows: int) -> Any:
+    """Return the function `clear(tile, at, samples, left, lane)`: rows of a strip without stray cells.
+
+    What the loader leaves as it is becomes 0 once, so that it is no NaN and no large number.
+    """
+
+    def clear(code, tile, at, samples, left, lane):
+        samples, left, lane = (code.narrow(value) for value in (samples, left, lane))
+        strip, needed = code.shared(tile) + at, needed_cells(code, shape, samples, left)
+        for _ in code.where(needed < shape.tile_samples):
+            for row in code.loop(0, rows):
+                for cell in code.loop(needed + lane, shape.tile_samples, LANES):
+                    (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
+
+    return device_function(types.void, clear)
+
+
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     """Return the function that fills rows of a strip: that of `tile_loader` for one warp.
 
     `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns`
-    found for `left`.
+    found for `left`. The cells of the last strip of a row that no result in the picture needs stay as they
+    are.
 
     Rows that lie in the picture, with all their cells, are copied by vectors, all under way at once. Of
     float32 so are the vectors in the picture of rows that lie across its left or right edge; the warp shares
@@ -100,11 +119,12 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
 
         def rows_anywhere():
             """Copy in a loop that stays one: few strips touch an edge, and all would pay with registers."""
+            needed = needed_cells(code, shape, window.samples, window.left)
             for row in code.loop(0, rows):
                 source_row = by_rule(code, rule, window.top + row, window.height)
                 target = own_target + row * pitch
                 for number in vectors:
-                    for _ in code.where(is_own(number)):
+                    for _ in code.where(own + LANES * VECTOR * number < needed):
                         vector_anywhere(number, source_row, target)
 
         def vector_anywhere(number, source_row, target):

@@ -30,9 +30,14 @@ class StripShape:
         return self.group_rows * self.along.tile_samples
 
     @property
+    def ring_rows(self) -> int:
+        """Input rows that a warp has in shared memory: the group that is filtered, and those under way."""
+        return (self.ahead + 1) * self.group_rows
+
+    @property
     def ring_cells(self) -> int:
-        """Cells that a warp has in shared memory: the group that is filtered, and those under way."""
-        return (self.ahead + 1) * self.group_cells
+        """Cells of these rows."""
+        return self.ring_rows * self.along.tile_samples
 
     @property
     def shared_bytes(self) -> int:
@@ -117,12 +122,29 @@ class StripGrid:
         return sum(self.groups) * self.shape.group_rows
 
     @property
+    def row_cells(self) -> int:
+        """Cells that the strips of a row copy of each input row: what results in the picture need."""
+        return (self.across - 1) * self.shape.along.tile_samples + self._last_cells
+
+    @property
+    def _last_cells(self) -> int:
+        along = self.shape.along
+        rest = self.problem.width * self.problem.channels - (self.across - 1) * STRIP_SAMPLES
+        return along.tile_samples - (STRIP_SAMPLES - whole_vectors(rest))
+
+    @property
+    def cleared_cells(self) -> int:
+        """Cells in shared memory that no strip copies, of all strips' rings."""
+        return self.bands * (self.shape.along.tile_samples - self._last_cells) * self.shape.ring_rows
+
+    @property
     def loads(self) -> int:
         """The elements of the picture that all strips load."""
         shape, rows = self.shape, self.rows
-        lefts = [left - shape.along.before for left in self.lefts]
+        *lefts, last = [strip * STRIP_SAMPLES - shape.along.before for strip in range(self.across)]
         bands = [
             (band * rows - self.problem.anchor[0], groups * shape.group_rows)
             for band, groups in enumerate(self.groups)
         ]
-        return loads_of_tiles(self.problem, lefts, shape.along.tile_samples, bands)
+        whole = loads_of_tiles(self.problem, lefts, shape.along.tile_samples, bands)
+        return whole + loads_of_tiles(self.problem, [last], self._last_cells, bands)

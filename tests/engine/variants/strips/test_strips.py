@@ -11,7 +11,7 @@ from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.split_float16 import split_float16
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
-from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
 from engine.variants.strips.strip_place import strip_place
 from engine.variants.strips.strip_shape import LANES
 from tests.engine.variants.emitted import check_loaded, on_the_processor, whole
@@ -40,22 +40,27 @@ def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(s
                 assert launch.blocks * launch.block[1] <= MOST_WARPS
 
 
-@pytest.mark.parametrize("samples", [1, 3, 127, 128, 129, 130, 1000, 1001, 1920, 3000, 3002, 4096])
-def test_that_strips_lie_in_the_picture_and_each_sample_is_stored_by_one_of_them(samples):
-    grid = grids_of(samples, 9)[0]
+@pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
+def test_that_strips_lie_side_by_side_and_band_below_band(samples):
     place = on_the_processor(strip_place())
-    stored = []
-    for number in range(grid.across * grid.bands):
-        band, left, own = place(number, samples)
-        assert (band, left, own) == strip_place().py_func(number, samples)
-        assert band == number // grid.across
-        assert left == grid.lefts[number % grid.across]
-        assert left % 4 == own % 4 == 0
-        assert left <= own
-        assert left + 128 < samples + 4 or left == 0
-        if band == 0:
-            stored += range(own, min(left + 128, samples))
-    assert stored == list(range(samples))
+    across = -(-samples // 128)
+    for number in range(2 * across + 1):
+        wanted = number // across, number % across * 128
+        assert place(number, samples) == strip_place().py_func(number, samples) == wanted
+
+
+@pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
+def test_that_cells_that_nothing_needs_are_cleared(samples):
+    shape = split_float16.shape_of(Problem(99, samples, 1, "float32", (9, 9), (4, 4)))
+    clear = on_the_processor(strip_clearer(shape.along, 5))
+    for left in range(0, samples, 128):
+        tile = np.ones(5 * shape.along.tile_samples + 2, np.float32)
+        for lane in range(LANES):
+            clear(tile, 1, samples, left - shape.along.before, lane)
+        rows, needed = tile[1:-1].reshape(5, -1), min(-(-(samples - left) // 4) * 4, 128) + 8
+        assert np.all(rows[:, :needed] == 1)
+        assert np.all(rows[:, needed:] == 0)
+        assert tile[0] == tile[-1] == 1
 
 
 @pytest.mark.slow
@@ -76,7 +81,7 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
             columns = columns_of(samples, lane, left)
             load_of_lane(*target, image, samples, top, lane, left, columns, ghost_value)
 
-    check_loaded(load, border, along, rows, channels, dtype)
+    check_loaded(load, border, along, rows, channels, dtype, last_needs_less=True)
 
 
 LANE = 7
