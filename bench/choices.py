@@ -1,7 +1,7 @@
 """`auto` on random problems, beside every variant that could be faster there.
 
 python -m bench.choices --device cuda [--count 500] [--seed N] [--json FILE]
-python -m bench.choices --read FILE [FILE ...]     what today's `auto` would choose, by the times in such files
+python -m bench.choices --read FILE [FILE ...]     what `auto` would choose today, by such files' times
 
 Widths and heights of 200 to 6000, all borders, one to four channels, all types of samples and results, masks
 of 2 x 2 to 31 x 31, half of them not square: random ones, sums of one to three products, equal weights.

@@ -98,7 +98,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.variants.strips.strip_storer import strip_storer
 
     place_of = strip_place()
-    columns_of = strip_columns(shape.along, border.rule)
+    columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
     zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)

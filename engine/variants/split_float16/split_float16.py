@@ -170,7 +170,7 @@ def kernel(border: Border, shape: SplitShape):
     from engine.variants.strips.strip_place import strip_place
 
     place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
-    columns_of = strip_columns(shape.along, border.rule)
+    columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
     zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)

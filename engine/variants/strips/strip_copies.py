@@ -6,18 +6,24 @@ lanes. `strip_loader.py` has the case of any other rows.
 
 from typing import Any
 
-from engine.variants.ir.picture_window import PictureWindow
+from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.strips.strip_shape import LANES
 
 
-def shares_out(shape: TileShape) -> bool:
-    """Return whether the lanes share out the cells beside the picture: few cells, of one channel.
+def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
+    """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
+    is_outside = index | (length - 1 - index) < 0
+    return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
+
+
+def shares_out(shape: TileShape, itemsize: int) -> bool:
+    """Return whether the lanes share out the cells beside the picture: few cells, of one float32 channel.
 
     `low-rank-2` on 4096 x 4096 float32: 15 x 15 85 -> 64 us, 31 x 31 183 -> 187, on three channels 31 x 31
     555 -> 648 (H200).
     """
-    return shape.channels == 1 and shape.before <= 12 and beside(shape) <= LANES
+    return itemsize == 4 and shape.channels == 1 and shape.before <= 12 and beside(shape) <= LANES
 
 
 def after_strip(shape: TileShape) -> int:
@@ -103,29 +109,83 @@ def copy_beside(
 ) -> None:  # fmt: skip
     """Copy the needed cells before the first one of `edges` and from the other one on, of all rows.
 
-    They are left or right of the picture, or at its edge, in rows of the picture. `own_samples` are those of the lane's cells beside the picture (`strip_columns`).
+    They are left or right of the picture, or at its edge, in rows of the picture. `own_samples` are those of
+    the lane's cells beside the picture (`strip_columns`).
     """
-    count, pitch = beside(shape), shape.tile_samples
-    at_once = LANES // count
-    left, right = cells_beside(shape, lane, edges)
-    needed = needed_cells(code, shape, window.samples, window.left)
-    row = lane // count
+    pitch, at_once = shape.tile_samples, LANES // beside(shape)
+    row = lane // beside(shape)
     source, jump = window.row(window.top + row), code.unsigned(window.pitch)
-
-    def copy_cell(target: Any, source: Any, sample: Any) -> None:
-        def copied() -> None:
-            code.copy_ahead(target, source + sample, 1)
-
-        if window.has_ghosts:
-            code.when(sample >= 0, copied, lambda: target.store(ghost_value))
-        else:
-            copied()
-
-    for (is_one, cell), sample in zip(((left >= 0, left), (right < needed, right)), own_samples, strict=True):
+    for is_one, cell, sample in _sides(code, shape, window, lane, edges, own_samples):
         for _ in code.where(is_one):
             target, own_source = strip + (row * pitch + cell), source
             for first in range(0, rows, at_once):
                 is_row = None if first + at_once <= rows else code.is_below(row, rows - first)
                 for _ in code.where(is_row):
-                    copy_cell(target + first * pitch, own_source, sample)
+                    _copy_cell(code, window, target + first * pitch, own_source, sample, ghost_value)
                 own_source += jump * at_once
+
+
+def copy_rows_anywhere(
+    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any,
+    own_samples: list[Any], ghost_value: Any, *, by_vectors: Any,
+) -> None:  # fmt: skip
+    """Copy the needed cells of rows that may lie above or below the picture, row after row.
+
+    `by_vectors` says whether rows have whole vectors in the picture and these are aligned; else each cell is
+    copied by itself. It is a loop that stays one: few groups of rows need it, and all would pay with
+    registers.
+    """
+    pitch = shape.tile_samples
+    needed = needed_cells(code, shape, window.samples, window.left)
+    vectors = [lane * VECTOR + first for first in range(0, pitch, LANES * VECTOR)]
+    first, end = edges
+    for row in code.loop(0, rows):
+        source_row, target = by_rule(code, window.rule, window.top + row, window.height), strip + row * pitch
+        source = window.row(source_row)
+
+        def row_by_vectors(source: Any = source, target: Any = target) -> None:
+            for cell in vectors:
+                is_there = code.all_of(cell >= first, cell < end)
+                code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_there)
+            for is_one, cell, sample in _sides(code, shape, window, lane, edges, own_samples):
+                for _ in code.where(code.all_of(is_one, code.is_below(lane, beside(shape)))):
+                    _copy_cell(code, window, target + cell, source, sample, ghost_value)
+
+        def row_by_cells(source: Any = source, target: Any = target) -> None:
+            for cell in code.loop(lane, needed, LANES):
+                sample = window.sample_of(window.left + cell, 1, shape.before)
+                _copy_cell(code, window, target + cell, source, sample, ghost_value)
+
+        def ghosts(target: Any = target) -> None:
+            for cell in vectors:
+                for _ in code.where(cell < needed):
+                    (target + cell).store([ghost_value] * VECTOR)
+
+        def copied(row_by_vectors: Any = row_by_vectors, row_by_cells: Any = row_by_cells) -> None:
+            code.when(by_vectors, row_by_vectors, row_by_cells)
+
+        if window.has_ghosts:
+            code.when(source_row >= 0, copied, ghosts)
+        else:
+            copied()
+
+
+def _sides(
+    code: Any, shape: TileShape, window: PictureWindow, lane: Any, edges: Any, own_samples: list[Any]
+) -> list[tuple[Any, Any, Any]]:
+    """Return of a lane's cell on the left, and on the right: whether it is one, the cell, its sample."""
+    left, right = cells_beside(shape, lane, edges)
+    is_right = right < needed_cells(code, shape, window.samples, window.left)
+    return [(left >= 0, left, own_samples[0]), (is_right, right, own_samples[1])]
+
+
+def _copy_cell(
+    code: Any, window: PictureWindow, target: Any, source: Any, sample: Any, ghost_value: Any
+) -> None:
+    def copied() -> None:
+        code.copy_ahead(target, source + sample, 1)
+
+    if window.has_ghosts:
+        code.when(sample >= 0, copied, lambda: target.store(ghost_value))
+    else:
+        copied()

@@ -15,8 +15,10 @@ from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
 from engine.variants.strips.strip_copies import (
     beside,
+    by_rule,
     cells_beside,
     copy_beside,
+    copy_rows_anywhere,
     copy_vectors,
     edges_of,
     needed_cells,
@@ -30,28 +32,23 @@ def vectors_of(shape: TileShape) -> int:
     return -(-shape.tile_samples // (VECTOR * LANES))
 
 
-def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
-    """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
-    is_outside = index | (length - 1 - index) < 0
-    return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
+def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
+    """Return the function `columns(samples, lane, left)` -> the samples of a lane's cells, -1 for a ghost.
 
-
-def strip_columns(shape: TileShape, rule: Rule) -> Any:
-    """Return the function `columns(samples, lane, left)` -> the sample of each cell of a lane's vectors.
-
-    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture; -1 is
-    a ghost cell. Those of the lane's cells beside the picture (`cells_beside`) come after them, where these
-    are shared out.
+    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture. The
+    cells are those beside the picture (`cells_beside`) where the lanes share them out, else those of the
+    lane's vectors.
     """
-    count, extra = VECTOR * vectors_of(shape), 2 * shares_out(shape)
+    is_shared = shares_out(shape, itemsize)
+    count = 2 if is_shared else VECTOR * vectors_of(shape)
 
     def columns(code, samples, lane, left):
         samples, lane, left = (code.narrow(value) for value in (samples, lane, left))
         channels = shape.channels
         width, own = samples // channels, lane * VECTOR
         cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
-        if extra:
-            cells += cells_beside(shape, lane, edges_of(code, shape, samples, left))
+        if is_shared:
+            cells = cells_beside(shape, lane, edges_of(code, shape, samples, left))
         # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
         # used.
         further = shape.before + beside(shape)
@@ -62,7 +59,7 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
             found.append(code.select(column < 0, -1, column * channels + channel))
         return found
 
-    return device_function(types.UniTuple(types.int32, count + extra), columns)
+    return device_function(types.UniTuple(types.int32, count), columns)
 
 
 def strip_clearer(shape: TileShape, rows: int) -> Any:
@@ -179,20 +176,24 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
             4096, took 25 us more with their cells one by one (H200).
             """
             edges, of_strip = edges_of(code, shape, window.samples, window.left), (strip, window, lane)
-            is_any = edges[0] < edges[1]
+            beside_it = (*of_strip, edges, columns, ghost_value)
+            by_vectors = code.all_of(is_aligned, edges[0] < edges[1])
             is_whole = code.all_of(is_aligned, window.is_inside(rows, pitch))
 
             def at_side():
                 copy_vectors(code, shape, rows, *of_strip, edges)
-                copy_beside(code, shape, rows, *of_strip, edges, columns[-2:], ghost_value)
+                copy_beside(code, shape, rows, *beside_it)
+
+            def anywhere():
+                copy_rows_anywhere(code, shape, rows, *beside_it, by_vectors=by_vectors)
 
             def outside():
-                code.when(code.all_of(is_aligned, window.has_rows(rows), is_any), at_side, rows_anywhere)
+                code.when(code.all_of(by_vectors, window.has_rows(rows)), at_side, anywhere)
 
             code.when(is_whole, lambda: copy_vectors(code, shape, rows, *of_strip), outside)
 
         is_aligned = window.is_aligned(VECTOR)
-        if itemsize == 4 and shares_out(shape):
+        if shares_out(shape, itemsize):
             shared_copies()
         else:
             is_inside = window.is_inside(rows, pitch)

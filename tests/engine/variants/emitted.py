@@ -130,7 +130,7 @@ def check_loaded(load, border, shape, rows, channels, dtype, places=slice(None),
             for left in range(-shape.before, samples, shape.out_samples):
                 tile = np.full(pitch * rows + 2 * GUARD, 999, np.float32)
                 load((tile, GUARD), image, samples, top, left, np.float32(GHOST))
-                wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch)
+                wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch).astype(np.float32)
                 found = tile[GUARD:-GUARD].reshape(rows, -1)[:, places]
                 if last_needs_less:
                     unneeded = max(left + shape.before + shape.out_samples - samples, 0) // 4 * 4

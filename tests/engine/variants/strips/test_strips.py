@@ -66,14 +66,15 @@ def test_that_cells_that_nothing_needs_are_cleared(samples):
 @pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
-    ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
+    ("dtype", "channels", "side"), [("float32", 1, 9), ("float32", 1, 13), ("uint8", 3, 7), ("uint16", 2, 6)]
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
     along, rows = shape.along, shape.group_rows
-    columns_of = on_the_processor(strip_columns(along, border.rule))
-    load_of_lane = on_the_processor(strip_loader(along, rows, np.dtype(dtype).itemsize, border.rule))
+    itemsize = np.dtype(dtype).itemsize
+    columns_of = on_the_processor(strip_columns(along, border.rule, itemsize))
+    load_of_lane = on_the_processor(strip_loader(along, rows, itemsize, border.rule))
 
     @njit
     def load(target, image, samples, top, left, ghost_value):
