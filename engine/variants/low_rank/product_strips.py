@@ -24,7 +24,7 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
-from engine.variants.strips.strip_shape import LANES, FactorStripShape, StripGrid
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -94,10 +94,8 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
     from engine.variants.strips.streaming_accumulator import streaming_accumulator
     from engine.variants.strips.strip_loader import strip_columns, strip_loader
-    from engine.variants.strips.strip_place import strip_place
     from engine.variants.strips.strip_storer import strip_storer
 
-    place_of = strip_place()
     columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -105,28 +103,32 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
-    ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
+    ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
+    ROWS_AHEAD = shape.ahead * GROUP_ROWS
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
-        band, left = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, samples)
-        first = band * strip_rows
+        left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
+        first = cuda.blockIdx.y * strip_rows
         end = min(first + strip_rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
-        # The last block may have warps below the picture.
-        steps = groups + AHEAD if end > first else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
-        # Where the next group that is loaded lies, and the next one that is filtered.
-        there, here = ring, ring
-        # The first input row of the one, and the first row that the other completes.
-        top, row = first - anchor_row, first - ROWS_BEFORE
+        # Where the group that is loaded lies, and after that the one that is filtered: the oldest of the
+        # ring.
+        there = ring
+        # The first row that the group completes, and the first one past those of the last group. The last
+        # block may have warps past the picture's width.
+        row = first - ROWS_BEFORE - ROWS_AHEAD
+        stop = row + groups * GROUP_ROWS + ROWS_AHEAD if left < samples else row
+        # From there to the first row of the group that is loaded.
+        further = ROWS_BEFORE + ROWS_AHEAD - anchor_row
         columns = columns_of(samples, lane, left - BEFORE)
         accumulators = zeros()
-        for step in range(steps):
+        while row < stop:
             wait()
             # The group is there, and no lane reads the one before it any more, whose cells the next one
             # takes.
@@ -134,17 +136,15 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
                 cuda.syncthreads()
             else:
                 cuda.syncwarp()
-            if step < groups:
-                load(tile, there, image, samples, top, lane, left - BEFORE, columns, ghost_value)
+            if row < stop - ROWS_AHEAD:
+                load(tile, there, image, samples, row + further, lane, left - BEFORE, columns, ghost_value)
             else:
                 close()
-            top += GROUP_ROWS
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
-            if step >= AHEAD:
-                results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
+            if row >= first - ROWS_BEFORE:
+                results, accumulators = accumulate(tile, there, lane, accumulators, along, down)
                 store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
-                row += GROUP_ROWS
-                here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
+            row += GROUP_ROWS
 
     return correlate_strips
 

@@ -4,40 +4,18 @@ All vectors in the picture are copied as such, and the cells beside the picture 
 lanes. `strip_loader.py` has the case of any other rows.
 """
 
+from functools import partial
 from typing import Any
 
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.strips.strip_shape import LANES, after_strip, beside
 
 
 def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
     """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
     is_outside = index | (length - 1 - index) < 0
     return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
-
-
-def shares_out(shape: TileShape, itemsize: int) -> bool:
-    """Return whether the lanes share out the cells beside the picture: few cells, of one float32 channel.
-
-    `low-rank-2` on 4096 x 4096 float32: 15 x 15 85 -> 64 us, 31 x 31 183 -> 187, on three channels 31 x 31
-    555 -> 648 (H200).
-    """
-    return itemsize == 4 and shape.channels == 1 and shape.before <= 12 and beside(shape) <= LANES
-
-
-def after_strip(shape: TileShape) -> int:
-    """Return the cells of a strip's row after those of its results."""
-    return shape.tile_samples - shape.out_samples - shape.before
-
-
-def beside(shape: TileShape) -> int:
-    """Return the most cells of a row on one side of the picture that are copied, a power of two.
-
-    On the right they begin after the last whole vector in the picture, up to 3 cells before its edge.
-    """
-    most = max(shape.before, after_strip(shape) + VECTOR)
-    return 1 << (most - 1).bit_length()
 
 
 def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
@@ -127,42 +105,43 @@ def copy_beside(
 
 def copy_rows_anywhere(
     code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any,
-    own_samples: list[Any], ghost_value: Any, *, by_vectors: Any,
+    own_samples: list[Any], ghost_value: Any, *, is_aligned: Any,
 ) -> None:  # fmt: skip
     """Copy the needed cells of rows that may lie above or below the picture, row after row.
 
-    `by_vectors` says whether rows have whole vectors in the picture and these are aligned; else each cell is
-    copied by itself. It is a loop that stays one: few groups of rows need it, and all would pay with
-    registers.
+    `is_aligned` says whether the vectors of rows are; else each cell is copied by itself. It is a loop that
+    stays one: few groups of rows need it, and all would pay with registers.
     """
     pitch = shape.tile_samples
     needed = needed_cells(code, shape, window.samples, window.left)
     vectors = [lane * VECTOR + first for first in range(0, pitch, LANES * VECTOR)]
     first, end = edges
+
+    def by_vectors(source: Any, target: Any) -> None:
+        for cell in vectors:
+            is_there = code.all_of(cell >= first, cell < end)
+            code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_there)
+
+    def by_cells(source: Any, target: Any) -> None:
+        for cell in vectors:
+            for _ in code.where(code.all_of(cell >= first, cell < end)):
+                for k in range(VECTOR):
+                    code.copy_ahead(target + cell, source + window.left + cell, 1, None, k, k)
+
     for row in code.loop(0, rows):
         source_row, target = by_rule(code, window.rule, window.top + row, window.height), strip + row * pitch
         source = window.row(source_row)
 
-        def row_by_vectors(source: Any = source, target: Any = target) -> None:
-            for cell in vectors:
-                is_there = code.all_of(cell >= first, cell < end)
-                code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_there)
+        def copied(source: Any = source, target: Any = target) -> None:
+            code.when(is_aligned, partial(by_vectors, source, target), partial(by_cells, source, target))
             for is_one, cell, sample in _sides(code, shape, window, lane, edges, own_samples):
                 for _ in code.where(code.all_of(is_one, code.is_below(lane, beside(shape)))):
                     _copy_cell(code, window, target + cell, source, sample, ghost_value)
-
-        def row_by_cells(source: Any = source, target: Any = target) -> None:
-            for cell in code.loop(lane, needed, LANES):
-                sample = window.sample_of(window.left + cell, 1, shape.before)
-                _copy_cell(code, window, target + cell, source, sample, ghost_value)
 
         def ghosts(target: Any = target) -> None:
             for cell in vectors:
                 for _ in code.where(cell < needed):
                     (target + cell).store([ghost_value] * VECTOR)
-
-        def copied(row_by_vectors: Any = row_by_vectors, row_by_cells: Any = row_by_cells) -> None:
-            code.when(by_vectors, row_by_vectors, row_by_cells)
 
         if window.has_ghosts:
             code.when(source_row >= 0, copied, ghosts)

@@ -14,7 +14,6 @@ from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
 from engine.variants.strips.strip_copies import (
-    beside,
     by_rule,
     cells_beside,
     copy_beside,
@@ -22,9 +21,8 @@ from engine.variants.strips.strip_copies import (
     copy_vectors,
     edges_of,
     needed_cells,
-    shares_out,
 )
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.strips.strip_shape import LANES, beside, shares_out
 
 
 def vectors_of(shape: TileShape) -> int:
@@ -71,20 +69,19 @@ def strip_clearer(shape: TileShape, rows: int) -> Any:
     def clear(code, tile, at, samples, left, lane):
         samples, left, lane = (code.narrow(value) for value in (samples, left, lane))
         strip, needed = code.shared(tile) + at, needed_cells(code, shape, samples, left)
-        for _ in code.where(needed < shape.tile_samples):
-            for row in code.loop(0, rows):
-                for cell in code.loop(needed + lane, shape.tile_samples, LANES):
-                    (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
+        for row in code.loop(0, rows):
+            for cell in code.loop(needed + lane, shape.tile_samples, LANES):
+                (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
 
-    return device_function(types.void, clear)
+    return device_function(types.void, clear if shares_out(shape, 4) else lambda code, *others: None)
 
 
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     """Return the function that fills rows of a strip: that of `tile_loader` for one warp.
 
     `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns`
-    found for `left`. The cells of the last strip of a row that no result in the picture needs stay as they
-    are.
+    found for `left`. Where cells are shared out (`shares_out`), those of the last strip of a row that no
+    result in the picture needs stay as they are.
 
     Rows that lie in the picture, with all their cells, are copied by vectors, all under way at once. Of
     float32 so are the vectors in the picture of rows that lie across its left or right edge; the warp shares
@@ -116,12 +113,11 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
 
         def rows_anywhere():
             """Copy in a loop that stays one: few strips touch an edge, and all would pay with registers."""
-            needed = needed_cells(code, shape, window.samples, window.left)
             for row in code.loop(0, rows):
                 source_row = by_rule(code, rule, window.top + row, window.height)
                 target = own_target + row * pitch
                 for number in vectors:
-                    for _ in code.where(own + LANES * VECTOR * number < needed):
+                    for _ in code.where(is_own(number)):
                         vector_anywhere(number, source_row, target)
 
         def vector_anywhere(number, source_row, target):
@@ -177,7 +173,6 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
             """
             edges, of_strip = edges_of(code, shape, window.samples, window.left), (strip, window, lane)
             beside_it = (*of_strip, edges, columns, ghost_value)
-            by_vectors = code.all_of(is_aligned, edges[0] < edges[1])
             is_whole = code.all_of(is_aligned, window.is_inside(rows, pitch))
 
             def at_side():
@@ -185,10 +180,10 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
                 copy_beside(code, shape, rows, *beside_it)
 
             def anywhere():
-                copy_rows_anywhere(code, shape, rows, *beside_it, by_vectors=by_vectors)
+                copy_rows_anywhere(code, shape, rows, *beside_it, is_aligned=is_aligned)
 
             def outside():
-                code.when(code.all_of(by_vectors, window.has_rows(rows)), at_side, anywhere)
+                code.when(code.all_of(is_aligned, window.has_rows(rows)), at_side, anywhere)
 
             code.when(is_whole, lambda: copy_vectors(code, shape, rows, *of_strip), outside)
 

@@ -14,6 +14,29 @@ STRIP_SAMPLES = LANES * VECTOR
 LEAST_STRIP_ROWS = 8
 
 
+def after_strip(along: TileShape) -> int:
+    """Return the cells of a strip's row after those of its results."""
+    return along.tile_samples - along.out_samples - along.before
+
+
+def beside(along: TileShape) -> int:
+    """Return the most cells of a row on one side of the picture that are copied, a power of two.
+
+    On the right they begin after the last whole vector in the picture, up to 3 cells before its edge.
+    """
+    most = max(along.before, after_strip(along) + VECTOR)
+    return 1 << (most - 1).bit_length()
+
+
+def shares_out(along: TileShape, itemsize: int) -> bool:
+    """Return whether the lanes share out the cells beside the picture: few cells, of one float32 channel.
+
+    The last strip of a row then copies only what its results in the picture need. `low-rank-2` on 4096 x 4096
+    float32: 15 x 15 85 -> 64 us, 31 x 31 183 -> 187, on three channels 31 x 31 555 -> 648 (H200).
+    """
+    return itemsize == 4 and along.channels == 1 and along.before <= 12 and beside(along) <= LANES
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripShape:
     """The shape of a warp's work on a strip; everything is known when the kernel is compiled."""
@@ -73,11 +96,17 @@ class FactorStripShape(StripShape):
 
 @dataclass(frozen=True, slots=True)
 class StripGrid:
-    """The strips of a picture: as high as leaves it `most_warps` warps."""
+    """The strips of a picture: as high as leaves it `most_warps` warps.
+
+    They are numbered along the rows of the picture (`in_line`, `strip_place`), or the blocks lie side by side
+    and the last ones of a row may have warps with no strip. Then there may be more blocks than run at once:
+    at a width of 1920 samples 272 of 4 warps for 1020 strips.
+    """
 
     problem: Problem
     shape: StripShape
     most_warps: int
+    in_line: bool = False
 
     @property
     def across(self) -> int:
@@ -100,14 +129,10 @@ class StripGrid:
         return blocks_along(self.problem.height, self.rows)
 
     def launch(self, constant_bytes: int = 0) -> Launch:
-        """Return the launch: a warp per strip, row by row, so that no block has warps without one.
-
-        Blocks of strips side by side alone have idle warps where these are no whole blocks, and then there
-        are more blocks than run at once: at a width of 1920 samples 272 of 4 warps for 1020 strips.
-        """
-        strips = self.across * self.bands
+        """Return the launch: a warp per strip, up to `shape.warps` of them in a block."""
+        strips, bands = (self.across * self.bands, 1) if self.in_line else (self.across, self.bands)
         warps = min(strips, self.shape.warps)
-        grid = (blocks_along(strips, warps), 1, 1)
+        grid = (blocks_along(strips, warps), bands, 1)
         return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes)
 
     @property
@@ -129,6 +154,8 @@ class StripGrid:
     @property
     def _last_cells(self) -> int:
         along = self.shape.along
+        if not shares_out(along, self.problem.itemsize):
+            return along.tile_samples
         rest = self.problem.width * self.problem.channels - (self.across - 1) * STRIP_SAMPLES
         return along.tile_samples - (STRIP_SAMPLES - whole_vectors(rest))
 
