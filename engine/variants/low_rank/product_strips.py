@@ -103,8 +103,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
-    ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
-    ROWS_AHEAD = shape.ahead * GROUP_ROWS
+    ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
@@ -115,20 +114,17 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         first = cuda.blockIdx.y * strip_rows
         end = min(first + strip_rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
+        # The last block may have warps past the picture's width.
+        steps = groups + AHEAD if left < samples else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
-        # Where the group that is loaded lies, and after that the one that is filtered: the oldest of the
-        # ring.
-        there = ring
-        # The first row that the group completes, and the first one past those of the last group. The last
-        # block may have warps past the picture's width.
-        row = first - ROWS_BEFORE - ROWS_AHEAD
-        stop = row + groups * GROUP_ROWS + ROWS_AHEAD if left < samples else row
-        # From there to the first row of the group that is loaded.
-        further = ROWS_BEFORE + ROWS_AHEAD - anchor_row
+        # Where the next group that is loaded lies, and the next one that is filtered.
+        there, here = ring, ring
+        # The first input row of the one, and the first row that the other completes.
+        top, row = first - anchor_row, first - ROWS_BEFORE
         columns = columns_of(samples, lane, left - BEFORE)
         accumulators = zeros()
-        while row < stop:
+        for step in range(steps):
             wait()
             # The group is there, and no lane reads the one before it any more, whose cells the next one
             # takes.
@@ -136,15 +132,17 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
                 cuda.syncthreads()
             else:
                 cuda.syncwarp()
-            if row < stop - ROWS_AHEAD:
-                load(tile, there, image, samples, row + further, lane, left - BEFORE, columns, ghost_value)
+            if step < groups:
+                load(tile, there, image, samples, top, lane, left - BEFORE, columns, ghost_value)
             else:
                 close()
+            top += GROUP_ROWS
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
-            if row >= first - ROWS_BEFORE:
-                results, accumulators = accumulate(tile, there, lane, accumulators, along, down)
+            if step >= AHEAD:
+                results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
                 store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
-            row += GROUP_ROWS
+                row += GROUP_ROWS
+                here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
 
     return correlate_strips
 

@@ -180,7 +180,7 @@ def kernel(border: Border, shape: SplitShape):
     BEFORE = shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
-    ROWS_AHEAD = shape.ahead * GROUP_ROWS
+    ROWS_AHEAD, AHEAD = shape.ahead * GROUP_ROWS, shape.ahead
 
     @jit_for_blocks(LANES * WARPS, BLOCKS)
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
@@ -195,17 +195,16 @@ def kernel(border: Border, shape: SplitShape):
         # Where the group that is loaded lies, and after that the one that is filtered: the oldest of the
         # ring.
         there = ring
-        # The first row that the group completes, and the first one past those of the last group. The last
-        # block may have warps below the picture.
+        # The first row that the group completes; the last block may have warps below the picture.
         row = int32(first - ROWS_BEFORE - ROWS_AHEAD)
-        stop = int32(row + groups * GROUP_ROWS + ROWS_AHEAD if end > first else row)
+        steps = groups + AHEAD if end > first else 0
         # From there to the first row of the group that is loaded.
         further = ROWS_BEFORE + ROWS_AHEAD - anchor_row
         columns = columns_of(width, lane, left - BEFORE)
         sample = int32(left + PAIR * lane)
         clear(tile, ring, width, left - BEFORE, lane)
         accumulators, scaling, weights = zeros(), fresh_scaling(), weights_of(fragments, lane)
-        while row < stop:
+        for step in range(steps):
             wait()
             # The group is there, and no lane reads the one before it any more, whose cells the next one
             # takes.
@@ -213,12 +212,12 @@ def kernel(border: Border, shape: SplitShape):
                 cuda.syncthreads()
             else:
                 cuda.syncwarp()
-            if row < stop - ROWS_AHEAD:
+            if step < groups:
                 load(tile, there, image, width, row + further, lane, left - BEFORE, columns, ghost_value)
             else:
                 close()
             there = int32(ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS)
-            if row >= first - ROWS_BEFORE:
+            if step >= AHEAD:
                 results, accumulators, scaling = accumulate(
                     tile, there, lane, accumulators, scaling, weights, mask, unit, offset
                 )
