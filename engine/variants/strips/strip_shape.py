@@ -99,8 +99,7 @@ class StripGrid:
     """The strips of a picture: as high as leaves it `most_warps` warps.
 
     They are numbered along the rows of the picture (`in_line`, `strip_place`), or the blocks lie side by side
-    and the last ones of a row may have warps with no strip. Then there may be more blocks than run at once:
-    at a width of 1920 samples 272 of 4 warps for 1020 strips.
+    and the last ones of a row may have warps with no strip.
     """
 
     problem: Problem
@@ -119,7 +118,13 @@ class StripGrid:
 
         In small pictures a strip has at least half of the rows that its warp filters besides.
         """
-        shape, bands = self.shape, max(1, self.most_warps // self.across)
+        shape, most = self.shape, self.most_warps
+        if self.in_line:
+            bands = most // self.across
+        else:
+            warps = min(self.across, shape.warps)
+            bands = most // warps // blocks_along(self.across, warps)
+        bands = max(1, bands)
         rows = max(blocks_along(self.problem.height, bands), LEAST_STRIP_ROWS, (shape.mask_rows - 1) // 2)
         return shape.groups(rows) * shape.group_rows - (shape.mask_rows - 1)
 
