@@ -144,7 +144,7 @@ def _in_library(path: str) -> tuple[int, int]:
 
 
 def _in_filter(path: str) -> tuple[int, int]:
-    from engine.commands.filter_steps import WORK, work_bytes
+    from engine.commands.opening import WORK, work_bytes
 
     defaults = argparse.Namespace(depth="keep", border="zero", variant="auto", result_type="float32")
     picture = open_image(path, work_bytes=work_bytes(defaults, "out.png"), work=WORK)

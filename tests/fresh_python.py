@@ -8,9 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def fresh_python(*arguments: str, simulated: bool = False) -> str:
-    """Return what Python prints, started from the root with these arguments; it must end with status 0."""
-    environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if simulated else {})
+def fresh_python(*arguments: str, simulated: bool = False, **settings: str) -> str:
+    """Return what Python prints, started from the root with these arguments; it must end with status 0.
+
+    `settings` are further environment variables.
+    """
+    environment = os.environ | ({"NUMBA_ENABLE_CUDASIM": "1"} if simulated else {}) | settings
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,18 +15,20 @@ from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_number, as_seconds
-from engine.run.executor import outcome_of
-from engine.run.measure import Outcome, compute
+from engine.run.compute import compute
 from engine.run.resolve import ResolvedFilter, as_samples
-from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.request import FilterRequest
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
+
+if TYPE_CHECKING:
+    # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
+    from engine.results.measurement import RunResult
+    from engine.run.measure import OnValues, Outcome
+    from engine.run.sampling import SamplingPlan
 
 MaskLike = Mask | ArrayLike | str
 BlockLike = Block | tuple[int, int] | str
@@ -44,7 +47,7 @@ class Applied:
     """
 
     values: np.ndarray
-    result: RunResult
+    result: "RunResult"
 
 
 def correlate(
@@ -170,6 +173,8 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
+    from engine.run.sampling import SamplingPlan
+
     return request.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
 
 
@@ -233,22 +238,34 @@ class Request(ResolvedFilter):
                     "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
                 )
 
-    def filter(self) -> np.ndarray:
-        """Return the filtered picture, unverified (but verified in the simulator)."""
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the filtered picture, unverified (but verified in the simulator).
+
+        It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
+        the device is one of this process.
+        """
         if own_process_needed(self.device):
+            from engine.run.sampling import SamplingPlan
+
             return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key)).reshape(self.shape)
+        return compute(self.job(), backend(self.device.key), out).reshape(self.shape)
 
-    def measure(self, plan: SamplingPlan) -> Applied:
-        """Return the filtered picture with its verification and its times; raise what `as_applied` raises."""
-        return as_applied(self.outcome(plan), self.shape)
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
+        """Return the filtered picture with its verification and its times; raise what `as_applied` raises.
 
-    def outcome(self, plan: SamplingPlan) -> Outcome:
+        `on_values` is as of `engine.run.measure.measure`.
+        """
+        return as_applied(self.outcome(plan, on_values), self.shape)
+
+    def outcome(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> "Outcome":
         """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
-        return outcome_of(self.job(), self.device, plan, executor_for)
+        from engine.host.executor import executor_for
+        from engine.run.executor import outcome_of
+
+        return outcome_of(self.job(), self.device, plan, executor_for, on_values)
 
 
-def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
+def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
     """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
     if outcome.values is None:
         raise outcome.error or EngineError(outcome.result.failure)

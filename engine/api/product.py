@@ -9,10 +9,10 @@ from engine.api.filtering import as_applied, as_device
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
 from engine.host.executor import executor_for
+from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.executor import outcome_of
 from engine.run.job import product_job
-from engine.run.measure import compute
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile

@@ -11,8 +11,10 @@ import numpy as np
 
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
+from engine.commands.batch_device import settle_device
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
-from engine.commands.batch_pipeline import Batch, Finished
+from engine.commands.batch_pipeline import Batch
+from engine.commands.batch_steps import Finished
 from engine.commands.filter_options import (
     add_filter_options,
     mask_of,
@@ -20,7 +22,8 @@ from engine.commands.filter_options import (
     unused_options,
     unused_quality,
 )
-from engine.commands.filter_steps import check_format, depth_of_result, request_for
+from engine.commands.filter_steps import request_for
+from engine.commands.opening import check_format, depth_of_result
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.files.output_checks import check_place, make_folder
@@ -60,6 +63,7 @@ def run(arguments: list[str]) -> int:
     if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
         raise tasks[0].refusal
     _prepare_folder(options.out or ".")
+    is_on_cpu = settle_device(options, mask, tasks, notes)
     log_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
     outcomes: list[Finished] = []
 
@@ -67,7 +71,7 @@ def run(arguments: list[str]) -> int:
         outcomes.append(finished)
         _log_progress(finished, f"[{len(outcomes)}/{len(tasks)}]")
 
-    batch = Batch(options, mask, tasks, on_finished)
+    batch = Batch(options, mask, tasks, on_finished, is_on_cpu=is_on_cpu)
     begin = time.perf_counter()
     fault: DeviceFault | None = None
     is_stopped = False

@@ -1,69 +1,57 @@
-"""Many files, one after the other: some threads open what comes next, others verify and save what is done.
+"""Many files, several under way at a time; a file that fails is left out with its reason.
 
-The calling thread filters. On a GPU all pictures go through one stream (`engine.filter_stream`), so that
-copies run beside kernels; elsewhere each is filtered alone. A file that fails is left out with its reason,
-and the others are filtered.
+On the CPU there is a worker per core, and each takes one file all the way: opens, filters, verifies, encodes.
+So no core waits for another stage, and a filter has one core, as the others have work of their own. One more
+thread writes, which is mostly waiting for the disk.
+
+On a GPU the calling thread filters: all pictures go through one stream (`engine.filter_stream`), so that
+copies run beside kernels. The workers open what comes next, and verify and encode what is done.
 """
 
 import argparse
-import os
-import zlib
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain, islice
+from threading import BoundedSemaphore, Event
 
 import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
+from engine.commands.batch_memory import Loan, PictureMemory
+from engine.commands.batch_steps import Finished, Job, failed, look_up, open_task, verify_and_encode, write
 from engine.commands.filter_options import filter_arguments
-from engine.commands.filter_steps import Opened, finished_result, open_for, request_for
-from engine.device.core_count import cores
+from engine.commands.opening import Opened
+from engine.device.core_count import cores, launches_on
 from engine.device_info import AUTO
-from engine.errors import DeviceFault, EngineError, VerificationFailed
-from engine.files.output_checks import make_folder
-from engine.image.save import save_image
+from engine.errors import DeviceFault, EngineError
 from engine.mask.mask import Mask
-from engine.run.device_choice import refuse_unsuitable
-from engine.streams.filtering import filter_stream
-from engine.tasks.filtering.agreement import verify
-from engine.tasks.filtering.task import refuse_strange_samples
-from engine.verify.verification import Verification
 
-MOST_THREADS = 8
-# About how much the decoded pictures that wait before the filter may have, and those after it.
+# What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
+# results takes 216 MB. On a GPU about what those that wait before the filter may have, and those after it.
+MOST_BYTES = 4 << 30
+MOST_BYTES_A_CORE = 256 << 20
 WAITING_BYTES = 1 << 30
-# Multiply-adds that the oracle may spend on a picture: 40 ms on one core. Every pixel of a photograph would
-# take longer than all else together; of a larger one it checks the edges and spread rectangles.
-AFFORDABLE_MULTIPLY_ADDS = 20_000_000
+# What is kept for the next pictures.
+MOST_KEPT_BYTES = 1 << 30
+# Files that are encoded and wait to be written.
+MOST_ENCODED = 2
+# How long Python may keep a worker waiting that comes back from compiled code. 40 pictures of 12 megapixels
+# on 16 cores take 0.93 s, and 1.03 with Python's own 5 ms.
+SWITCH_S = 0.0005
 
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
-
-    task: Task
-    error: EngineError | None = None
-    notes: tuple[str, ...] = ()
-    verification: Verification | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A picture that can be filtered."""
-
-    task: Task
-    opened: Opened
-    request: Request
+Saving = Future[Finished]
 
 
 class Batch:
     """The files of one command.
 
-    `on_finished` is called for each file once it is saved or has failed, on the calling thread. `variants`
-    and `devices` have the keys of the variants that ran, and the titles of their devices, in order.
+    `is_on_cpu` says where all of them are filtered. `on_finished` is called for each file once it is saved or
+    has failed, on the calling thread, in order; on a GPU before the others where it cannot be filtered.
+    `variants` and `devices` have the keys of the variants that ran, and the titles of their devices.
     """
 
     def __init__(
@@ -72,6 +60,8 @@ class Batch:
         mask: Mask,
         tasks: Sequence[Task],
         on_finished: Callable[[Finished], None],
+        *,
+        is_on_cpu: bool,
     ) -> None:
         self.variants: dict[str, None] = {}
         self.devices: dict[str, None] = {}
@@ -79,10 +69,18 @@ class Batch:
         self._mask = mask
         self._tasks = tasks
         self._on_finished = on_finished
-        self._threads = min(MOST_THREADS, cores())
-        self._readers = ThreadPoolExecutor(self._threads, thread_name_prefix="batch-open")
-        self._savers = ThreadPoolExecutor(self._threads, thread_name_prefix="batch-save")
-        self._saving: deque[tuple[Task, Future[Finished]]] = deque()
+        self._is_on_cpu = is_on_cpu
+        self._threads = max(1, min(cores(), len(tasks)))
+        self._launch_cores = cores() // self._threads
+        # On a GPU the calling thread waits for the oldest picture, which must not wait for those after it.
+        most_bytes = max(MOST_BYTES, MOST_BYTES_A_CORE * self._threads) if is_on_cpu else None
+        self._memory = PictureMemory(most_bytes, MOST_KEPT_BYTES)
+        self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="batch")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
+        self._encoded = BoundedSemaphore(MOST_ENCODED)
+        self._is_stopped = Event()
+        # What is not reported yet, oldest first.
+        self._saving: deque[tuple[Task, Future[Saving]]] = deque()
         self._largest_bytes = 1
 
     def run(self) -> None:
@@ -90,21 +88,61 @@ class Batch:
 
         A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
         """
+        switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
         try:
-            jobs = self._jobs()
-            first = next(jobs, None)
-            if first is not None and self._is_for_stream(first.request):
-                self._stream(first, jobs)
-            elif first is not None:
-                for job in chain((first,), jobs):
-                    self._filter_alone(job)
+            if self._is_on_cpu:
+                self._run_on_workers()
+            else:
+                self._run_on_this_thread()
             self._settle(0)
         except (DeviceFault, KeyboardInterrupt):
-            self._settle(0)
+            self._stop()
             raise
         finally:
-            self._readers.shutdown(wait=True, cancel_futures=True)
-            self._savers.shutdown(wait=True, cancel_futures=True)
+            self._is_stopped.set()
+            self._workers.shutdown(wait=True, cancel_futures=True)
+            self._writer.shutdown(wait=True)
+            sys.setswitchinterval(switch_s)
+
+    def _run_on_workers(self) -> None:
+        for task in self._tasks:
+            # Enough that no worker waits while the oldest file takes longer than others.
+            self._settle(2 * self._threads)
+            self._saving.append((task, self._workers.submit(self._whole, task)))
+
+    def _whole(self, task: Task) -> Saving:
+        """Take a file all the way until it can be written. Called on: a worker."""
+        loan = Loan(self._memory)
+        try:
+            self._end_if_stopped()
+            opened = open_task(self._options, task, loan)
+            job = look_up(self._options, self._mask, task, opened, loan)
+            self._end_if_stopped()
+            self._note_what_runs(job)
+            request = job.request
+            with launches_on(self._launch_cores):
+                values = request.filter(loan.result(request.samples, request.problem.result_dtype))
+            return self._save(job, values)
+        finally:
+            loan.give_back()
+
+    def _save(self, job: Job, values: np.ndarray) -> Saving:
+        """Verify and encode a result and have it written. Called on: a worker."""
+        encoded = verify_and_encode(self._options, job, values)
+        self._encoded.acquire()
+        saving = self._writer.submit(write, encoded)
+        saving.add_done_callback(lambda _: self._encoded.release())
+        return saving
+
+    def _run_on_this_thread(self) -> None:
+        jobs = self._jobs()
+        first = next(jobs, None)
+        if first is not None and self._is_for_stream(first.request):
+            self._stream(first, jobs)
+        elif first is not None:
+            for job in chain((first,), jobs):
+                self._filter_alone(job)
 
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether copies can overlap kernels, and the variant takes a large picture in bands."""
@@ -112,63 +150,80 @@ class Batch:
         return request.device.is_usable_gpu and takes_bands
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
-        under_way: deque[Job] = deque()
+        from engine.streams.filtering import filter_stream
+
+        in_stream: deque[Job] = deque()
+        # The first picture that the stream cannot take, as its results are of another type.
+        after: list[Job] = []
 
         def pictures(begin: Job) -> Iterator[np.ndarray]:
             for job in chain((begin,), jobs):
-                under_way.append(job)
+                if _way(self._options, job.request) != _way(self._options, begin.request):
+                    after.append(job)
+                    return
+                in_stream.append(job)
                 yield job.request.samples.reshape(job.request.shape)
+
+        def results() -> Iterator[np.ndarray]:
+            while True:
+                job = in_stream[-1]
+                samples = job.request.samples.reshape(job.request.shape)
+                yield job.loan.result(samples, job.request.problem.result_dtype)
 
         begin: Job | None = first
         while begin is not None:
             self.devices[first.request.device.title] = None
+            variant, result = _way(self._options, begin.request)
             try:
                 streamed = filter_stream(
                     pictures(begin),
                     self._mask,
-                    variant=self._options.variant,
-                    **filter_arguments(self._options),
-                    receive=lambda _, values: self._hand_over(under_way.popleft(), values),
+                    variant=variant,
+                    **filter_arguments(self._options) | {"result": result},
+                    out=results(),
+                    receive=lambda _, values: self._hand_over(in_stream.popleft(), values),
                 )
                 self.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
             except DeviceFault:
                 raise
             except (EngineError, MemoryError):
                 # One failed (for its size, say): filtered alone, each succeeds or gives its reason.
-                while under_way:
-                    self._filter_alone(under_way.popleft())
-            begin = next(jobs, None)
+                while in_stream:
+                    self._filter_alone(in_stream.popleft())
+            begin = after.pop() if after else next(jobs, None)
 
     def _filter_alone(self, job: Job) -> None:
-        self.devices[job.request.device.title] = None
-        self.variants[job.request.choice.variant.key] = None
+        self._note_what_runs(job)
         try:
             values = job.request.filter()
         except DeviceFault:
             raise
         except (EngineError, MemoryError) as error:
-            self._on_finished(Finished(job.task, _as_engine_error(error)))
+            job.loan.give_back()
+            self._on_finished(failed(job.task, error))
         else:
             self._hand_over(job, values)
 
     def _jobs(self) -> Iterator[Job]:
         """Yield the pictures that can be filtered, in order, some opened ahead; report the others."""
-        waiting: deque[tuple[Task, Future[Opened]]] = deque()
+        waiting: deque[tuple[Task, Loan, Future[Opened]]] = deque()
         tasks = iter(self._tasks)
         while True:
             for task in islice(tasks, max(0, self._most_waiting() - len(waiting))):
-                waiting.append((task, self._readers.submit(open_task, self._options, task)))
+                loan = Loan(self._memory)
+                waiting.append((task, loan, self._workers.submit(open_task, self._options, task, loan)))
             if not waiting:
                 return
-            task, future = waiting.popleft()
+            task, loan, future = waiting.popleft()
             try:
                 opened = future.result()
                 self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
-                job = look_up(self._options, self._mask, task, opened)
+                job = look_up(self._options, self._mask, task, opened, loan, in_bands=True)
             except DeviceFault:
                 raise
             except (EngineError, MemoryError) as error:
-                self._on_finished(Finished(task, _as_engine_error(error)))
+                loan.give_back()
+                self._on_finished(failed(task, error))
             else:
                 yield job
 
@@ -178,66 +233,49 @@ class Batch:
     def _hand_over(self, job: Job, values: np.ndarray) -> None:
         # Results are float32 where the pictures may be of 8 bit.
         self._largest_bytes = max(self._largest_bytes, values.nbytes)
-        self._saving.append((job.task, self._savers.submit(verify_and_save, self._options, job, values)))
+        self._saving.append((job.task, self._workers.submit(self._save_and_give_back, job, values)))
         self._settle(self._most_waiting())
 
-    def _settle(self, most_waiting: int) -> None:
-        """Report the oldest results until at most `most_waiting` are still being saved."""
-        while len(self._saving) > most_waiting:
+    def _save_and_give_back(self, job: Job, values: np.ndarray) -> Saving:
+        try:
+            return self._save(job, values)
+        finally:
+            job.loan.give_back()
+
+    def _end_if_stopped(self) -> None:
+        if self._is_stopped.is_set():
+            raise CancelledError
+
+    def _note_what_runs(self, job: Job) -> None:
+        self.devices[job.request.device.title] = None
+        self.variants[job.request.choice.variant.key] = None
+
+    def _settle(self, most: int) -> None:
+        """Report the oldest files until at most so many are still under way."""
+        while len(self._saving) > most:
             task, future = self._saving[0]
             try:
-                finished = future.result()
+                finished = future.result().result()
+            except DeviceFault:
+                raise
             except (EngineError, MemoryError) as error:
-                finished = Finished(task, _as_engine_error(error))
+                finished = failed(task, error)
             self._saving.popleft()
             self._on_finished(finished)
 
-
-def open_task(options: argparse.Namespace, task: Task) -> Opened:
-    """Open a picture and check that its result can be saved. Called on: any thread."""
-    if task.refusal is not None:
-        raise task.refusal
-    return open_for(options, task.source, task.target)
-
-
-def look_up(options: argparse.Namespace, mask: Mask, task: Task, opened: Opened) -> Job:
-    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot."""
-    request = request_for(options, mask, opened.picture)
-    choice = request.choice
-    refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
-    refuse_strange_samples(choice.variant, request.samples)
-    return Job(task, opened, request)
+    def _stop(self) -> None:
+        """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
+        self._is_stopped.set()
+        while self._saving:
+            with suppress(DeviceFault, CancelledError, KeyboardInterrupt):
+                self._settle(len(self._saving) - 1)
+                continue
+            self._saving.popleft()
 
 
-def verify_and_save(options: argparse.Namespace, job: Job, values: np.ndarray) -> Finished:
-    """Verify a result and save it. Called on: any thread."""
-    target = job.task.target
-    verification = _verified(job, values) if options.verify else None
-    finished, lost = finished_result(options, job.opened, values)
-    make_folder(os.path.dirname(target) or ".", with_parents=True)
-    left_out = save_image(finished, target, quality=options.quality)
-    return Finished(job.task, None, (*job.opened.picture.notes, *lost, *left_out), verification)
-
-
-def _verified(job: Job, values: np.ndarray) -> Verification:
-    request, variant = job.request, job.request.choice.variant
-    verification = verify(
-        values.reshape(request.samples.shape),
-        request.samples,
-        request.mask,
-        request.problem,
-        # Other rectangles in each picture.
-        seed=zlib.crc32(job.task.source.encode(errors="surrogateescape")),
-        affordable=AFFORDABLE_MULTIPLY_ADDS,
-        added_error=variant.added_error(request.problem, request.mask),
-    )
-    if not verification.passed:
-        what = f"The result of '{variant.key}'"
-        raise VerificationFailed(what, verification.reason, "Choose another variant.")
-    return verification
-
-
-def _as_engine_error(error: Exception) -> EngineError:
-    if isinstance(error, EngineError):
-        return error
-    return EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")
+def _way(options: argparse.Namespace, request: Request) -> tuple[str, str]:
+    """Return the variant and the result type that a stream needs for a picture."""
+    if request.problem.is_quantised:
+        # Not what `auto` would choose for such results: another variant may round otherwise.
+        return request.choice.variant.key, "same"
+    return options.variant, filter_arguments(options)["result"]

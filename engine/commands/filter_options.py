@@ -2,12 +2,12 @@
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.filtering import Request
 from engine.commands.arguments import Parser, cell, number, one_of, size_in_bytes, whole
+from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -20,7 +20,9 @@ from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
-from engine.variants.registry import MATMUL_VARIANTS
+
+if TYPE_CHECKING:
+    from engine.api.filtering import Request
 
 # Results of the picture's own type where the file is the same, else float32.
 AUTO_TYPE = "auto"
@@ -30,6 +32,11 @@ _TAKING_VALUE = " or ".join(border for border in Border if border.takes_value)
 
 def key_of_filter(key: str) -> str:
     """Return the key of a variant, known or not; refuse one that multiplies matrices."""
+    if key == AUTO:
+        return key
+    # The picture is opened before what filters is imported (`filtering`).
+    from engine.variants.registry import MATMUL_VARIANTS
+
     if any(key == known.key for known in MATMUL_VARIANTS):
         raise UnknownName(
             f"variant '{key}'",
@@ -117,7 +124,7 @@ def filter_arguments(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names} | {"result": result}
 
 
-def unused_options(options: argparse.Namespace, picture: Picture, request: Request) -> list[str]:
+def unused_options(options: argparse.Namespace, picture: Picture, request: "Request") -> list[str]:
     """Return a sentence for each option that changed nothing."""
     key, is_on_cpu = request.choice.variant.key, request.device.kind == "cpu"
     notes = []

@@ -1,115 +1,56 @@
-"""One picture's way through `filter` and `batch`: its memory, opening, the request, the picture to save."""
+"""The request to filter a picture, and the picture to save, as `filter` and `batch` make them."""
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.filter_options import AUTO_TYPE, filter_arguments
-from engine.errors import BadValue
-from engine.image.form import Form
-from engine.image.formats import format_to_save
-from engine.image.open import open_image
+from engine.commands.opening import Opened
+from engine.device.cuda_presence import has_driver
+from engine.device_info import AUTO
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values, result_as_it_is
-from engine.image.save import DEPTH_DTYPES, encoded_image
 from engine.mask.mask import Mask
-from engine.tasks.work import FLOAT_BYTES
-
-WORK = "filtering and saving"
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A picture and the sample type that its result will be saved in."""
-
-    picture: Picture
-    dtype: np.dtype[Any]
-
-
-def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int]:
-    """Return a function from the form of a picture to the most bytes that filtering and saving it take.
-
-    Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with the
-    picture as float32 where a variant converts it; the result and the picture to be saved; that picture, a
-    copy in one piece and the encoded file, which noise makes as large.
-
-    `output` is the file to write: its extension says how it is encoded.
-    """
-    known = format_to_save(output)
-    encoder_bytes = 0 if known is None else known.encoder_bytes
-
-    def count(form: Form) -> int:
-        depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
-        result = FLOAT_BYTES * form.values
-        finished = depth * form.values
-        # A constant border may have a value that the picture's type does not hold; transforms are of floats.
-        working = result if options.border == "constant" or options.variant == "cpu-fft" else 0
-        # Results of the picture's type are in memory together with the floats that they become.
-        same = form.decoded_bytes if options.result_type == "same" else 0
-        stacked = finished if form.has_alpha else 0
-        encoder = encoder_bytes * form.pixel_count
-        return form.decoded_bytes + max(
-            result + working, result + finished + same, 2 * finished + stacked + encoder
-        )
-
-    return count
-
-
-def open_for(options: argparse.Namespace, source: str, output: str) -> Opened:
-    """Open a picture, and refuse an output that cannot hold its result. Called on: any thread."""
-    picture = open_image(
-        source, max_bytes=options.max_bytes, work_bytes=work_bytes(options, output), work=WORK
-    )
-    dtype = depth_of_result(picture, options)
-    check_format(output, picture.channels, dtype, options.quality)
-    return Opened(picture, dtype)
-
-
-def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[Any]:
-    """Return the sample type that the result of a picture will be saved in.
-
-    Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
-    them.
-    """
-    target = picture.dtype if options.depth == "keep" else np.dtype(DEPTH_DTYPES[options.depth])
-    asked = f"--range {options.range}"
-    if target == np.float32 and options.range != "clip":
-        why = "a float32 result keeps its values as they are, whatever their range"
-        raise BadValue(asked, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-    if options.result_type == "same" and options.range != "clip":
-        why = "results of the picture's type are clipped where they are computed"
-        raise BadValue(f"{asked} with --result-type same", why, "Leave one of the two out.")
-    return target
-
-
-def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
-    """Refuse a file whose format does not exist, or cannot hold pictures of so many channels and this type.
-
-    One pixel is encoded in memory, so all that `save_image` refuses is refused here, with the same message.
-    """
-    encoded_image(np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype), path, quality=quality)
+from engine.variants.auto.planner import why_not_gpu
 
 
 def request_for(
-    options: argparse.Namespace, mask: Mask, picture: Picture, saved: np.dtype[Any] | None = None
+    options: argparse.Namespace,
+    mask: Mask,
+    picture: Picture,
+    saved: np.dtype[Any] | None = None,
+    pictures: int = 1,
 ) -> Request:
     """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
 
     `saved` is the sample type of the file. Where the choice is ours and the file has the very same samples,
-    the kernel then writes them itself: a result of 12 megapixels takes 36 MB instead of 180.
+    the kernel then writes them itself: a result of 12 megapixels takes 36 MB instead of 180. With `auto` a
+    GPU is used only where it helps the whole way of so many `pictures`, its start and copies included.
     """
     pixels = picture.pixels
     if options.alpha == "filter" and picture.alpha is not None:
         pixels = np.dstack([pixels, picture.alpha])
-    request = Request(pixels, mask, anchor=None, key=options.variant, **filter_arguments(options))
+    request = _cheapest(options, mask, pixels, pictures)
     is_ours = options.result_type == AUTO_TYPE and options.range == "clip" and saved == picture.dtype
     if is_ours and _is_finite(request):
         return request.quantised() or request
     return request
+
+
+def _cheapest(options: argparse.Namespace, mask: Mask, pixels: np.ndarray, pictures: int) -> Request:
+    asked = filter_arguments(options) | {"key": options.variant, "anchor": None}
+    if options.device != AUTO or options.variant != AUTO or not has_driver():
+        return Request(pixels, mask, **asked)
+    # Listing the GPUs starts the driver.
+    on_cpu = Request(pixels, mask, **asked | {"device": "cpu"})
+    why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, pictures)
+    if not why:
+        return Request(pixels, mask, **asked)
+    on_cpu.choice = replace(on_cpu.choice, reason=f"{on_cpu.choice.reason}; {why}")
+    return on_cpu
 
 
 def _is_finite(request: Request) -> bool:

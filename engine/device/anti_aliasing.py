@@ -24,7 +24,14 @@ def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) ->
     `image` is the picture that the result will be computed from.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.empty(size + PAGE_BYTES, np.uint8)
+    return placed_result(np.empty(size + PAGE_BYTES, np.uint8), image, shape, dtype)
+
+
+def placed_result(
+    memory: np.ndarray, image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike
+) -> np.ndarray:
+    """Return such an array within `memory`, bytes that are at least PAGE_BYTES more than it takes."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     wanted = (image.ctypes.data + ANTI_ALIAS_BYTES) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
     first = (wanted - memory.ctypes.data) % PAGE_BYTES
     return memory[first : first + size].view(dtype).reshape(shape)

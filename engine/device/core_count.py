@@ -6,7 +6,9 @@ limit): a thread per core would use that up at once, and all would be stopped un
 
 import math
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -19,6 +21,28 @@ def cores() -> int:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = time_quota()
     return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
+
+
+_launches = threading.local()
+
+
+def launch_cores() -> int:
+    """Return the cores that a launch of this thread may use: all, unless `launches_on` says less."""
+    return min(cores(), getattr(_launches, "most", cores()))
+
+
+@contextmanager
+def launches_on(most: int) -> Iterator[None]:
+    """Let launches that this thread prepares use so many cores at most, as others have work of their own."""
+    before = getattr(_launches, "most", None)
+    _launches.most = most
+    try:
+        yield
+    finally:
+        if before is None:
+            del _launches.most
+        else:
+            _launches.most = before
 
 
 @cache

@@ -99,6 +99,9 @@ def device_named(key: str) -> DeviceInfo:
 
     Raises DeviceUnavailable where there is no such device, or it cannot be used.
     """
+    if key == "cpu":
+        # Without a look at the GPUs, which starts the driver.
+        return cpu_info()
     known = devices()
     if key == "auto":
         return next((d for d in known if d.key.startswith("cuda:") and d.available), known[0])

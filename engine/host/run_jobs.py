@@ -30,8 +30,9 @@ from engine.host.protocol import (
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import ProductResult
 from engine.results.progress import Checkpoint, Progress
+from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
-from engine.run.measure import compute, measure
+from engine.run.measure import measure
 from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.problem import Problem

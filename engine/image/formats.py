@@ -15,8 +15,9 @@ import numpy as np
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.jpeg_pixels import read_jpeg
 from engine.image.picture import Picture
-from engine.image.pillow import BMP_UNSUPPORTED, read_jpeg, read_with_pillow
+from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
 from engine.image.png import read_png
 from engine.image.tiff import TIFF_UNSUPPORTED, read_tiff
 from engine.image.webp import read_webp
@@ -54,6 +55,8 @@ class Format:
     """The most pixels on a side that its header can hold."""
     encoder_bytes: int = 0
     """Memory that its encoder takes beside the picture and the file, bytes per pixel."""
+    encoder_copies: int = 0
+    """Copies of the picture that its encoder makes."""
 
     def holds(self, dtype: object, side: int = 1) -> bool:
         """Return whether a picture of this sample type and longer side can be saved in it."""
@@ -70,6 +73,7 @@ FORMATS: tuple[Format, ...] = (
         encode=encode_png,
         saved_suffixes=(".png",),
         dtypes=(np.uint8, np.uint16),
+        encoder_copies=1,  # the differences of its rows
     ),
     Format(
         "JPEG",

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ImageReadError
+from engine.errors import CodeNotKept, ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
@@ -101,6 +101,8 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
         with warnings.catch_warnings():
             # Libraries warn of damaged metadata (EXIF, text), which does not change a pixel.
             warnings.simplefilter("ignore")
+            # That is for the person: code that checks a file is kept like any other.
+            warnings.simplefilter("default", CodeNotKept)
             yield
     except Refused as refusal:
         raise ImageReadError(what, refusal.why, refusal.remedy) from refusal

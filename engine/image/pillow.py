@@ -1,9 +1,7 @@
 """The formats that Pillow decodes, all of 8 bit."""
 
-import io
 import threading
-import zlib
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
+from engine.image.jpeg import Frame
 from engine.image.metadata import named_metadata, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
@@ -52,20 +50,15 @@ BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 _limit_lock = threading.Lock()
 
 
-def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`)."""
-    frame = frame_of(file)
-    if frame.unsupported:
-        raise Unsupported(frame.unsupported)
-    return read_with_pillow("JPEG", file, budget, allocate, frame)
-
-
 def read_with_pillow(
     kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
 ) -> Decoded:
-    """Decode a file of the format that Pillow calls `kind`, of several frames the first."""
+    """Decode a file of the format that Pillow calls `kind`, of several frames the first.
+
+    `frame` is that of a JPEG.
+    """
     file.seek(0)
-    with _opened(file, kind) as image:
+    with opened_with_pillow(file, kind) as image:
         mode = _target_mode(image)
         width, height = image.size
         form = Form(
@@ -80,19 +73,16 @@ def read_with_pillow(
             check_long_enough(form, file.seek(0, 2), frame.fewest_bytes)
         is_cmyk = image.mode == "CMYK"
         notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
-        scratch, expected = None, None
+        scratch = None
         if image.mode in _MAPPED_MODES:
             scratch = Scratch((height, stored_bytes // height), np.uint8)
             _map(image, scratch)
-            expected = _checksum_with_surplus(file, scratch) if frame is not None else None
         file.seek(0)
         image.load()
         if image.size != (width, height):
             raise Refused(
                 f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}"
             )
-        if scratch is not None and expected not in (None, zlib.crc32(scratch.memory)):
-            raise Refused("its data stops before its last row: the file was cut short or is damaged")
         exif, xmp = image.info.get("exif"), image.info.get("xmp")
         canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
@@ -102,7 +92,7 @@ def read_with_pillow(
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
         metadata = named_metadata(exif=exif, dpi=float(image.info.get("dpi", (0,))[0]))
-        notes += _frame_notes(image)
+        notes += frame_notes(image)
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
 
 
@@ -113,18 +103,7 @@ def _map(image: "Image.Image", scratch: Scratch) -> None:
     image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
 
 
-def _checksum_with_surplus(file: BinaryIO, scratch: Scratch) -> int | None:
-    """Return the checksum of a JPEG with surplus data; None without an end marker, which Pillow reports."""
-    end = end_of_first_image(file)
-    if end is None:
-        return None
-    with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
-        _map(image, scratch)
-        image.load()
-    return zlib.crc32(scratch.memory)
-
-
-def _opened(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
+def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     """Read the header without Pillow's own limit on pixels: the budget is checked here."""
     from PIL import Image
 
@@ -143,7 +122,8 @@ def _target_mode(image: "Image.Image") -> str:
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 
 
-def _frame_notes(image: "Image.Image") -> tuple[str, ...]:
+def frame_notes(image: "Image.Image") -> tuple[str, ...]:
+    """Return a note where a file has more frames than the one that is opened."""
     from PIL.Image import DecompressionBombError
 
     try:

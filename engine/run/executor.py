@@ -12,7 +12,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.results.progress import Checkpoint
 from engine.run.job import AnyJob
-from engine.run.measure import Outcome, measure, unrun
+from engine.run.measure import OnValues, Outcome, measure, unrun
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 
 ExecutorFor = Callable[[DeviceInfo], Executor]
@@ -33,24 +33,38 @@ class CallingThread(Executor):
 
 
 def measure_on(
-    job: AnyJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+    job: AnyJob,
+    device: str,
+    plan: SamplingPlan,
+    checkpoint: Checkpoint = lambda step: None,
+    on_values: OnValues | None = None,
 ) -> Outcome:
     """Measure a job in the process that this is called in; nothing is sampled where times mean nothing."""
     machine = backend(device)
-    return measure(job, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint=checkpoint)
+    plan = plan if machine.info.times_mean_speed else NO_SAMPLES
+    return measure(job, machine, plan, checkpoint=checkpoint, on_values=on_values)
 
 
-def outcome_of(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> Outcome:
+def outcome_of(
+    job: AnyJob,
+    device: DeviceInfo,
+    plan: SamplingPlan,
+    executor_for: ExecutorFor,
+    on_values: OnValues | None = None,
+) -> Outcome:
     """Measure a job where its device is; what cannot be done is refused before a process is started for it.
 
-    Raises DeviceFault, HostLost or Cancelled.
+    `on_values` is as of `measure`; a job in another process does not call it. Raises DeviceFault, HostLost or
+    Cancelled.
     """
+    here: dict[str, Any] = {"on_values": on_values}
     if own_process_needed(device):
+        here = {}
         try:
             job.refuse(device)
         except EngineError as error:
             return Outcome(None, unrun(job, device, error=error), error)
-    future = executor_for(device).submit(measure_on, job, device.key, plan)
+    future = executor_for(device).submit(measure_on, job, device.key, plan, **here)
     try:
         outcome: Outcome = future.result()
     finally:

@@ -3,6 +3,7 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +13,13 @@ from engine.device.backend import Backend
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.results.measurement import Measurement
+from engine.results.measurement import Measurement, Spread, Timing
 from engine.results.progress import Checkpoint, Progress
 from engine.run.job import AnyJob
 from engine.run.poisoning import run_on_poison
 from engine.run.sampling import SamplingPlan, sampled, timed
+
+OnValues = Callable[[np.ndarray], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,16 @@ class Outcome:
 
 
 def unrun(
-    job: AnyJob, device: DeviceInfo | None, device_key: str = "", error: EngineError | None = None
+    job: AnyJob,
+    device: DeviceInfo | None,
+    device_key: str = "",
+    error: EngineError | None = None,
+    *,
+    is_recorded: bool = True,
 ) -> Measurement[Any]:
     """Return the result as far as it is known without running anything; `error` says why it cannot run.
 
-    `device_key` is the requested device, for use where there is none.
+    `device_key` is the requested device, for use where there is none; `is_recorded` as of `SamplingPlan`.
     """
     task, variant = job.task, job.variant
     environment = Environment("")
@@ -45,7 +53,9 @@ def unrun(
         device=device.key if device else device_key,
         problem=job.problem,
         block=job.block if variant.uses_block else None,
-        environment=replace(environment, versions=versions(), commit=commit()),
+        environment=replace(environment, versions=versions(), commit=commit())
+        if is_recorded
+        else environment,
         failure=str(error) if error else "",
         refused=error is not None and error.is_refusal,
         chosen_because=job.chosen_because,
@@ -55,19 +65,6 @@ def unrun(
     )
 
 
-def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -> np.ndarray:
-    """Compute, unverified and untimed: a preview, or an answer, into `host_out` where that is given."""
-    task, operands = job.task, job.operands
-    job.refuse(backend.info)
-    backend.activate()
-    prepared = task.prepare(job)
-    buffers = task.allocate(backend, job, host_out)
-    task.upload(backend, operands, buffers)
-    backend.run(prepared, buffers)
-    values: np.ndarray = task.result(backend.download(buffers), operands)
-    return values
-
-
 def measure(
     job: AnyJob,
     backend: Backend,
@@ -75,15 +72,19 @@ def measure(
     *,
     checkpoint: Checkpoint = lambda step: None,
     host_out: np.ndarray | None = None,
+    on_values: OnValues | None = None,
 ) -> Outcome:
     """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
     `checkpoint` is called before each step; the result goes to `host_out`, of its shape and type, where that
-    is given. Raises Cancelled (by the checkpoint), and DeviceFault where the process must be ended.
+    is given. `on_values` is called with it before it is verified, where no launch follows: to encode it
+    meanwhile. Raises Cancelled (by the checkpoint), and DeviceFault where the process must be ended.
     """
-    result = replace(unrun(job, backend.info), environment=backend.environment())
+    result = unrun(job, backend.info, is_recorded=False)
+    if plan.is_recorded:
+        result = replace(result, environment=backend.environment())
     try:
-        return _measured(job, backend, plan, checkpoint, host_out, result)
+        return _measured(job, backend, plan, checkpoint, host_out, on_values, result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
@@ -96,6 +97,7 @@ def _measured(
     plan: SamplingPlan,
     checkpoint: Checkpoint,
     host_out: np.ndarray | None,
+    on_values: OnValues | None,
     result: Measurement[Any],
 ) -> Outcome:
     task, operands = job.task, job.operands
@@ -106,7 +108,11 @@ def _measured(
     buffers, allocate_ms = timed(lambda: task.allocate(backend, job, host_out))
     task.upload(backend, operands, buffers)
     checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
-    values, launch_ms, fault = run_on_poison(prepared, buffers, backend)
+    values, launches_ms, fault = run_on_poison(prepared, buffers, backend)
+    # The first launch starts threads and touches new memory.
+    is_sampled = plan.takes_proof and len(launches_ms) > 1 and not backend.copies
+    if on_values is not None and is_sampled and not fault:
+        on_values(task.result(values, operands))
 
     def verifying(fraction: float) -> None:
         stage = "verifying against the float64 oracle"
@@ -116,7 +122,11 @@ def _measured(
     if fault:
         verification = replace(verification, passed=False, reason=fault)
     result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
-    if verification.passed and backend.info.times_mean_speed:
+    if verification.passed and is_sampled:
+        kernel = Spread(launches_ms[-1:])
+        timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=compile_ms, allocate_ms=allocate_ms)
+        result = replace(result, timing=timing)
+    elif verification.passed and backend.info.times_mean_speed:
         # Pageable memory is copied at 1 GB/s or more.
         copy_s = 0.1 + job.problem.copied_bytes / 1e9
         timing = sampled(
@@ -126,7 +136,7 @@ def _measured(
             lambda: task.upload(backend, operands, buffers),
             plan,
             checkpoint,
-            launch_s=launch_ms / 1e3,
+            launch_s=launches_ms[0] / 1e3,
             copy_s=copy_s,
         )
         result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))

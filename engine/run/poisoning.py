@@ -13,31 +13,32 @@ WHOLE_NUMBER_FILLS = (0x55, 0xAA)
 _BLOCK_BYTES = 1024
 
 
-def run_on_poison(prepared: Prepared, buffers: Buffers, backend: Backend) -> tuple[np.ndarray, float, str]:
+def run_on_poison(
+    prepared: Prepared, buffers: Buffers, backend: Backend
+) -> tuple[np.ndarray, tuple[float, ...], str]:
     """Launch over a poisoned result: NaN under float32; two launches over two fills under 8 and 16 bit.
 
-    Returns the host's array with the result, the time of the first launch in ms, and where whole numbers were
-    not written, in words; NaN is left for the oracle to find.
+    Returns the host's array with the result, the time of each launch in ms, and where whole numbers were not
+    written, in words; NaN is left for the oracle to find.
     """
-    is_float = buffers.host_out.dtype.kind == "f"
-    backend.poison(buffers, NAN_BYTE if is_float else WHOLE_NUMBER_FILLS[0])
-    _, launch_ms = timed(lambda: backend.run(prepared, buffers))
-    values = backend.download(buffers)
-    if is_float:
-        return values, launch_ms, ""
+
+    def run_over(fill: int) -> tuple[np.ndarray, float]:
+        backend.poison(buffers, fill)
+        _, launch_ms = timed(lambda: backend.run(prepared, buffers))
+        return backend.download(buffers), launch_ms
+
+    if buffers.host_out.dtype.kind == "f":
+        values, first_ms = run_over(NAN_BYTE)
+        return values, (first_ms,), ""
+    values, first_ms = run_over(WHOLE_NUMBER_FILLS[0])
     first = block_sums(values)
-    values = _run_over(WHOLE_NUMBER_FILLS[1], prepared, buffers, backend)
+    values, second_ms = run_over(WHOLE_NUMBER_FILLS[1])
+    times_ms = first_ms, second_ms
     if np.array_equal(first, block_sums(values)):
-        return values, launch_ms, ""
+        return values, times_ms, ""
     # Where, takes the samples themselves. What the third run does not show again was not always the same.
     other = values.copy()
-    return values, launch_ms, _difference(_run_over(WHOLE_NUMBER_FILLS[0], prepared, buffers, backend), other)
-
-
-def _run_over(fill: int, prepared: Prepared, buffers: Buffers, backend: Backend) -> np.ndarray:
-    backend.poison(buffers, fill)
-    backend.run(prepared, buffers)
-    return backend.download(buffers)
+    return values, times_ms, _difference(run_over(WHOLE_NUMBER_FILLS[0])[0], other)
 
 
 def block_sums(values: np.ndarray) -> np.ndarray:

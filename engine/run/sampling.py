@@ -29,9 +29,14 @@ class SamplingPlan:
     # Stop with fewer samples, but never without one, when they have taken this long, seconds: the plain loops
     # need minutes for a large mask on a large picture.
     patience_s: float = 10.0
+    # Whether a second launch that the proof takes anyway is sample enough, on the CPU.
+    takes_proof: bool = False
+    # Whether the result names the versions and the commit that it was made with, which takes 30 ms.
+    is_recorded: bool = True
 
 
 NO_SAMPLES = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=1, most=1, fewest_copies=1)
+HARDLY_SAMPLED = replace(NO_SAMPLES, takes_proof=True)
 
 
 def timed(action: Callable[[], T]) -> tuple[T, float]:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from engine.device_info import DeviceInfo
-from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.device.launches import Prepared
     from engine.run.job import Job
     from engine.variants.contract import AnyVariant
+    from engine.verify.verification import Verification
 
 
 class TaskProblem(Protocol):
@@ -82,7 +82,7 @@ class Task(ABC, Generic[P, O, V]):
         """Copy the operands to the device and wait for them."""
 
     @abstractmethod
-    def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> Verification:
+    def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
     def constant(self, operands: O) -> Any:

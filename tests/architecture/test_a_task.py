@@ -21,10 +21,11 @@ from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
 from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
+from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.executor import measure_on, outcome_of
 from engine.run.job import Job
-from engine.run.measure import compute, measure
+from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import counted, sweep
 from engine.tasks.contract import Task

@@ -13,14 +13,13 @@ from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.contract import Task
-from engine.tasks.filtering.agreement import verify, verify_bank
 from engine.tasks.filtering.problem import Problem
-from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.run.job import FilterJob
     from engine.variants.contract import Variant
+    from engine.verify.verification import Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,11 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         """Copy the picture to the device."""
         backend.upload(operands.samples, buffers)
 
-    def verify(self, values: Any, job: "FilterJob", checkpoint: Callable[[float], None]) -> Verification:
+    def verify(self, values: Any, job: "FilterJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the oracle, of a bank every result."""
+        # Loaded by the first proof: a preview needs none.
+        from engine.tasks.filtering.agreement import verify, verify_bank
+
         picture, mask, bank = job.operands.samples, job.operands.mask, job.operands.bank
         how: dict[str, Any] = {
             "seed": job.seed,

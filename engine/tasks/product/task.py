@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.tasks.contract import Task
-from engine.tasks.product.agreement import verify
 from engine.tasks.product.operands import Matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.run.job import ProductJob
     from engine.variants.matmul.contract import MatmulVariant  # noqa: F401 - named in the class's bases
+    from engine.verify.verification import Verification
 
 
 class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
@@ -41,8 +40,10 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
         """Copy A and B to the device."""
         backend.upload(operands, buffers)
 
-    def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> Verification:
+    def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the product in float64."""
+        from engine.tasks.product.agreement import verify
+
         return verify(
             values,
             *job.operands,

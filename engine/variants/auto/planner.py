@@ -99,6 +99,26 @@ def _fastest(
 
 _LEAD = 1.05
 
+# What a process waits for before its first kernel: Numba's CUDA target (0.65 s), the driver's context, the
+# kernel's code.
+GPU_START_S = 1.2
+# Copies from and to memory that is not pinned.
+PAGEABLE_GB_S = 6.0
+
+
+def why_not_gpu(problem: Problem, mask: Mask, cpu: DeviceInfo, pictures: int) -> str:
+    """Return why so many pictures that come from files are filtered on the CPU; empty if a GPU may be faster.
+
+    A GPU that this process has not used yet has to be started, and each picture copied there and back. What
+    decoding and encoding take is the same for both.
+    """
+    chosen, table = choose(AUTO, problem, mask, None, cpu).variant, cost_table(cpu.kind)
+    cpu_us = table.time_us(chosen, problem, rates_of(cpu, table.rates), chosen.repeats_of(mask)) * pictures
+    gpu_us = GPU_START_S * 1e6 + pictures * problem.copied_bytes / PAGEABLE_GB_S / 1e3
+    if cpu_us > gpu_us:
+        return ""
+    return f"a GPU would take {_milliseconds(gpu_us)} to start and copy"
+
 
 def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     """Return whether a variant's results lie within the bound of a direct sum, whatever the picture.

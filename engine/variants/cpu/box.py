@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
@@ -75,7 +75,7 @@ class BoxSums(BandedFilter):
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
         self._ghost_row = self._ghosts(self._pitch)
         tiles = -(-self._samples // self._tile_samples)
-        workers = workers_for(problem.samples * COST_OF_A_SAMPLE, cores())
+        workers = workers_for(problem.samples * COST_OF_A_SAMPLE, launch_cores())
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.register_tiles import VECTOR
+from engine.variants.cpu.register_tiles import LINE, VECTOR
 
 # Rows of buffers begin half a page after NumPy's large arrays do in theirs, for all workers: two passes take
 # 2 to 3 % less than at the pictures' own offset, 4 % with two threads.
@@ -45,16 +45,16 @@ class Halo:
     @property
     def longest_edge(self) -> int:
         """The most results that an edge has."""
-        return max(self.before, self.after) + 2 * VECTOR
+        return max(self.before, self.after) + LINE + VECTOR
 
-    def columns(self, samples: int, before_vector: int = 0) -> tuple[int, int]:
+    def columns(self, samples: int, before_line: int = 0, reach: int = 0) -> tuple[int, int]:
         """Return left_end and right_start of a row of `samples`; the middle has whole vectors, or none.
 
-        The first `before_vector` results of a row lie before the first aligned vector of them; the middle
-        begins with an aligned one.
+        The first `before_line` results of a row lie before the first cache line of them; the middle
+        begins with a line. At least `reach` samples lie behind those that it needs.
         """
-        left_end = min(samples, self.before + (before_vector - self.before) % VECTOR)
-        inside = max(0, samples - self.after - left_end)
+        left_end = min(samples, self.before + (before_line - self.before) % LINE)
+        inside = max(0, samples - self.after - reach - left_end)
         return left_end, left_end + inside // VECTOR * VECTOR
 
 

@@ -1,27 +1,53 @@
 """What the emitted CPU code keeps in registers, by the processor that it is for. No Numba in here."""
 
+from typing import TypeVar
+
 from engine.compiled.cpu_target import cpu_target
 
-VECTOR = cpu_target().vector_floats
-HAS_BROADCAST = VECTOR == 16
-"""Whether a multiply-add can take its weight from memory; such machines have 32 vector registers too."""
+_T = TypeVar("_T")
 
-# A partial sum and a total per mask row, and a vector of samples: 31 of the 32 registers of AVX-512. Other
-# machines have 16; there totals are kept in memory along a mask's columns.
-MOST_ROWS = 15 if HAS_BROADCAST else 6
+VECTOR = cpu_target().vector_floats
+LINE = 16
+"""Floats of a cache line."""
+
+
+def _by_target(avx512: _T, avx2: _T, neon: _T) -> _T:
+    """Return what suits the processor: with 32 registers of 16 floats, 16 of 8 (or fewer), or 32 of 4."""
+    if VECTOR == 16:
+        return avx512
+    return neon if cpu_target().has("neon") else avx2
+
+
+# Whether what an input row adds to a total is summed up by itself, from 0, and then added to it. AVX-512 has
+# registers for both, and multiply-adds of the next row begin before those of this one are finished: few
+# vectors under way at once are enough. With 16 registers half of them were kept in memory (AVX2, two cores:
+# float32 5 x 5 68 G multiply-adds/s of 91; added to the totals at once 85).
+PARTIAL_SUMS = _by_target(True, False, False)
+# A partial sum and a total per mask row, and a vector of samples: 31 of the 32 registers of AVX-512. Else a
+# total per mask row for each of two vectors or more, these, and a weight: 15 of the 16 registers of AVX2.
+# Larger masks are taken in equal parts.
+MOST_ROWS = _by_target(15, 6, 6)
 # Vectors per strip, by mask rows; else 1. With AVX-512 one is enough where the multiply-adds of a sample
 # outnumber its loads and conversion (5 x 5: 50 G multiply-adds/s per core with one, 38 to 49 with two or
-# three; the peak is 58). With AVX each weight costs a load, and eight multiply-adds have to be under way at
-# once: 39 G with two, 27 with one.
-STRIP_VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2}
+# three; the peak is 58): weights are operands in memory. Else each weight costs a load, and eight
+# multiply-adds have to be under way at once (with ten on Zen 2, and up to 16 on ARM).
+STRIP_VECTORS = _by_target(
+    {1: 4, 2: 2, 3: 4}, {1: 4, 2: 4, 3: 4, 4: 3, 5: 2, 6: 2}, {1: 8, 2: 8, 3: 8, 4: 6, 5: 4, 6: 4}
+)
+# Mask columns that are written one after another instead of as a loop, by mask rows. The loop of 3 x 3 is a
+# fifth of its instructions, which are what it takes (AVX2).
+UNROLLED_COLUMNS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
+# Whether integer samples are made float32 before they are summed, once, and not for each mask column and
+# part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58).
+CONVERTS = _by_target(False, True, True)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
 # registers for.
-PRODUCT_VECTORS = (
-    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2}
-    if HAS_BROADCAST
-    else {1: 4, 2: 4, 3: 3, 4: 2, 5: 2}
+PRODUCT_VECTORS = _by_target(
+    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2},
+    {1: 4, 2: 4, 3: 3, 4: 2, 5: 2},
+    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3},
 )
 # Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
 # keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
@@ -38,16 +64,21 @@ def product_rows(whole_numbers: bool) -> tuple[int, ...]:
 # Rows that a strip takes with its totals in registers: 8 is 2 to 5 % faster than 4.
 ROWS_AT_ONCE = 8
 
+# Samples across that are summed up before the next ones where a mask is taken in parts, or samples are made
+# float32 first: these, and what one part leaves to the next, stay in the first cache. Whole strips of each
+# width.
+PART_SAMPLES = 288
+
 # Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
 ALONG_VECTORS = 4
 # Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
 # a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
 # units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
-PAIRS = HAS_BROADCAST
+PAIRS = _by_target(True, False, False)
 # Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
 # vectors.
 RESULTS_AT_ONCE = 4
-DOWN_VECTORS = 4 if VECTOR == 16 else 2
+DOWN_VECTORS = _by_target(4, 2, 4)
 # Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
 # 8-bit results would take 2 to 5 % more.
 ROWS_A_ROUND = (2, 1)

@@ -18,7 +18,16 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.variants.cpu.register_tiles import MOST_ROWS, PRODUCT_VECTORS, STRIP_VECTORS, VECTOR, product_rows
+from engine.variants.cpu.register_tiles import (
+    CONVERTS,
+    MOST_ROWS,
+    PARTIAL_SUMS,
+    PRODUCT_VECTORS,
+    STRIP_VECTORS,
+    UNROLLED_COLUMNS,
+    VECTOR,
+    product_rows,
+)
 from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
 from engine.variants.ir.llvm import ArrayArgument
@@ -30,7 +39,7 @@ Values = dict[Any, Value]
 class RowSums:
     """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
 
-    strip_vectors = STRIP_VECTORS
+    strip_vectors, unrolled = STRIP_VECTORS, UNROLLED_COLUMNS
 
     def __init__(self, vectors: Vectors, a: dict[str, Value]) -> None:
         self.vectors, self.a = vectors, a
@@ -39,6 +48,16 @@ class RowSums:
 
     def emit(self, rows: int) -> None:
         """Emit all strips of the width."""
+        columns = self.unrolled.get(rows, 0)
+        if columns:
+            is_so = self.a["mask_columns"] == columns
+            self.vectors.when(is_so, lambda: self._strips(rows, columns), lambda: self._strips(rows))
+        else:
+            self._strips(rows)
+
+    def _strips(self, rows: int, columns: int = 0) -> None:
+        """Emit all strips, for so many mask columns, or for any number."""
+        self.columns = columns
         self.vectors.strips(
             self.a["width"],
             self.strip_vectors.get(rows, 1),
@@ -52,21 +71,24 @@ class RowSums:
 
         # Each row's address from that of the one before: products would be kept in registers, and spilled.
         waiting = [a["totals"] + column]
-        for _ in range(rows):
+        for _ in range(rows - 1):
             waiting.append(waiting[-1] + a["totals_pitch"])
 
         def input_row(values: Values) -> tuple[Values, Value]:
-            added = self._added(rows, across, values, waiting[rows])
+            added = self._added(rows, across, values)
             following: Values = {
                 "source": values["source"] + a["source_pitch"],
+                "entering": values["entering"] + a["entering_pitch"],
+                "leaving": values["leaving"] + a["leaving_pitch"],
                 "out": values["out"] + a["out_pitch"],
                 "left": values["left"] - 1,
             }
             for row, vector in cells:
-                following[row, vector] = added[row - 1, vector] if row else vectors.zero
+                following[row, vector] = added[row - 1, vector] if row else self._entering(values, vector)
             return following, following["left"] > 0
 
-        start: Values = {"source": a["source"] + column, "out": a["out"] + column, "left": a["input_rows"]}
+        start: Values = {key: a[key] + column for key in ("source", "entering", "leaving", "out")}
+        start["left"] = a["input_rows"]
         for row, vector in cells:
             start[row, vector] = vectors.load(waiting[row], vector * VECTOR)
         left = vectors.do_while(start, input_row)
@@ -74,39 +96,73 @@ class RowSums:
             if row:
                 vectors.store(left[row, vector], waiting[row], vector * VECTOR)
 
-    def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
+    def _entering(self, values: Values, vector: int) -> Value:
+        """Return the totals of the next input row's newest result: 0, or what it got of mask rows before."""
+        if PARTIAL_SUMS:
+            return self.vectors.zero
+        return self.vectors.load(values["entering"], vector * VECTOR)
+
+    def _added(self, rows: int, across: int, values: Values) -> Values:
         """Add the input row at values["source"] to the totals, and store those of the last mask row."""
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
-        sums = self._partial_sums(rows, across, values["source"])
-        added = {cell: values[cell] + sums[cell] for cell in cells}
+        if PARTIAL_SUMS:
+            start: Values = dict.fromkeys(cells, self.vectors.zero)
+            sums = self._sums(rows, across, values["source"], start)
+            added = {cell: values[cell] + sums[cell] for cell in cells}
+        else:
+            added = self._sums(rows, across, values["source"], {cell: values[cell] for cell in cells})
         oldest = [added[rows - 1, vector] for vector in range(across)]
 
         def keep() -> None:
             for vector, total in enumerate(oldest):
-                self.vectors.store(total, waiting, vector * VECTOR)
+                self.vectors.store(total, values["leaving"], vector * VECTOR)
 
         self.vectors.when(self.completes, lambda: self._store_results(oldest, values["out"]), keep)
         return added
 
-    def _partial_sums(self, rows: int, across: int, source: Value) -> Values:
-        """Emit the loop along the mask's columns; return a partial sum for each mask row and vector."""
+    def _sums(self, rows: int, across: int, source: Value, sums: Values) -> Values:
+        """Emit the loop along the mask's columns; return the sums for each mask row and vector."""
         vectors, a = self.vectors, self.a
-        cells = [(row, vector) for row in range(rows) for vector in range(across)]
 
         def mask_column(values: Values) -> tuple[Values, Value]:
-            samples = [vectors.load(values["source"], v * VECTOR) for v in range(across)]
-            weights = [vectors.splat((values["weights"] + row).load()) for row in range(rows)]
             following: Values = {
                 "source": values["source"] + a["step"],
                 "weights": values["weights"] + a["weights_pitch"],
                 "left": values["left"] - 1,
             }
-            for row, vector in cells:
-                following[row, vector] = vectors.fma(samples[vector], weights[row], values[row, vector])
+
+            # The compiler keeps this order. What there is more of is loaded one by one, where it is used: 3
+            # rows of 4 vectors would need one register more than the 16 of AVX if all samples came first.
+            def sample(v: int) -> Value:
+                return vectors.load(values["source"], v * VECTOR)
+
+            def weight(row: int) -> Value:
+                return vectors.splat((values["weights"] + row).load())
+
+            if across > rows and not PARTIAL_SUMS:
+                weights = [weight(row) for row in range(rows)]
+                for v in range(across):
+                    one = sample(v)
+                    for row in range(rows):
+                        following[row, v] = vectors.fma(one, weights[row], values[row, v])
+            else:
+                samples = [sample(v) for v in range(across)]
+                for row in range(rows):
+                    one = weight(row)
+                    for v in range(across):
+                        following[row, v] = vectors.fma(samples[v], one, values[row, v])
             return following, following["left"] > 0
 
         start: Values = {"source": source, "weights": a["weights"], "left": a["mask_columns"]}
-        return vectors.do_while(start | dict.fromkeys(cells, vectors.zero), mask_column)
+        start |= sums
+        if not self.columns:
+            made: Values = vectors.do_while(start, mask_column)
+            return made
+        for _ in range(self.columns):
+            start, _ = mask_column(start)
+            kept = vectors.kept([start[cell] for cell in sums])
+            start |= dict(zip(sums, kept, strict=True))
+        return start
 
     def _store_results(self, totals: list[Value], out: Value) -> None:
         results = [total + self.bias for total in totals]
@@ -116,9 +172,12 @@ class RowSums:
 class ProductSums(RowSums):
     """Emits the sums for a mask that is a column times a row."""
 
-    strip_vectors = PRODUCT_VECTORS
+    strip_vectors, unrolled = PRODUCT_VECTORS, dict[int, int]()
 
-    def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
+    def _entering(self, values: Values, vector: int) -> Value:
+        return self.vectors.zero
+
+    def _added(self, rows: int, across: int, values: Values) -> Values:
         vectors = self.vectors
         sums = self._sums_along(across, values["source"])
         added = {}
@@ -167,10 +226,31 @@ class ProductSums(RowSums):
 
 
 @cpu_function(types.void)
+def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, count):
+    """Copy `count` samples of each of some rows as float32; `sample` is a flat array of the samples' type."""
+    if sample.kind.dtype == types.float32:
+        return
+    start = {"source": code.at_address(source, sample), "target": code.pointer(floats), "left": rows}
+
+    def row(values):
+        samples, target = values["source"], values["target"]
+        code.strips(count, 4, lambda at, across: _convert(code, samples, target, at, across))
+        left = values["left"] - 1
+        return {"source": samples + pitch, "target": target + floats_pitch, "left": left}, left > 0
+
+    code.do_while(start, row)
+
+
+def _convert(code: Vectors, samples: Value, target: Value, at: Value, across: int) -> None:
+    for v in range(across):
+        code.store(code.load(samples, at + v * VECTOR), target, at + v * VECTOR)
+
+
+@cpu_function(types.void)
 def sum_rows(
-    code, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, weights,
-    weights_at, weights_pitch, row_factor, pairs, rows, mask_columns, step, width, offset, out, out_sample,
-    out_pitch, completes, past_cache,
+    code, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
+    entering_pitch, leaving, leaving_pitch, weights, weights_at, weights_pitch, row_factor, pairs, rows,
+    mask_columns, step, width, offset, out, out_sample, out_pitch, completes, past_cache,
 ):  # fmt: skip
     """Add input rows to the totals of results.
 
@@ -179,10 +259,13 @@ def sum_rows(
         arrays source_sample and out_sample have the types of the samples there, source_pitch and out_pitch
         samples lie between rows.
     input_rows
-        Rows that are added, one after another; more than one only where all mask rows are taken.
+        Rows that are added, one after another.
     totals, totals_at, totals_pitch
         Rows of float32 sums; those of row m have all mask rows below m, and row 0 is always zero. The first
         sum of the first mask row taken, and elements from one row to the next.
+    entering, entering_pitch, leaving, leaving_pitch
+        Addresses of rows of float32 sums. Those that meet the first mask row taken with the second input row
+        and later ones; those that the last mask row taken is added to, where it is not the mask's last.
     weights, weights_at, weights_pitch
         Flat float32, column after column. The first weight taken, and elements from one column to the next
         (mask rows).
@@ -197,12 +280,15 @@ def sum_rows(
     width, offset
         Results per row; whole vectors are read and written, so up to VECTOR - 1 more. Added to every result.
     completes, past_cache
-        Whether the last mask row is taken: then `out` gets results, else totals; with a row factor it is.
+        Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
     passed = {
-        "source": code.at_address(source, source_sample), "source_pitch": source_pitch,
+        "source": code.at_address(source, totals if CONVERTS else source_sample),
+        "source_pitch": source_pitch,
         "input_rows": input_rows, "totals": code.pointer(totals) + totals_at, "totals_pitch": totals_pitch,
+        "entering": code.at_address(entering, totals), "entering_pitch": entering_pitch,
+        "leaving": code.at_address(leaving, totals), "leaving_pitch": leaving_pitch,
         "weights": code.pointer(weights) + weights_at, "weights_pitch": weights_pitch, "pairs": pairs,
         "mask_columns": mask_columns, "step": step, "width": width, "offset": offset,
         "out": code.at_address(out, out_sample), "out_pitch": out_pitch, "completes": completes,

@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.device.core_count import launch_cores
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
-from engine.variants.cpu.register_tiles import ROWS_AT_ONCE, VECTOR
+from engine.variants.cpu.register_tiles import (
+    CONVERTS,
+    LINE,
+    MOST_ROWS,
+    PART_SAMPLES,
+    PARTIAL_SUMS,
+    PRODUCT_VECTORS,
+    ROWS_AT_ONCE,
+    STRIP_VECTORS,
+    VECTOR,
+)
 from engine.variants.cpu.thread_pool import BOARD
 
 # With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay
@@ -49,6 +59,7 @@ class StreamedBands(BandedFilter):
     ) -> None:
         super().__init__(problem, offset)
         halo = self._halo
+        rows = problem.mask_shape[0]
         self._weights, self._row_factor = weights, row_factor
         self._pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
@@ -57,44 +68,59 @@ class StreamedBands(BandedFilter):
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
+        is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
+        converts = CONVERTS and self._dtype != np.float32
+        # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
+        self._reach = VECTOR if converts else 0
+        self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES
+        self._floats_pitch = _whole_vectors(PART_SAMPLES + halo.before + halo.after) if converts else 0
         self._totals_pitch = _whole_vectors(longest_row)
         self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
-        # Vectors can be stored past the cache only where they are aligned, in all rows.
-        self._aligns_results = problem.result_dtype == "float32" and self._samples % VECTOR == 0
-        few_rows = row_factor is not None or problem.mask_shape[0] <= PAST_CACHE_MASK_ROWS
+        # Past the cache go whole lines only, so results have to begin at one in all rows.
+        self._aligns_results = problem.result_dtype == "float32" and self._samples % LINE == 0
+        vectors = (STRIP_VECTORS if row_factor is None else PRODUCT_VECTORS).get(rows, 1)
+        few_rows = row_factor is not None or rows <= PAST_CACHE_MASK_ROWS
         result_bytes = problem.samples * problem.result_itemsize
-        self._past_cache = self._aligns_results and few_rows and result_bytes >= PAST_CACHE_BYTES
-        # By `before_vector`: it takes 30 us, and a picture is often filtered again.
+        self._past_cache = (
+            self._aligns_results
+            and few_rows
+            and result_bytes >= PAST_CACHE_BYTES
+            and vectors * VECTOR % LINE == 0
+        )
+        # By `before_line`: it takes 30 us, and a picture is often filtered again.
         self._cuts: dict[int, Cut] = {}
         self._cut = self._cut_at(0)
 
     def _cut_for(self, out: np.ndarray) -> Cut:
-        return self._cut_at(-(out.ctypes.data // out.itemsize) % VECTOR if self._aligns_results else 0)
+        return self._cut_at(-(out.ctypes.data // out.itemsize) % LINE if self._aligns_results else 0)
 
-    def _cut_at(self, before_vector: int) -> Cut:
-        if before_vector not in self._cuts:
-            tiles, parts = self._parts(before_vector)
-            workers = workers_for(self._multiply_adds, cores())
+    def _cut_at(self, before_line: int) -> Cut:
+        if before_line not in self._cuts:
+            tiles, parts = self._parts(before_line)
+            workers = workers_for(self._multiply_adds, launch_cores())
             bands = cut(self._problem.height, len(tiles), workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
-            self._cuts[before_vector] = Cut(workers, (ranges, parts))
-        return self._cuts[before_vector]
+            self._cuts[before_line] = Cut(workers, (ranges, parts))
+        return self._cuts[before_line]
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
         edges = self._edges(workers, 2 * ROWS_AT_ONCE * self._edge_pitch)
         edge_results = aligned_rows(
             workers, ROWS_AT_ONCE * self._edge_results_pitch, self._problem.result_dtype
         )
+        floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
+        between = aligned_rows(workers, 2 * ROWS_AT_ONCE * PART_SAMPLES, np.float32)
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
         return (
             0, 0, *self._size, self._weights, self._row_factor, self._pairs, *self._problem.mask_shape,
-            *self._beyond, self._past_cache, *cut, BOARD, edges, self._edge_pitch, self._ghost_row,
-            edge_results, self._edge_results_pitch, totals, self._totals_pitch,
+            *self._beyond, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
+            self._ghost_row, edge_results, self._edge_results_pitch, floats, self._floats_pitch, between,
+            totals, self._totals_pitch,
         )  # fmt: skip
 
-    def _parts(self, before_vector: int) -> tuple[np.ndarray, np.ndarray]:
+    def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the tiles of a row, as ranges of parts, and the parts, as `stream_bands` takes them."""
-        left_end, right_start = self._halo.columns(self._samples, before_vector)
+        left_end, right_start = self._halo.columns(self._samples, before_line, self._reach)
         middles = range(left_end, max(right_start, left_end + 1), TILE_SAMPLES)
         tiles: list[tuple[int, int]] = []
         parts: list[tuple[int, int, int, int]] = []

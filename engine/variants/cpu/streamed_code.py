@@ -1,10 +1,15 @@
-"""The compiled part of `engine.variants.cpu.streamed_bands`."""
+"""The compiled part of `engine.variants.cpu.streamed_bands`.
+
+Of a large mask, parts of its rows are taken one after another for the same few hundred columns. What some
+input rows add up to in one part lies in rows of its own, `between`, for the next part: they never leave the
+first cache.
+"""
 
 from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.edges_code import copy_edge, source_row
-from engine.variants.cpu.register_tiles import MOST_ROWS, ROWS_AT_ONCE
-from engine.variants.cpu.row_sums import sum_rows
+from engine.variants.cpu.register_tiles import CONVERTS, MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
+from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
 from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
@@ -14,21 +19,26 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 # costs 10 ms of it.
 def stream_bands(
     picture, out, height, samples, channels, weights, row_factor, pairs, mask_rows, mask_columns, anchor_row,
-    before, after, outside_rows, outside_samples, offset, past_cache, bands, parts, board, edges, edge_pitch,
-    ghost_row, edges_results, edge_results_pitch, all_totals, totals_pitch,
+    before, after, outside_rows, outside_samples, offset, past_cache, step, bands, parts, board, edges,
+    edge_pitch, ghost_row, edges_results, edge_results_pitch, all_floats, floats_pitch, all_between,
+    all_totals, totals_pitch,
 ):  # fmt: skip
     """Take one band after another, until none is left, on as many threads as the board says.
 
     A band has its first and past-the-last row, and its first and past-the-last part; a part its first and
     past-the-last result of a row, the column of its totals, and the element of its edge buffer, or -1 for a
     part of the middle. With a `row_factor` the weights are the column of a mask that is a column times this
-    row, and `pairs` as `sum_rows` has it. Of the buffers each worker has a row.
+    row, and `pairs` as `sum_rows` has it. So many samples as `step` are taken at once, across. Of the buffers
+    each worker has a row.
     """
     entry_point()
     worker = share(board)
     edge, edge_results = row_of(edges, worker), row_of(edges_results, worker)
-    totals = row_of(all_totals, worker)
+    between, totals = row_of(all_between, worker), row_of(all_totals, worker)
+    floats = row_of(all_floats, worker)
     size, out_size = edge.itemsize, edge_results.itemsize
+    # In parts each row of totals would be read where another part had left one for the next input row.
+    takes_rows = mask_rows <= MOST_ROWS or not PARTIAL_SUMS
     while True:
         band = count_one(board, TAKEN)
         if band >= bands.shape[0]:
@@ -49,7 +59,7 @@ def stream_bands(
             row = top - anchor_row + result + mask_rows - 1
             source = source_row(row, height, outside_rows, anchor_row)
             rows = 1
-            if lowest == 0 and result >= 0 and source == row and mask_rows <= MOST_ROWS:
+            if lowest == 0 and result >= 0 and source == row and takes_rows:
                 rows = min(ROWS_AT_ONCE, height - row, left)
             for part in range(bands[band, 2], bands[band, 3]):
                 first, last, buffer = parts[part, 0], parts[part, 1], parts[part, 3]
@@ -72,19 +82,38 @@ def stream_bands(
                 elif result < 0:
                     # Of the band before; where its own totals do not matter.
                     target = address_of(totals, mask_rows * totals_pitch)
-                end = past
-                while end > lowest:
-                    # Of equal parts, the last ones first: each row of totals is read before it is
-                    # overwritten.
-                    takes = (end - lowest + MOST_ROWS - 1) // MOST_ROWS
-                    begin = end - (end - lowest + takes - 1) // takes
-                    sum_rows(
-                        address, edge, pitch, rows, totals, begin * totals_pitch + parts[part, 2],
-                        totals_pitch, weights, begin, mask_rows, row_factor, pairs, end - begin, mask_columns,
-                        channels, last - first, offset, target, edge_results, target_pitch, end == mask_rows,
-                        past_cache and buffer < 0 and result >= 0,
-                    )  # fmt: skip
-                    end = begin
+                for at in range(0, last - first, step):
+                    width, column = min(step, last - first - at), parts[part, 2] + at
+                    source_address, source_pitch = address + at * size, pitch
+                    if CONVERTS and size < 4:
+                        count = before + width + after
+                        rows_as_floats(source_address, edge, pitch, rows, floats, floats_pitch, count)
+                        source_address, source_pitch = address_of(floats, 0), floats_pitch
+                    begin, entering, entering_pitch, other = lowest, address_of(totals, column), 0, 0
+                    while begin < past:
+                        end = past
+                        if row_factor is None:
+                            # Of equal parts.
+                            takes = (past - begin + MOST_ROWS - 1) // MOST_ROWS
+                            end = begin + (past - begin + takes - 1) // takes
+                        leaving = address_of(totals, past * totals_pitch + column)
+                        if end < past:
+                            leaving = address_of(between, other)
+                        sum_rows(
+                            source_address, edge, source_pitch, rows, totals, begin * totals_pitch + column,
+                            totals_pitch, entering, entering_pitch, leaving, PART_SAMPLES, weights, begin,
+                            mask_rows, row_factor, pairs, end - begin, mask_columns, channels, width, offset,
+                            target + at * out_size, edge_results, target_pitch, end == mask_rows,
+                            past_cache and buffer < 0 and result >= 0,
+                        )  # fmt: skip
+                        if begin > lowest:
+                            # The last of them meet the next input row.
+                            copy_samples(
+                                address_of(totals, begin * totals_pitch + column),
+                                entering + (rows - 1) * PART_SAMPLES * totals.itemsize, width, totals,
+                            )  # fmt: skip
+                        begin, entering, entering_pitch = end, leaving, PART_SAMPLES
+                        other = ROWS_AT_ONCE * PART_SAMPLES - other
                 if buffer >= 0 and result >= 0:
                     for r in range(rows):
                         source_address = address_of(edge_results, r * edge_results_pitch)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.device.core_count import launch_cores
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -53,7 +53,7 @@ class TwoPasses(BandedFilter):
         self._tile_samples = tile_samples(self._sums_rows, self._samples)
         self._ghost_row = self._ghosts(self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR)
         tiles = -(-self._samples // self._tile_samples)
-        workers = workers_for(problem.samples * sum(problem.mask_shape), cores())
+        workers = workers_for(problem.samples * sum(problem.mask_shape), launch_cores())
         cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, cost_rows),))
 

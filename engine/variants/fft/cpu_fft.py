@@ -14,8 +14,8 @@ Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., sec
 """
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 # 2048 x 2048, 63 x 63, 2 cores: 30 ms; 37 with tiles of 194, 42 with 1024, 66 with one transform of all that
 # uses both cores.
 TILE_RESULTS = 512
@@ -39,7 +42,9 @@ def _sides(problem: Problem) -> tuple[int, int]:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _threads() -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-fft")
 
 

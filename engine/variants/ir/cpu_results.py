@@ -56,28 +56,22 @@ def _whole(vectors: Vectors, values: Value, element: ir.Type) -> Value:
 
 
 def _bytes(vectors: Vectors, results: list[Value]) -> list[Value]:
-    """Return two to four vectors of floats as bytes, in vectors of 64, 32 and 16.
+    """Return two to four vectors of floats as bytes, in vectors of four, two and one times as many.
 
     Conversion rounds, and packing saturates: four operations per vector instead of six, and a store for
     four of them.
     """
     words, octets = ir.VectorType(ir.IntType(16), 2 * VECTOR), ir.VectorType(ir.IntType(8), 4 * VECTOR)
-    largest, nothing = vectors.all(255.0), vectors.value(constant(0, _INTEGERS))
-    all_elements, as_set = vectors.value(constant(-1, ir.IntType(VECTOR))), vectors.integer(4)
-    whole = []
-    for values in results:
-        # False for NaN, which is then converted to the least integer, and that is packed to 0.
-        within = vectors.select(largest < values, largest, values)
-        converted = vectors.called(
-            "x86.avx512.mask.cvtps2dq.512", _INTEGERS, within, nothing, all_elements, as_set
-        )
-        whole.append(converted)
+    largest = vectors.all(255.0)
+    # False for NaN, which is then converted to the least integer, and that is packed to 0.
+    whole = [_rounded(vectors, vectors.select(largest < values, largest, values)) for values in results]
     a, b, c, d = whole + [whole[-1]] * (4 - len(whole))
-    pairs = [vectors.called("x86.avx512.packssdw.512", words, *pair) for pair in ((a, b), (c, d))]
-    packed = vectors.called("x86.avx512.packuswb.512", octets, *pairs)
-    # Packing goes by quarters of a vector: four results of each one, four times.
+    to_words, to_octets = _PACKING
+    pairs = [vectors.called(to_words, words, *pair) for pair in ((a, b), (c, d))]
+    packed = vectors.called(to_octets, octets, *pairs)
+    # Packing goes by parts of 128 bits: four results of each vector, as often as it has such parts.
     fours = packed.bits_as(_INTEGERS)
-    order = [4 * quarter + vector for vector in range(4) for quarter in range(4)]
+    order = [4 * part + vector for vector in range(4) for part in range(VECTOR // 4)]
     in_order = vectors.shuffled(fours, fours, order).bits_as(octets)
     parts, first = [], 0
     for count in (4, 2, 1):
@@ -86,3 +80,19 @@ def _bytes(vectors: Vectors, results: list[Value]) -> list[Value]:
             parts.append(in_order if count == 4 else vectors.shuffled(in_order, in_order, chosen))
             first += count
     return parts
+
+
+_PACKING = (
+    ("x86.avx512.packssdw.512", "x86.avx512.packuswb.512")
+    if VECTOR == 16
+    else ("x86.avx2.packssdw", "x86.avx2.packuswb")
+)
+
+
+def _rounded(vectors: Vectors, values: Value) -> Value:
+    """Return floats as integers, rounded half to even."""
+    if VECTOR == 8:
+        return vectors.called("x86.avx.cvt.ps2dq.256", _INTEGERS, values)
+    nothing = vectors.value(constant(0, _INTEGERS))
+    all_elements, as_set = vectors.value(constant(-1, ir.IntType(VECTOR))), vectors.integer(4)
+    return vectors.called("x86.avx512.mask.cvtps2dq.512", _INTEGERS, values, nothing, all_elements, as_set)

@@ -16,7 +16,7 @@ from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
-CAN_PACK = VECTOR == 16 and cpu_target().has("avx512bw")
+CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 """Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
 
 
@@ -58,6 +58,16 @@ class Vectors(LlvmCode):
     def all(self, value: float) -> Value:
         """Return a vector of the same constant in every element."""
         return self.value(constant(value, self.floats))
+
+    def kept(self, values: list[Value]) -> list[Value]:
+        """Return the same vectors; what makes them stays before, what uses them after. For AVX.
+
+        No instruction, but they have to be in registers here.
+        """
+        count = len(values)
+        constraints = ",".join(["=x"] * count + [str(number) for number in range(count)])
+        kind = ir.LiteralStructType([self.floats] * count)
+        return self.parts(self.statement("", constraints, values, kind))
 
     def flag(self, number: Value) -> Value:
         """Return the lowest bit of a number as a condition."""

@@ -247,7 +247,7 @@ def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch
 def test_that_devices_and_variants_are_listed():
     keys = [device.key for device in engine.list_devices()]
     assert (keys[0], keys[-1]) == ("cpu", "simulator")
-    assert engine.api.filtering.list_variants() == VARIANTS
+    assert engine.api.filtering.list_variants() == tuple(VARIANTS)
 
 
 @pytest.mark.parametrize(

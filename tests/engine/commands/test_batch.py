@@ -1,5 +1,6 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 from PIL import Image
 
 import engine
-from engine.commands import batch_pipeline, filter_steps
+from engine.commands import batch as batch_command
+from engine.commands import batch_memory, batch_pipeline, opening
 from engine.commands.batch_files import tasks_for
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
+from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
@@ -49,17 +52,31 @@ def batch(command, out):
     return do
 
 
+@pytest.fixture
+def on_this_thread(monkeypatch):
+    """Filter as on a GPU: on the calling thread, while workers open and save."""
+    batch_class = batch_pipeline.Batch
+    monkeypatch.setattr(batch_class, "_run_on_workers", batch_class._run_on_this_thread)
+
+
+@pytest.fixture
+def in_a_stream(monkeypatch, on_this_thread):
+    """Filter as on a GPU, in a stream."""
+    monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: True)
+
+
 def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_stream", [False, True])
-@pytest.mark.parametrize("kind", ["float32", "same"])
+@pytest.mark.parametrize("where", ["", "on_this_thread", "in_a_stream"])
+@pytest.mark.parametrize("kind", ["auto", "float32", "same"])
 def test_that_results_are_those_of_filter_and_a_bad_file_stops_nothing(
-    batch, command, monkeypatch, photos, out, tmp_path, is_stream, kind
+    batch, command, request, photos, out, tmp_path, where, kind
 ):
-    monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: is_stream)
+    if where:
+        request.getfixturevalue(where)
     answer = batch(photos, "--recursive --result-type", kind, status=2)
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
     for name in names(out):
@@ -163,6 +180,28 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
     assert nowhere["failure"] == failure
 
 
+# Of each of two workers a picture and its result; of a stream two pictures that wait, one within with its
+# result, and three that are saved.
+@pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 10)])
+def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
+    if where:
+        request.getfixturevalue(where)
+    monkeypatch.setattr(batch_pipeline, "cores", lambda: 2)
+    take, blocks = batch_memory.PictureMemory.take, {}
+
+    def taken(self, size):
+        block = take(self, size)
+        blocks[id(block)] = block
+        return block
+
+    monkeypatch.setattr(batch_memory.PictureMemory, "take", taken)
+    for number in range(40):
+        engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
+    batch(tmp_path)
+    assert len(names(out)) == 40
+    assert len(blocks) <= most
+
+
 def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, photos, out):
     make_every_variant_wrong(monkeypatch)
     answer = batch(photos / "grey.png", photos / "broken.png", status=4)
@@ -172,9 +211,9 @@ def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, p
     assert names(out) == ["grey.png"]
 
 
-def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, photos, out):
+def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_a_stream, photos, out):
     (photos / "broken.png").unlink()
-    whole, calls = batch_pipeline.filter_stream, []
+    whole, calls = filtering.filter_stream, []
 
     def break_off(pictures, *arguments, **options):
         calls.append(1)
@@ -183,22 +222,21 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, pho
             raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
         return whole(pictures, *arguments, **options)
 
-    monkeypatch.setattr(batch_pipeline, "filter_stream", break_off)
-    monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: True)
-    batch(photos, "--recursive")
+    monkeypatch.setattr(filtering, "filter_stream", break_off)
+    batch(photos, "--recursive --result-type float32")
     assert len(calls) == 2
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
 
 
 def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
-    batch, left, monkeypatch, photos, out
+    batch, left, monkeypatch, on_this_thread, photos, out
 ):
     filter_one = engine.api.filtering.Request.filter
 
-    def lose(self):
+    def lose(self, out=None):
         if self.samples.shape[2] == 3:
             raise LOST
-        return filter_one(self)
+        return filter_one(self, out)
 
     monkeypatch.setattr(engine.api.filtering.Request, "filter", lose)
     answer = batch(photos / "grey.png", photos / "rgb.tif", photos / "more", status=3)
@@ -208,19 +246,49 @@ def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
-def test_that_a_stopped_batch_says_what_is_there(batch, photos, out, monkeypatch):
+def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatch, on_this_thread):
     look_up, looked_up = batch_pipeline.look_up, []
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **how):
         if looked_up:
             raise KeyboardInterrupt
         looked_up.append(True)
-        return look_up(*arguments)
+        return look_up(*arguments, **how)
 
     monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
+
+
+def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch, photos, out, monkeypatch):
+    stopped, look_up = threading.Event(), batch_pipeline.look_up
+    filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
+    monkeypatch.setattr(batch_pipeline, "cores", lambda: 3)
+    monkeypatch.setattr(batch_pipeline, "Event", lambda: stopped)
+    files = [photos / f"{name}.png" for name in "abcd"]
+    for shade, path in enumerate(files):
+        engine.save_image(np.full((3, 4), shade, np.uint8), path)
+
+    def log_and_stop(finished, number):
+        log_progress(finished, number)
+        if not stopped.is_set():
+            raise KeyboardInterrupt
+
+    def looked_up(options, mask, task, *arguments, **how):
+        assert task.source.endswith(("a.png", "b.png")) or stopped.wait(20)
+        return look_up(options, mask, task, *arguments, **how)
+
+    def filtered(self, out=None):
+        assert self.samples[0, 0] == 0 or stopped.wait(20)
+        return filter_one(self, out)
+
+    monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
+    monkeypatch.setattr(batch_pipeline, "look_up", looked_up)
+    monkeypatch.setattr(engine.api.filtering.Request, "filter", filtered)
+    answer = batch(*files, status=130)
+    assert "Stopped: 2 of 4 pictures filtered into" in answer.out
+    assert names(out) == ["a.png", "b.png"]
 
 
 def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_file(
@@ -269,6 +337,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(filter_steps, "open_image", None)
+    monkeypatch.setattr(opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

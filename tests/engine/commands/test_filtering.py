@@ -1,16 +1,24 @@
 import _thread
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine
+from engine.commands import filter_steps
 from engine.commands.arguments import size_in_bytes
+from engine.device import devices as device_module
+from engine.device.cpu import cpu_info
 from engine.geometry.border import Border
 from engine.image.samples import open_sample, sample_path
+from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, rounding_bound
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto import planner
 from engine.variants.contract import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
@@ -198,6 +206,16 @@ def test_that_the_limit_on_pictures_can_be_raised_in_bytes_or_larger_units(comma
     assert command(*arguments, "--max-bytes 1MiB").status == 0
 
 
+def test_that_versions_are_looked_up_only_for_a_document(command, grey, tmp_path, monkeypatch):
+    """They take 30 ms, a tenth of the whole command."""
+    arguments = ("filter", grey([[5] * 9] * 9), tmp_path / "out.png", "--mask 1 --device cpu")
+    assert command(*arguments, "--json").document["result"]["environment"]["versions"]["numpy"]
+    for name in ("versions", "commit"):
+        monkeypatch.setattr(f"engine.run.measure.{name}", raising(AssertionError(name)))
+        monkeypatch.setattr(f"engine.device.cpu.{name}", raising(AssertionError(name)))
+    assert command(*arguments).status == 0
+
+
 def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
     make_every_variant_wrong(monkeypatch)
     says = "'cpu-serial' ... row 0, column 0, channel 0 is 1 ... the float64 reference"
@@ -229,7 +247,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
 
 def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, grey, tmp_path):
     out = tmp_path / "out.png"
-    monkeypatch.setattr("engine.commands.filtering.print_answer", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("engine.commands.filter_file.print_answer", raising(KeyboardInterrupt()))
     answer = command("filter", grey(), out, "--mask 1 --variant cpu-serial")
     assert (answer.status, answer.err) == (130, f"Stopped: {out} was written.\n")
     assert out.is_file()
@@ -279,3 +297,19 @@ def test_that_overwrite_is_for_the_picture_itself_alone(command, grey, filtered,
     answer = command("filter", source, source, "--mask box:3 --overwrite")
     assert (answer.status, answer.err) == (0, "")
     assert np.array_equal(engine.open_image(source).pixels, wanted.pixels)
+
+
+def test_that_a_gpu_that_takes_longer_to_start_is_not_even_asked_for(command, monkeypatch, tmp_path):
+    def refuse():
+        raise AssertionError("the driver is started")
+
+    monkeypatch.setattr(filter_steps, "has_driver", lambda: True)
+    monkeypatch.setattr(device_module, "devices", refuse)
+    out = tmp_path / "out.png"
+    said = command("filter", sample_path("camera"), out, "--mask box:5").out
+    assert re.search(r"on CPU, .*; a GPU would take 1,2\d\d ms to start and copy\)", said)
+    # Work of minutes on the CPU is worth it.
+    problem = Problem(20_000, 20_000, 1, "float32", (63, 63), (31, 31))
+    mask = Mask(np.random.default_rng(1).random((63, 63)))
+    assert planner.why_not_gpu(problem, mask, cpu_info(), 1000) == ""
+    assert planner.why_not_gpu(replace(problem, height=9, width=9), mask, cpu_info(), 1)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands.filter_steps import Opened, finished_result, request_for
+from engine.commands.filter_steps import finished_result, request_for
+from engine.commands.opening import Opened
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
@@ -16,6 +17,7 @@ from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.variants.registry import VARIANTS
 from tests.engine.image.encoded import smooth_rgb
+from tests.fresh_python import fresh_python
 
 WHOLE = [known.key for known in VARIANTS if known.device == "cpu" and known.integer_output]
 DEFAULTS = {
@@ -123,3 +125,14 @@ def test_that_the_variant_and_its_reason_are_those_for_float32():
     whole = request_for(options_of(), mask, picture, picture.dtype)
     assert whole.choice == floats.choice
     assert (whole.asked.result_type, floats.asked.result_type) == ("same", "float32")
+
+
+def test_that_what_filters_is_imported_while_the_picture_is_opened():
+    """Its import takes 70 ms, which decoding takes too."""
+    fresh_python(
+        "-c",
+        "import sys, engine.commands.filtering as command\n"
+        "command._parser().read(['in.png', 'out.png', '--mask', 'box-3'])\n"
+        "later = {'engine.api.filtering', 'engine.run.job', 'engine.variants.registry', 'llvmlite'}\n"
+        "assert not later & set(sys.modules), later & set(sys.modules)",
+    )

@@ -115,6 +115,7 @@ def test_that_a_start_with_kept_code_imports_no_numba():
 import sys, numpy, engine
 picture = numpy.random.default_rng(1).integers(0, 99, (64, 64)).astype(numpy.uint8)
 engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel")
+engine.list_variants()
 print("numba" in sys.modules)
 """
     fresh_python("-c", program)

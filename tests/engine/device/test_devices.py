@@ -17,7 +17,7 @@ from engine.device import core_count, numba_cuda
 from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
-from engine.device.core_count import cores, smallest_quota
+from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
@@ -170,6 +170,23 @@ def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monk
     monkeypatch.setattr(core_count.os, "sched_getaffinity", lambda process: range(8), raising=False)
     monkeypatch.setattr(core_count, "time_quota", lambda: quota)
     assert cores() == count
+
+
+def test_that_a_launch_uses_no_more_cores_than_its_own_thread_was_given(monkeypatch):
+    monkeypatch.setattr(core_count, "cores", lambda: 8)
+    elsewhere = []
+    with launches_on(3):
+        assert launch_cores() == 3
+        with launches_on(1):
+            assert launch_cores() == 1
+        assert launch_cores() == 3
+        thread = threading.Thread(target=lambda: elsewhere.append(launch_cores()))
+        thread.start()
+        thread.join()
+    assert elsewhere == [8]
+    assert launch_cores() == 8
+    with launches_on(100):
+        assert launch_cores() == 8
 
 
 def git(root, *words):

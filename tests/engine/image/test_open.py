@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from bench.open_memory import FACTOR, kinds, openings, photograph
-from engine.commands.filter_steps import work_bytes
+from engine.commands.opening import work_bytes
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
 from engine.image import formats, png, scratch
@@ -300,7 +300,7 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
     def decode(*arguments):
         raise AssertionError("memory was taken")
 
-    for module in ("png", "tiff", "webp", "pillow"):
+    for module in ("png", "tiff", "webp", "pillow", "jpeg_pixels"):
         monkeypatch.setattr(f"engine.image.{module}.Canvas", decode)
     monkeypatch.setattr("engine.image.pillow._map", decode)
     assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")

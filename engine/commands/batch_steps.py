@@ -1,0 +1,128 @@
+"""The steps of one file of a batch: open, look up what filters it, verify and encode, write."""
+
+import argparse
+import os
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.api.filtering import Request
+from engine.commands.batch_files import Task
+from engine.commands.batch_memory import Loan
+from engine.commands.filter_steps import finished_result, request_for
+from engine.commands.opening import Opened, open_for, work_bytes
+from engine.errors import EngineError, VerificationFailed
+from engine.files.atomic_write import atomic_write
+from engine.files.output_checks import make_folder
+from engine.image.save import encoded_image
+from engine.mask.mask import Mask
+from engine.run.device_choice import refuse_unsuitable
+from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.task import refuse_strange_samples
+from engine.verify.verification import Verification
+
+# Multiply-adds that the oracle may spend on a picture: 8 to 16 ms on one core. Every pixel of a photograph
+# would take longer than all else together; of a larger one it checks the edges and a grid of pixels.
+AFFORDABLE_MULTIPLY_ADDS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
+
+    task: Task
+    error: EngineError | None = None
+    notes: tuple[str, ...] = ()
+    verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture that can be filtered, and its memory."""
+
+    task: Task
+    opened: Opened
+    request: Request
+    loan: Loan
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The bytes of a result, and what will be reported when they are written."""
+
+    data: bytes
+    finished: Finished
+
+
+def open_task(options: argparse.Namespace, task: Task, loan: Loan) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread."""
+    if task.refusal is not None:
+        raise task.refusal
+    needed_bytes = work_bytes(options, task.target)
+    return open_for(options, task.source, task.target, lambda form: loan.picture(form, needed_bytes(form)))
+
+
+def look_up(
+    options: argparse.Namespace,
+    mask: Mask,
+    task: Task,
+    opened: Opened,
+    loan: Loan,
+    *,
+    in_bands: bool = False,
+) -> Job:
+    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot.
+
+    `in_bands` says that the picture may be filtered in bands.
+    """
+    request = request_for(options, mask, opened.picture, opened.dtype)
+    if in_bands and not request.choice.variant.band_invariant:
+        # Of 8-bit results the variant would be fixed.
+        request = request_for(options, mask, opened.picture)
+    choice = request.choice
+    refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
+    refuse_strange_samples(choice.variant, request.samples)
+    return Job(task, opened, request, loan)
+
+
+def verify_and_encode(options: argparse.Namespace, job: Job, values: np.ndarray) -> Encoded:
+    """Verify a result and encode it. Called on: any thread."""
+    verification = _verified(job, values) if options.verify else None
+    finished, lost = finished_result(options, job.opened, values)
+    data, left_out = encoded_image(finished, job.task.target, quality=options.quality)
+    notes = (*job.opened.picture.notes, *lost, *left_out)
+    return Encoded(data, Finished(job.task, None, notes, verification))
+
+
+def write(encoded: Encoded) -> Finished:
+    """Write a file, whole or not at all. Called on: any thread."""
+    target = encoded.finished.task.target
+    make_folder(os.path.dirname(target) or ".", with_parents=True)
+    atomic_write(target, encoded.data)
+    return encoded.finished
+
+
+def _verified(job: Job, values: np.ndarray) -> Verification:
+    request, variant = job.request, job.request.choice.variant
+    verification = verify(
+        values.reshape(request.samples.shape),
+        request.samples,
+        request.mask,
+        request.problem,
+        # Other pixels in each picture.
+        seed=zlib.crc32(job.task.source.encode(errors="surrogateescape")),
+        affordable=AFFORDABLE_MULTIPLY_ADDS,
+        added_error=variant.added_error(request.problem, request.mask),
+    )
+    if not verification.passed:
+        what = f"The result of '{variant.key}'"
+        raise VerificationFailed(what, verification.reason, "Choose another variant.")
+    return verification
+
+
+def failed(task: Task, error: Exception) -> Finished:
+    """Return the outcome of a file that an EngineError or a MemoryError kept from being filtered."""
+    if not isinstance(error, EngineError):
+        error = EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")
+    return Finished(task, error)

@@ -1,0 +1,78 @@
+"""The pixels of a JPEG, and the proof that its data reaches the last row.
+
+A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
+warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
+Pillow, with the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more).
+Pillow reads the header, and all of other kinds, such as CMYK.
+"""
+
+import mmap
+import re
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.faults import Refused, Unsupported
+from engine.image.form import Form
+from engine.image.jpeg import end_of_first_image, frame_of, with_surplus
+from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
+from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
+
+# The first warning of libjpeg is the one that is known. Bytes before the end marker mean that all was there.
+_STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
+_IS_WHOLE = re.compile("extraneous bytes before marker 0xd9")
+
+
+def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode a JPEG whose data reaches its last row; refuse any other."""
+    frame = frame_of(file)
+    if frame.unsupported:
+        raise Unsupported(frame.unsupported)
+    file_bytes = file.seek(0, 2)
+    end = end_of_first_image(file)
+    file.seek(0)
+    with opened_with_pillow(file, "JPEG") as image:
+        is_plain = image.mode in ("L", "RGB")
+        width, height = image.size
+        info, notes = image.info, frame_notes(image) if is_plain else ()
+    if end is None or not is_plain:  # Pillow finds the words for a file without an end
+        decoded = read_with_pillow("JPEG", file, budget, allocate, frame)
+        if end is not None and image.mode == "CMYK":
+            _decode(file, end, "CMYK", np.empty((height, width, 4), np.uint8))
+        return decoded
+    form = Form(height, width, 1 if image.mode == "L" else 3, False, np.dtype(np.uint8))
+    budget.check(form, frame.coefficient_bytes)
+    check_long_enough(form, file_bytes, frame.fewest_bytes)
+    exif, xmp = info.get("exif"), info.get("xmp")
+    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
+    canvas.decode_into(lambda out: _decode(file, end, "GRAY" if form.channels == 1 else "RGB", out))
+    metadata = named_metadata(exif=exif, dpi=float(info.get("dpi", (0,))[0]))
+    return Decoded(canvas, info.get("icc_profile"), notes, metadata)
+
+
+def _decode(file: BinaryIO, end: int, colours: str, out: NDArray[np.uint8]) -> None:
+    """Decode the first picture of a file; raise Refused where its data does not reach its last row."""
+    import simplejpeg
+
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            simplejpeg.decode_jpeg(data, colours, buffer=out)
+        except ValueError as error:
+            if _STOPS_EARLY.search(str(error)) is None:
+                simplejpeg.decode_jpeg(data, colours, buffer=out, strict=False)
+            if not _IS_WHOLE.search(str(error)) and (
+                _STOPS_EARLY.search(str(error)) or not _is_whole(data, end, colours, out)
+            ):
+                why = "its data stops before its last row: the file was cut short or is damaged"
+                raise Refused(why) from error
+
+
+def _is_whole(data: mmap.mmap, end: int, colours: str, pixels: NDArray[np.uint8]) -> bool:
+    """Return whether a file with another warning has all its data: surplus data then changes no pixel."""
+    import simplejpeg
+
+    again = simplejpeg.decode_jpeg(with_surplus(data, end), colours, strict=False)
+    return np.array_equal(again.reshape(pixels.shape), pixels)

@@ -1,0 +1,19 @@
+"""Runs one job of any task without a proof or a time: a preview, or an answer."""
+
+import numpy as np
+
+from engine.device.backend import Backend
+from engine.run.job import AnyJob
+
+
+def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -> np.ndarray:
+    """Compute, unverified and untimed: a preview, or an answer, into `host_out` where that is given."""
+    task, operands = job.task, job.operands
+    job.refuse(backend.info)
+    backend.activate()
+    prepared = task.prepare(job)
+    buffers = task.allocate(backend, job, host_out)
+    task.upload(backend, operands, buffers)
+    backend.run(prepared, buffers)
+    values: np.ndarray = task.result(backend.download(buffers), operands)
+    return values

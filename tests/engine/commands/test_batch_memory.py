@@ -1,0 +1,76 @@
+"""The memory of a batch: blocks are used again, and pictures wait for room."""
+
+import threading
+
+import numpy as np
+
+from engine.commands.batch_memory import Loan, PictureMemory
+from engine.image.form import Form
+
+FORM = Form(height=4, width=5, channels=3, has_alpha=True, dtype=np.dtype(np.uint16))
+
+
+def memory(most=None, kept=1 << 20):
+    return PictureMemory(most, kept)
+
+
+def test_that_a_picture_and_its_result_have_arrays_of_their_own():
+    loan = Loan(memory())
+    pixels, alpha = loan.picture(FORM, 0)
+    result = loan.result(pixels, np.float32)
+    assert (pixels.shape, pixels.dtype) == ((4, 5, 3), np.uint16)
+    assert (alpha.shape, alpha.dtype) == ((4, 5), np.uint16)
+    assert (result.shape, result.dtype) == ((4, 5, 3), np.float32)
+    assert result.flags.c_contiguous
+    assert result.flags.aligned
+    pixels[:], alpha[:], result[:] = 1, 2, 3
+    assert (pixels.min(), pixels.max(), alpha.min(), alpha.max()) == (1, 1, 2, 2)
+
+
+def test_that_the_next_picture_has_the_memory_of_the_one_before():
+    kept = memory()
+    first = Loan(kept)
+    before = first.picture(FORM, 0)[0]
+    other = Loan(kept).picture(FORM, 0)[0]
+    assert not np.shares_memory(before, other)
+    first.give_back()
+    assert np.shares_memory(before, Loan(kept).picture(FORM, 0)[0])
+
+
+def test_that_pictures_that_grow_leave_no_more_blocks_than_one_needs():
+    kept = memory()
+    for size in (100, 200, 300, 400):
+        kept.keep([kept.take(size)])
+    assert [block.nbytes for block in kept._kept] == [400]
+    # A block that fits best is taken: a large one stays for a large picture.
+    kept.keep([np.empty(50, np.uint8)])
+    assert kept.take(40).nbytes == 50
+
+
+def test_that_no_more_is_kept_than_allowed():
+    kept = memory(kept=100)
+    kept.keep([np.empty(80, np.uint8), np.empty(40, np.uint8), np.empty(20, np.uint8)])
+    assert [block.nbytes for block in kept._kept] == [80, 20]
+
+
+def test_that_a_picture_waits_until_there_is_room_and_a_huge_one_is_let_in_alone():
+    room, entered = memory(most=100), threading.Event()
+    first, second = Loan(room), Loan(room)
+    first.picture(FORM, 1000)
+
+    def enter():
+        second.picture(FORM, 60)
+        entered.set()
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    # It can only be let in by what follows.
+    assert not entered.is_set()
+    first.give_back()
+    thread.join(20)
+    assert entered.is_set()
+    third = Loan(room)
+    third.picture(FORM, 40)
+    third.give_back()
+    second.give_back()
+    assert room._lent_bytes == 0

@@ -1,0 +1,41 @@
+"""Check some cases of the CPU variants: `python -m tests.engine.variants.cpu.on_target`, in an environment.
+
+Prints JSON: the floats of a vector, and faults by case.
+"""
+
+import json
+import sys
+
+from engine.geometry.border import Border
+from engine.variants.cpu.register_tiles import MOST_ROWS, VECTOR
+from engine.variants.registry import variant
+from tests.engine.variants.cases import Case, faults_of
+
+# Masks of one part and of several, in strips of each number of vectors; rows at the edges, and past a tile.
+SIDES = (1, 2, 3, 4, 5, MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 3)
+
+
+def cases():
+    borders = tuple(Border)
+    for number, side in enumerate(SIDES):
+        border = borders[number % len(borders)]
+        for dtype, channels, quantised in (("float32", 1, False), ("uint8", 3, True)):
+            name = f"{side}x{side} {dtype}"
+            weights = "rank 1 even"
+            yield Case(
+                name, 41, 211, channels, dtype, (side, side), border=border, cval=7.0, weights=weights,
+                is_quantised=quantised,
+            )  # fmt: skip
+
+
+def main():
+    found = {}
+    for key in ("cpu-parallel", "cpu-separable"):
+        found |= {f"{key} {name}": fault for name, fault in faults_of(variant(key), cases(), "cpu").items()}
+    box = Case("box", 33, 150, mask_shape=(5, 7), weights="equal even")
+    found |= faults_of(variant("cpu-box"), [box], "cpu")
+    sys.stdout.write(json.dumps({"vector": VECTOR, "faults": found}))
+
+
+if __name__ == "__main__":
+    main()

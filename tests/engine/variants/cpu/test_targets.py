@@ -1,0 +1,59 @@
+"""CPU code for other processors than this one: AVX2 runs on most machines, AArch64 is compiled only."""
+
+import json
+
+import llvmlite.binding as llvm
+import pytest
+
+from engine.compiled.cpu_target import cpu_target
+from engine.variants.cpu.register_tiles import (
+    LINE,
+    MOST_ROWS,
+    PART_SAMPLES,
+    PARTIAL_SUMS,
+    PRODUCT_VECTORS,
+    STRIP_VECTORS,
+    VECTOR,
+)
+from tests.fresh_python import fresh_python
+
+AVX2 = {
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+bmi,+bmi2,+f16c,"
+    "+lzcnt,+movbe,+cx16,+64bit,+cmov,+fxsr,+mmx,+xsave,+xsaveopt",
+}
+HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2"))
+
+
+def test_that_the_sums_of_a_strip_fit_the_registers():
+    registers = 32 if VECTOR == 16 or cpu_target().has("neon") else 16
+    for rows in range(1, MOST_ROWS + 1):
+        vectors = STRIP_VECTORS.get(rows, 1)
+        held = rows * vectors * (1 + PARTIAL_SUMS)
+        # Beside them the fewer of samples and weights, and one of the others, which may be in memory.
+        assert held + min(rows, vectors) + (not PARTIAL_SUMS) <= registers, rows
+    assert all(rows * vectors <= registers for rows, vectors in PRODUCT_VECTORS.items())
+
+
+def test_that_parts_across_are_of_whole_strips_and_lines():
+    assert PARTIAL_SUMS or all(PART_SAMPLES % (vectors * VECTOR) == 0 for vectors in STRIP_VECTORS.values())
+    assert PART_SAMPLES % LINE == 0
+
+
+@pytest.mark.skipif(not HAS_AVX2, reason="needs a processor with AVX2")
+def test_that_code_for_avx2_agrees_with_the_oracle():
+    found = json.loads(fresh_python("-m", "tests.engine.variants.cpu.on_target", **AVX2))
+    assert found == {"vector": 8, "faults": {}}
+
+
+@pytest.mark.slow
+def test_that_the_code_compiles_to_objects_for_aarch64_and_multiplies_vectors():
+    found = json.loads(fresh_python("-m", "tests.engine.variants.cpu.for_arm"))
+    fast = {
+        f"{name} {dtype}"
+        for name in ("stream_bands", "two_passes_of_bands")
+        for dtype in ("float32", "uint8")
+    }
+    assert {name for name, counts in found.items() if counts["vectors"] > 40} == fast
+    assert {"box_sums_of_bands float32", "box_sums_of_bands uint8"} < set(found)
+    assert not any(counts["calls"] for counts in found.values())
