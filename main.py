@@ -38,8 +38,12 @@ def _answer(arguments: list[str]) -> int:
 
 def _command(arguments: list[str]) -> int:
     """Run a command, where Ctrl+C raises Python's exception: the command reports what was done by then."""
+    from engine.commands import COMMANDS
     from engine.commands import main as command
 
+    if not COMMANDS[arguments[0]].multiplies:
+        # NumPy's BLAS starts its threads as it is imported: 25 ms on 2 cores, and nothing else uses them.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     before = signal.getsignal(signal.SIGINT)
     try:
         if before is not signal.SIG_IGN:

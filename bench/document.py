@@ -99,8 +99,11 @@ def kept_tables() -> list[DocumentTable]:
     """Return every table of the documents, made from the files in bench/results."""
     from bench import bank, figures, large, pitch, window
     from bench.peers.__main__ import document_tables as peers
+    from bench.whole import tables as whole
 
     makers: dict[str, Callable[[Any], list[DocumentTable]]] = {
+        "whole-2-cores": whole.tables,
+        "whole-h200": whole.tables,
         "window-2-cores": window.tables,
         "figures-h200": figures.tables,
         "large-h200": large.tables,

@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--rows", default="", help="only these, by their keys, with commas")
     parser.add_argument("--device", help="that ours are given (auto)")
     parser.add_argument("--peer-python", help="the Python that has OpenCV, if another one")
+    parser.add_argument("--commit", default="", help="for the record, where there is no git to ask")
     parser.add_argument("--history", action="store_true", help="add the ratios to bench/history-whole.jsonl")
     add_files(parser, "docs/performance.md")
     arguments = parser.parse_args()
@@ -36,6 +37,7 @@ def main() -> int:
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = Settings(is_quick=arguments.quick, **(small | chosen))
     run = measured(settings, arguments.rows.split(",") if arguments.rows else ())
+    run["commit"] = arguments.commit or run["commit"]
     print("\n" + "\n".join(lines_of(run)))
     if arguments.json:
         arguments.json.write_text(json.dumps(run, indent=1), encoding="utf-8")

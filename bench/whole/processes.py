@@ -71,11 +71,16 @@ def _own_peak(peak_bytes: int) -> int | None:
 
 
 def in_turns(
-    commands: Mapping[str, Callable[[], Sequence[str]]], rounds: int, log: Callable[[str], None]
+    commands: Mapping[str, Callable[[], Sequence[str]]],
+    rounds: int,
+    log: Callable[[str], None],
+    *,
+    counts_first: bool = False,
 ) -> tuple[dict[str, list[Spent]], dict[str, str]]:
     """Run every command so many times, in turns that begin with another one each time.
 
-    A first run of each is not counted: files come into the system's memory, code into caches.
+    A first run of each finds out whether it works; it is not counted, unless `counts_first`, because it
+    brings files into the system's memory and code into caches.
 
     Parameters
     ----------
@@ -95,14 +100,14 @@ def in_turns(
     failures: dict[str, str] = {}
     for key, make in commands.items():
         try:
-            run_once(make())
+            first_run = run_once(make())
         except ProcessFailed as failure:
             failures[key] = str(failure)
             log(f"{key} does not take part: {failure}")
         else:
-            spent[key] = []
+            spent[key] = [first_run] if counts_first else []
     keys = list(spent)
-    for number in range(rounds):
+    for number in range(rounds - counts_first):
         first = number % max(1, len(keys))
         for key in keys[first:] + keys[:first]:
             spent[key].append(run_once(commands[key]()))

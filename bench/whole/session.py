@@ -68,7 +68,13 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
             if only and row.key not in only:
                 continue
             print(f"{row.title}: {', '.join(row.commands)}", flush=True)
-            spent, failures = in_turns(row.commands, row.rounds, lambda text: print(f"  {text}"))
+            spent, failures = in_turns(
+                row.commands,
+                row.rounds,
+                lambda text: print(f"  {text}"),
+                # A thousand pictures once are enough to see their memory.
+                counts_first=row.pictures > 0,
+            )
             if OURS in failures:
                 raise SystemExit(f"{row.title}: {failures[OURS]}")
             absent |= failures

@@ -64,8 +64,8 @@ def same_memory(run: dict[str, Any]) -> list[tuple[str, bool]]:
 
 def lines_of(run: dict[str, Any]) -> list[str]:
     """Return the table as Markdown."""
-    peers = [key for key in TITLES if any(key in row["contenders"] for row in run["rows"])]
-    shown = [key for key in peers if key != NUMPY]
+    present = [key for key in TITLES if any(key in row["contenders"] for row in run["rows"])]
+    shown = [key for key in present if key != NUMPY]
     lines = [
         f"{run['machine']['device']}, device {run['device']}; medians of whole processes, start to exit, "
         "with their peak memory; the mask is a Gaussian of 9 x 9.",
@@ -81,6 +81,9 @@ def lines_of(run: dict[str, Any]) -> list[str]:
         lines.append(f"| {row['title']} | {' | '.join(cells)} | {wanted} | {met} |")
     for text, is_met in same_memory(run):
         lines.append(f"| memory of a batch | {' | ' * (len(shown) - 1)} | {text} | {_met(is_met)} |")
+    floors = [floor for row in run["rows"] if (floor := median_s(row, NUMPY))]
+    if floors:
+        lines += ["", f"{TITLES[NUMPY]} and does nothing took {min(floors):.2f} s."]
     if run["absent"]:
         named = "; ".join(f"{TITLES[key]} ({why})" for key, why in run["absent"].items())
         lines += ["", f"Not measured: {named}."]
@@ -88,8 +91,9 @@ def lines_of(run: dict[str, Any]) -> list[str]:
 
 
 def tables(run: dict[str, Any]) -> list[DocumentTable]:
-    """Return the table of the documents."""
-    return [DocumentTable(PERFORMANCE, "whole", lines_of(run))]
+    """Return the table of the documents, of a machine with a GPU or of one without."""
+    name = "whole-gpu" if run["machine"]["state"] else "whole"
+    return [DocumentTable(PERFORMANCE, name, lines_of(run))]
 
 
 def _met(is_met: bool) -> str:

@@ -18,13 +18,15 @@ INTERRUPTED = 130
 class Command:
     """A command: its line in `--help`, its module, and the function there that returns the exit status.
 
-    The module is imported when the command is called. `usage` has the arguments that the command needs.
+    The module is imported when the command is called. `usage` has the arguments that the command needs;
+    `multiplies` says whether it has NumPy multiply matrices.
     """
 
     help: str
     module: str
     usage: str = ""
     function: str = "run"
+    multiplies: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -48,11 +50,13 @@ COMMANDS: dict[str, Command] = {
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
         "engine.commands.matmul",
         "--size 1024",
+        multiplies=True,
     ),
     "course": Command(
         "list the course papers, and measure their tables on this machine",
         "engine.commands.course",
         "[PAPER]",
+        multiplies=True,
     ),
 }
 """Every command by its name: a new one is one module and one line here."""

@@ -17,7 +17,13 @@ from engine.run.sampling import SamplingPlan
 
 @pytest.mark.parametrize(
     ("variant", "result_type"),
-    [("auto", "float32"), ("auto", "same"), ("register-blocked", "same"), ("tiled", "float32")],
+    [
+        ("auto", "auto"),
+        ("auto", "float32"),
+        ("auto", "same"),
+        ("register-blocked", "same"),
+        ("tiled", "float32"),
+    ],
 )
 def test_that_a_batch_goes_through_the_device_and_is_verified(device, capsys, tmp_path, variant, result_type):
     random, photos = np.random.default_rng(1), tmp_path / "photos"

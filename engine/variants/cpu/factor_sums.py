@@ -17,6 +17,7 @@ from engine.variants.cpu.register_tiles import (
     PAIRS,
     RESULTS_AT_ONCE,
     ROWS_A_ROUND,
+    TAPS_AT_ONCE,
     VECTOR,
 )
 from engine.variants.ir.cpu_results import store_results
@@ -35,8 +36,13 @@ def as_floats(code, source, sample, floats, count):
     if sample.kind.dtype == types.float32:
         return source
     samples, target = code.at_address(source, sample), code.pointer(floats)
-    code.strips(count, 1, lambda at, _: code.store(code.load(samples, at), target, at))
+    code.strips(count, 4, partial(_convert, code, samples, target))
     return code.address(target)
+
+
+def _convert(code: Any, samples: Value, target: Value, at: Value, across: int) -> None:
+    for v in range(across):
+        code.store(code.load(samples, at + v * VECTOR), target, at + v * VECTOR)
 
 
 @cpu_function(types.void)
@@ -56,7 +62,10 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
     next_tap = code.elements_from(step) if PAIRS else None
 
     def samples_of(source: Value, across: int, at_once: int) -> list[list[Value]]:
-        """Return the samples of one tap, or of two: the second one's are the first one's, moved."""
+        """Return the samples of some taps; where they are moved, of one or of two."""
+        if not PAIRS:
+            taps = [source + step * tap for tap in range(at_once)]
+            return [[code.load(tap, v * VECTOR) for v in range(across)] for tap in taps]
         loaded = [code.load(source, v * VECTOR) for v in range(across + at_once - 1)]
         samples = [loaded[:across]]
         if at_once == 2:
@@ -86,7 +95,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         # `behind` is the last tap not yet taken, from the other end.
         values |= {"source": source, "behind": source + (taps - 1) * step, "weight": weights, "left": taps}
         # Loops that take so many taps at a time, from both ends of the factor or from one.
-        loops = [(2, False), (1, False)] if PAIRS else [(1, False)]
+        loops = [(at_once, False) for at_once in TAPS_AT_ONCE]
         if folds:
             loops = [(at_once, True) for at_once, _ in loops] + [(1, False)]
         for at_once, both_ends in loops:
@@ -146,6 +155,9 @@ def sum_down(
         def some_rows(rows: int, values: Values) -> Values:
             added, row, weight = {cell: values[cell] for cell in cells}, values["row"], values["weight"]
             for _ in range(rows):
+                if VECTOR == 8 and rows > 1:
+                    # Else all rows are loaded first, and registers run out.
+                    added = dict(zip(cells, code.kept([added[cell] for cell in cells]), strict=True))
                 added = add_row(added, row, weight, range(count), across)
                 row, weight = row + sums_pitch, weight + 1
             return added | {"row": row, "weight": weight, "left": values["left"] - rows}
@@ -154,7 +166,7 @@ def sum_down(
             following = some_rows(1, values)
             return following, following["left"] > 0
 
-        if count > 1 and out_sample.kind.dtype == types.float32:
+        if count > 1 and (VECTOR == 8 or out_sample.kind.dtype == types.float32):
             for rows in ROWS_A_ROUND:
                 left = code.while_loop(
                     left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)

@@ -43,15 +43,17 @@ CONVERTS = _by_target(False, True, True)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
-# registers for.
+# registers for. With AVX2 one pass saves a quarter at 7 rows and 13 % at 9 (2048 x 2048 float32), though
+# some of 9 rows' totals are in memory then; 11 rows take 5 % longer.
 PRODUCT_VECTORS = _by_target(
     {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2},
-    {1: 4, 2: 4, 3: 3, 4: 2, 5: 2},
+    {1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2},
     {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3},
 )
 # Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
 # keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
-_MOST_PRODUCT_ROWS_OF_INTEGERS = 7
+# With AVX2, where they are converted once, from 6 rows on (7 x 7: 5 % longer in one pass).
+_MOST_PRODUCT_ROWS_OF_INTEGERS = _by_target(7, 5, 7)
 
 
 def product_rows(whole_numbers: bool) -> tuple[int, ...]:
@@ -69,16 +71,22 @@ ROWS_AT_ONCE = 8
 # width.
 PART_SAMPLES = 288
 
-# Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
-ALONG_VECTORS = 4
+# Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it. AVX2
+# has registers for eight, which share a weight.
+ALONG_VECTORS = _by_target(4, 8, 8)
 # Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
 # a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
 # units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
 PAIRS = _by_target(True, False, False)
-# Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
-# vectors.
+# Taps per round of the inner loop. Where none is moved, four: a loop of 31 rounds ends unforeseen.
+TAPS_AT_ONCE = _by_target((2, 1), (4, 1), (4, 1))
+# Rows of results per strip down the columns: each vector that is loaded serves four, each weight all vectors:
+# with AVX2 12 totals, 3 vectors of sums and a weight.
 RESULTS_AT_ONCE = 4
-DOWN_VECTORS = _by_target(4, 2, 4)
+DOWN_VECTORS = _by_target(4, 3, 4)
+# Columns that are summed down for all rows of a block before the next ones: with 31 rows a block has 62 rows
+# of sums, and 24 KB of them stay in a first cache of 32 KB (31 x 1: 20 cycles per vector instead of 24).
+DOWN_SAMPLES = _by_target(1 << 16, 96, 96)
 # Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
-# 8-bit results would take 2 to 5 % more.
+# With AVX-512 8-bit results would take 2 to 5 % more.
 ROWS_A_ROUND = (2, 1)

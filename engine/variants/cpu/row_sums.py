@@ -31,7 +31,7 @@ from engine.variants.cpu.register_tiles import (
 from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
 from engine.variants.ir.llvm import ArrayArgument
-from engine.variants.ir.value import F32, Value
+from engine.variants.ir.value import Value
 
 Values = dict[Any, Value]
 
@@ -41,8 +41,8 @@ class RowSums:
 
     strip_vectors, unrolled = STRIP_VECTORS, UNROLLED_COLUMNS
 
-    def __init__(self, vectors: Vectors, a: dict[str, Value]) -> None:
-        self.vectors, self.a = vectors, a
+    def __init__(self, vectors: Vectors, a: dict[str, Value], whole_numbers: bool) -> None:
+        self.vectors, self.a, self.whole_numbers = vectors, a, whole_numbers
         self.bias = vectors.splat(a["offset"])
         self.completes, self.past_cache = vectors.flag(a["completes"]), vectors.flag(a["past_cache"])
 
@@ -197,14 +197,17 @@ class ProductSums(RowSums):
         values: Values = dict.fromkeys(range(across), vectors.zero)
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         taps = a["mask_columns"]
-        if source.llvm.type.pointee != F32:
-            values = self._taps(
-                values,
-                a["pairs"],
-                lambda at, places: vectors.load_sum(places["source"], places["behind"], at),
-            )
+        if self.whole_numbers:
+            values = self._taps(values, a["pairs"], self._two_samples)
             taps = taps - (a["pairs"] + a["pairs"])
         return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
+
+    def _two_samples(self, at: int, places: Values) -> Value:
+        """Return the exact sums of samples that have the same weight."""
+        one, other = places["source"], places["behind"]
+        if CONVERTS:
+            return self.vectors.load(one, at) + self.vectors.load(other, at)
+        return self.vectors.load_sum(one, other, at)
 
     def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
         """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
@@ -294,21 +297,22 @@ def sum_rows(
         "out": code.at_address(out, out_sample), "out_pitch": out_pitch, "completes": completes,
         "past_cache": past_cache,
     }  # fmt: skip
+    whole_numbers = source_sample.kind.dtype != types.float32
     counts: Sequence[int] = range(1, MOST_ROWS + 1)
     if isinstance(row_factor, ArrayArgument):
         passed["row_factor"] = code.pointer(row_factor)
-        counts = product_rows(source_sample.kind.dtype != types.float32)
+        counts = product_rows(whole_numbers)
     # The calling function too: its loops over bands and rows are not worth a copy for each case.
     code.builder.function.attributes.add("optsize")
 
     def sums_of(count: int) -> None:
-        function = _sums_of(code, count, passed)
+        function = _sums_of(code, count, passed, whole_numbers)
         code.builder.call(function, [value.llvm for value in passed.values()])
 
     code.switch(rows, counts, sums_of)
 
 
-def _sums_of(code: Vectors, rows: int, passed: dict[str, Value]) -> ir.Function:
+def _sums_of(code: Vectors, rows: int, passed: dict[str, Value], whole_numbers: bool) -> ir.Function:
     """Return the function for a number of mask rows.
 
     It is a function of its own and optimised for size: else the compiler writes each loop twice, with and
@@ -323,6 +327,8 @@ def _sums_of(code: Vectors, rows: int, passed: dict[str, Value]) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block())
     emitted = ProductSums if "row_factor" in passed else RowSums
     vectors = Vectors(code.context, builder)
-    emitted(vectors, dict(zip(passed, map(vectors.value, function.args), strict=True))).emit(rows)
+    emitted(vectors, dict(zip(passed, map(vectors.value, function.args), strict=True)), whole_numbers).emit(
+        rows
+    )
     builder.ret_void()
     return function

@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
-from engine.variants.cpu.register_tiles import RESULTS_AT_ONCE, VECTOR
+from engine.variants.cpu.register_tiles import DOWN_SAMPLES, LINE, RESULTS_AT_ONCE, VECTOR
 from engine.variants.cpu.thread_pool import BOARD
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
@@ -35,6 +35,18 @@ def tile_samples(sums_rows: int, samples: int) -> int:
     return -(-samples // (tiles * VECTOR)) * VECTOR
 
 
+def sums_pitch(tile_samples: int) -> int:
+    """Return the floats from one row of sums to the next, whole vectors; a vector is written past each.
+
+    What is summed down the columns at once begins in other lines of the first cache in each row.
+    """
+    if DOWN_SAMPLES >= MOST_TILE_SAMPLES:
+        return tile_samples + VECTOR
+    page = 1024
+    between = DOWN_SAMPLES + LINE
+    return tile_samples + VECTOR + (between - tile_samples - VECTOR) % page
+
+
 class TwoPasses(BandedFilter):
     """Two passes with a mask of many rows, ready for one problem and mask."""
 
@@ -51,6 +63,7 @@ class TwoPasses(BandedFilter):
         self._block_rows = max(BLOCK_ROWS, problem.mask_shape[0] - 1)
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
         self._tile_samples = tile_samples(self._sums_rows, self._samples)
+        self._pitch = sums_pitch(self._tile_samples)
         self._ghost_row = self._ghosts(self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR)
         tiles = -(-self._samples // self._tile_samples)
         workers = workers_for(problem.samples * sum(problem.mask_shape), launch_cores())
@@ -59,9 +72,9 @@ class TwoPasses(BandedFilter):
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)
-        sums = aligned_rows(workers, self._sums_rows * (self._tile_samples + VECTOR), np.float32)
+        sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
             0, 0, *self._size, self._column, self._row, self._mirrored, *self._beyond, self._block_rows,
-            self._tile_samples, *cut, BOARD, self._edges(workers, self._ghost_row.size),
+            self._tile_samples, self._pitch, *cut, BOARD, self._edges(workers, self._ghost_row.size),
             aligned_rows(workers, self._ghost_row.size, np.float32), self._ghost_row, last_results, sums,
         )  # fmt: skip

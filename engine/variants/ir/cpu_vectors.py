@@ -65,7 +65,9 @@ class Vectors(LlvmCode):
         No instruction, but they have to be in registers here.
         """
         count = len(values)
-        constraints = ",".join(["=x"] * count + [str(number) for number in range(count)])
+        constraints = ",".join(["=x"] * count + [str(number) for number in range(count)] + ["~{memory}"])
+        if count == 1:
+            return [self.statement("", constraints, values, self.floats)]
         kind = ir.LiteralStructType([self.floats] * count)
         return self.parts(self.statement("", constraints, values, kind))
 

@@ -246,3 +246,19 @@ def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_r
     # Other errors pass unchanged.
     with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
         raise ZeroDivisionError("as it is")
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "found"), [("masks", "", "1"), ("matmul", "", ""), ("masks", "3", "3")]
+)
+def test_that_numpy_starts_threads_only_where_matrices_are_multiplied(name, chosen, found):
+    """They take 25 ms of each start; what a person has chosen stays."""
+    fresh_python(
+        "-c",
+        "import os, main, engine.commands\n"
+        "seen, key = [], 'OPENBLAS_NUM_THREADS'\n"
+        "engine.commands.main = lambda arguments: seen.append(os.environ.get(key, '')) or 0\n"
+        f"main.main([{name!r}])\n"
+        f"assert seen == [{found!r}], seen",
+        **({"OPENBLAS_NUM_THREADS": chosen} if chosen else {}),
+    )

@@ -32,7 +32,8 @@ def test_that_the_sums_of_a_strip_fit_the_registers():
         held = rows * vectors * (1 + PARTIAL_SUMS)
         # Beside them the fewer of samples and weights, and one of the others, which may be in memory.
         assert held + min(rows, vectors) + (not PARTIAL_SUMS) <= registers, rows
-    assert all(rows * vectors <= registers for rows, vectors in PRODUCT_VECTORS.items())
+    # Of two vectors of 9 rows some are in memory: that still costs less than a second pass.
+    assert all(rows * vectors <= registers + 2 for rows, vectors in PRODUCT_VECTORS.items())
 
 
 def test_that_parts_across_are_of_whole_strips_and_lines():
