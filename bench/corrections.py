@@ -1,4 +1,4 @@
-"""Fits `cost_corrections.json`, by which `auto` corrects its grid of times, to problems of `bench.choices`.
+"""Fits the file by which `auto` corrects its grid of times to random problems (`corrections.py`).
 
 python -m bench.corrections FILE [FILE ...]     files of `python -m bench.choices --json FILE`
 
@@ -20,9 +20,9 @@ from bench.options import parser_of
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.corrections import (
-    CORRECTIONS_PATH,
     Point,
     corrections,
+    corrections_path,
     nearness,
     place_of,
     point_of,
@@ -51,12 +51,11 @@ def fitted(cells: list[Measured], device_kind: str) -> dict[str, Any]:
             expected_us = table.measured_us(known, problem, table.rates, repeats)
             point = point_of(known, problem, repeats)
             found[key, types_of(problem)][point] = math.log(1e3 * time_ms / expected_us)
+    found = {kind: logs for kind, logs in found.items() if len(logs) >= LEAST_POINTS}
     for (key, types), logs in found.items():
         logs |= dict.fromkeys(_small_on_the_grid(table, key, types), 0.0)
     made: dict[str, Any] = {}
     for (key, types), logs in sorted(found.items()):
-        if len(logs) < LEAST_POINTS:
-            continue
         places, values = np.array([place_of(point) for point in logs]), np.array(list(logs.values()))
         mean = float(np.median(values))
         weights = np.linalg.solve(nearness(places, places) + NOISE * np.eye(len(values)), values - mean)
@@ -88,16 +87,13 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     options = parser.parse_args()
     cells = [cell for path in options.files for cell in unpacked(json.loads(path.read_text("utf-8")))]
-    kept = json.loads(CORRECTIONS_PATH.read_text("utf-8")) if CORRECTIONS_PATH.exists() else {}
-    kept[options.device] = fitted(cells, options.device)
-    text = (
-        json.dumps(kept, separators=(",", ":"))
-        .replace('"points"', '\n"points"')
-        .replace('"weights"', '\n"weights"')
-    )
-    CORRECTIONS_PATH.write_text(text + "\n", encoding="utf-8")
+    made = fitted(cells, options.device)
+    text = json.dumps(made, separators=(",", ":"))
+    for name in ("points", "weights"):
+        text = text.replace(f'"{name}"', f'\n"{name}"')
+    corrections_path(options.device).write_text(text + "\n", encoding="utf-8")
     corrections.cache_clear()
-    for key, kinds in kept[options.device].items():
+    for key, kinds in made.items():
         counts = [f"{types} {len(one['weights'])}" for types, one in kinds.items()]
         print(f"{key}: {', '.join(counts)}")
 

@@ -1,9 +1,9 @@
 """What a grid of times leaves out: by which factor random problems took longer, or less, than it says.
 
-`cost_table.json` has square pictures, square masks, one and three channels. `cost_corrections.json` has, for
-each variant and types of samples and results, the problems of a run of `bench.choices` and a weight for each,
-which `python -m bench.corrections` fits. The logarithm of a factor is a mean, and the sum of the weights of
-all these problems, each times how near it is. Far from all of them the mean remains.
+`cost_table.json` has square pictures, square masks, one and three channels. `cost_corrections_cuda.json` has,
+for each variant and types of samples and results, the problems of runs of `bench.choices` and a weight for
+each, which `python -m bench.corrections` fits. The logarithm of a factor is a mean, and the sum of the
+weights of all these problems, each times how near it is. Far from all of them the mean remains.
 """
 
 import json
@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
-
-CORRECTIONS_PATH = Path(__file__).with_name("cost_corrections.json")
 
 Point = tuple[int, int, int, int, int, bool, int, int]
 """Rows and columns of a mask; height, width and channels of a picture; has ghost cells; repeats; jumps."""
@@ -83,12 +81,16 @@ def types_of(problem: Problem) -> str:
     return f"{problem.dtype} to {problem.result_dtype}"
 
 
+def corrections_path(device_kind: str) -> Path:
+    """Return the file of a kind of device: a process that uses another one does not read it."""
+    return Path(__file__).with_name(f"cost_corrections_{device_kind}.json")
+
+
 @cache
 def corrections(device_kind: str) -> dict[str, dict[str, Correction]]:
     """Return the corrections of a kind of device by variant and types; none for one that has no file."""
-    if not CORRECTIONS_PATH.exists():
-        return {}
-    content: dict[str, Any] = json.loads(CORRECTIONS_PATH.read_text(encoding="utf-8")).get(device_kind, {})
+    path = corrections_path(device_kind)
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {
         key: {
             types: Correction(tuple(map(tuple, one["points"])), tuple(one["weights"]), one["mean"])

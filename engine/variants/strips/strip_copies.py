@@ -33,8 +33,8 @@ def needed_cells(code: Any, shape: TileShape, samples: Any, left: Any) -> Any:
     """Return how many cells of a strip's row its results in the picture need, in whole vectors.
 
     The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
-    took twice as long, and all others waited for it: 9 x 9 on 3000 x 3000 62 us instead of BEFORE, on 3072 x
-    3072 33 (`split-float16`, H200).
+    took twice as long, and all others waited for it: 9 x 9 on 3000 x 3000 61 us instead of 34, on 3072 x 3072
+    33 (`split-float16`, H200).
     """
     cells = (samples - left + (VECTOR - 1) & -VECTOR) + after_strip(shape)
     return code.smaller(cells, shape.tile_samples)

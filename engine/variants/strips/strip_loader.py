@@ -46,7 +46,7 @@ def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
         width, own = samples // channels, lane * VECTOR
         cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
         if is_shared:
-            cells = cells_beside(shape, lane, edges_of(code, shape, samples, left))
+            cells = [*cells_beside(shape, lane, edges_of(code, shape, samples, left))]
         # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
         # used.
         further = shape.before + beside(shape)
