@@ -118,7 +118,7 @@ def rows_of(
     count : int
         Pictures of the batch.
     many : int
-        Pictures after which memory is compared with that after 10.
+        Pictures after which memory is compared with that after 10, or after two for each core.
     rounds : int
         Of the quick rows; the batches have half of them.
     device : str
@@ -174,7 +174,7 @@ def rows_of(
             1,
             pictures=number,
         )
-        for number in (10, many)
+        for number in (max(10, 2 * cores), many)
     ]
     return rows
 

@@ -26,7 +26,7 @@ class Settings:
     count : int
         Pictures of the batch.
     many : int
-        Pictures of the batch whose memory is compared with that of 10.
+        Pictures of the batch whose memory is compared with that of 10, or of two for each core.
     rounds : int
         Runs of each process that count; of batches half.
     device : str

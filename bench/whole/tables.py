@@ -53,8 +53,12 @@ def verdicts(row: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def same_memory(run: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Return whether a batch of many pictures takes the memory of one of 10, in words."""
-    peaks = {row["pictures"]: peak_bytes(row, OURS) for row in run["rows"] if row.get("pictures")}
+    """Return whether a batch of many pictures takes the memory of one of few, in words.
+
+    Few are enough only where all cores have a picture.
+    """
+    batches = [row for row in run["rows"] if row["pictures"] >= run["machine"]["threads"]]
+    peaks = {row["pictures"]: peak_bytes(row, OURS) for row in batches if row["pictures"]}
     few, many = (peaks[count] for count in (min(peaks), max(peaks))) if len(peaks) > 1 else (None, None)
     if not few or not many:
         return []
