@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
+from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
 from engine.variants.cpu.thread_pool import SharedCall, compiled
@@ -19,6 +20,8 @@ LEAST_OF_COST = 4
 WHOLE_ROWS = 8
 # Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
 LEAST_MULTIPLY_ADDS = 2_000_000
+# Results of smaller magnitude can be converted to integers of 32 bits, sums' rounding included.
+MOST_RESULT = 2.0**30
 
 
 def workers_for(multiply_adds: int, most: int) -> int:
@@ -67,6 +70,14 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
     return np.stack([starts - tile * height, ends - tile * height, tile], 1).astype(np.int64)
 
 
+def _largest_result(problem: Problem, mask: Mask) -> float:
+    """Return what no result of integer samples is larger than; infinite for samples that are floats."""
+    if np.dtype(problem.dtype).kind != "u":
+        return np.inf
+    largest = max(float(np.iinfo(problem.dtype).max), abs(problem.ghost_value))
+    return float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
+
+
 @dataclass
 class Cut:
     """How a picture is cut for so many threads at most, and the calls with their buffers that are kept."""
@@ -81,17 +92,18 @@ class BandedFilter(ABC):
 
     function: ClassVar[MachineFunction]
 
-    def __init__(self, problem: Problem, offset: float) -> None:
+    def __init__(self, problem: Problem, mask: Mask) -> None:
         self._problem = problem
         self._halo = halo = Halo(problem)
         self._samples = problem.width * problem.channels
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
+        self._fits = _largest_result(problem, mask) < MOST_RESULT
         # Arguments of every compiled function: the size of the picture, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
         self._beyond = (
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),
-            np.float32(offset),
+            np.float32(mask.offset),
         )
         self._cut: Cut
 

@@ -67,7 +67,7 @@ class BoxSums(BandedFilter):
     function = MachineFunction("engine.variants.cpu.box_code", "box_sums_of_bands", error_model="numpy")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        super().__init__(problem, mask.offset)
+        super().__init__(problem, mask)
         self._weight = mask.weights32[0, 0]
         self._tile_samples = min(TILE_SAMPLES, -(-self._samples // VECTOR) * VECTOR)
         length = self._tile_samples + self._halo.before + self._halo.after

@@ -118,13 +118,14 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
 
 @cpu_function(types.void)
 def sum_down(
-    code, sums, sums_at, sums_pitch, factor, taps, width, offset, results, out, out_sample, out_pitch
+    code, sums, sums_at, sums_pitch, factor, taps, width, offset, fits, results, out, out_sample, out_pitch
 ):
     """Correlate the columns of rows of sums with a factor of the mask.
 
     The first result's first sum is element `sums_at` of the flat float32 array `sums`, whose rows are
     `sums_pitch` apart. `factor` has `taps` weights. There are 1 or, if there are at least as many taps,
-    RESULTS_AT_ONCE rows of `width` `results`, each with `offset` added; the first goes to the address `out`,
+    RESULTS_AT_ONCE rows of `width` `results`, each with `offset` added, which
+    `fits` says are integers of 32 bits; the first goes to the address `out`,
     the next rows `out_pitch` further on, in the type of the flat array `out_sample`.
     """
     first_row, first_weight = code.pointer(sums) + sums_at, code.pointer(factor)
@@ -180,7 +181,7 @@ def sum_down(
             row, weight = row + sums_pitch, weight + 1
         for result in range(count):
             values = [totals[result, v] + bias for v in range(across)]
-            store_results(code, values, target, out_pitch * result + column)
+            store_results(code, values, target, out_pitch * result + column, fits=code.flag(fits))
 
     def all_strips(count: int) -> None:
         code.strips(width, DOWN_VECTORS, partial(strip, count))

@@ -46,7 +46,7 @@ def work(problem: Problem, block: Block) -> Work:
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands:
     """Return the bands for one problem and mask, compiled."""
     weights = np.array(mask.weights32.T, order="C").reshape(-1)
-    return StreamedBands(problem, weights, None, mask.offset, problem.multiply_adds, COST_ROWS).compiled()
+    return StreamedBands(problem, mask, weights, None, problem.multiply_adds, COST_ROWS).compiled()
 
 
 VARIANT = Variant(

@@ -40,11 +40,14 @@ class RowSums:
     """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
 
     strip_vectors, unrolled = STRIP_VECTORS, UNROLLED_COLUMNS
+    # Else it is added at the end.
+    begins_with_offset = not PARTIAL_SUMS
 
     def __init__(self, vectors: Vectors, a: dict[str, Value], whole_numbers: bool) -> None:
         self.vectors, self.a, self.whole_numbers = vectors, a, whole_numbers
         self.bias = vectors.splat(a["offset"])
         self.completes, self.past_cache = vectors.flag(a["completes"]), vectors.flag(a["past_cache"])
+        self.fits = vectors.flag(a["fits"])
 
     def emit(self, rows: int) -> None:
         """Emit all strips of the width."""
@@ -165,14 +168,15 @@ class RowSums:
         return start
 
     def _store_results(self, totals: list[Value], out: Value) -> None:
-        results = [total + self.bias for total in totals]
-        store_results(self.vectors, results, out, past_cache=self.past_cache)
+        results = totals if self.begins_with_offset else [total + self.bias for total in totals]
+        store_results(self.vectors, results, out, past_cache=self.past_cache, fits=self.fits)
 
 
 class ProductSums(RowSums):
     """Emits the sums for a mask that is a column times a row."""
 
     strip_vectors, unrolled = PRODUCT_VECTORS, dict[int, int]()
+    begins_with_offset = False
 
     def _entering(self, values: Values, vector: int) -> Value:
         return self.vectors.zero
@@ -253,7 +257,7 @@ def _convert(code: Vectors, samples: Value, target: Value, at: Value, across: in
 def sum_rows(
     code, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
     entering_pitch, leaving, leaving_pitch, weights, weights_at, weights_pitch, row_factor, pairs, rows,
-    mask_columns, step, width, offset, out, out_sample, out_pitch, completes, past_cache,
+    mask_columns, step, width, offset, fits, out, out_sample, out_pitch, completes, past_cache,
 ):  # fmt: skip
     """Add input rows to the totals of results.
 
@@ -264,7 +268,8 @@ def sum_rows(
     input_rows
         Rows that are added, one after another.
     totals, totals_at, totals_pitch
-        Rows of float32 sums; those of row m have all mask rows below m, and row 0 is always zero. The first
+        Rows of float32 sums; those of row m have all mask rows below m, and row 0 is always `offset`
+        (zero with a row factor, and where `PARTIAL_SUMS`). The first
         sum of the first mask row taken, and elements from one row to the next.
     entering, entering_pitch, leaving, leaving_pitch
         Addresses of rows of float32 sums. Those that meet the first mask row taken with the second input row
@@ -280,8 +285,9 @@ def sum_rows(
         Mask rows taken, at most MOST_ROWS; of a column times a row always all, one of `product_rows`.
     mask_columns, step
         Samples from one mask column to the next: the number of interleaved channels.
-    width, offset
+    width, offset, fits
         Results per row; whole vectors are read and written, so up to VECTOR - 1 more. Added to every result.
+        Whether none can lie beyond the integers of 32 bits.
     completes, past_cache
         Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
@@ -293,7 +299,7 @@ def sum_rows(
         "entering": code.at_address(entering, totals), "entering_pitch": entering_pitch,
         "leaving": code.at_address(leaving, totals), "leaving_pitch": leaving_pitch,
         "weights": code.pointer(weights) + weights_at, "weights_pitch": weights_pitch, "pairs": pairs,
-        "mask_columns": mask_columns, "step": step, "width": width, "offset": offset,
+        "mask_columns": mask_columns, "step": step, "width": width, "offset": offset, "fits": fits,
         "out": code.at_address(out, out_sample), "out_pitch": out_pitch, "completes": completes,
         "past_cache": past_cache,
     }  # fmt: skip

@@ -67,7 +67,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPa
     column, row = np.array(factors.column), np.array(factors.row)
     multiply_adds = problem.samples * sum(mask.shape)
     cost_rows = COST_OF_MASK_ROWS * (mask.rows - 1)
-    return StreamedBands(problem, column, row, mask.offset, multiply_adds, cost_rows).compiled()
+    return StreamedBands(problem, mask, column, row, multiply_adds, cost_rows).compiled()
 
 
 VARIANT = Variant(

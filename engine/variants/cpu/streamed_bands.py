@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
+from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
@@ -41,9 +42,9 @@ PAST_CACHE_MASK_ROWS = 5
 class StreamedBands(BandedFilter):
     """A filter that streams down bands, ready for one problem and mask.
 
-    `weights` are the mask's, column after column; with a `row_factor` they are the column of a mask that is a
-    column times this row, and has one of `product_rows` rows. `multiply_adds` decides on the number of
-    threads; `cost_rows` is what a band costs beside its own rows, as `cut` has it.
+    `weights` are those of the mask, column after column; with a `row_factor` they are the column of a mask
+    that is a column times this row, and has one of `product_rows` rows. `multiply_adds` decides on the number
+    of threads; `cost_rows` is what a band costs beside its own rows, as `cut` has it.
     """
 
     function = MachineFunction("engine.variants.cpu.streamed_code", "stream_bands", error_model="numpy")
@@ -51,16 +52,16 @@ class StreamedBands(BandedFilter):
     def __init__(
         self,
         problem: Problem,
+        mask: Mask,
         weights: np.ndarray,
         row_factor: np.ndarray | None,
-        offset: float,
         multiply_adds: int,
         cost_rows: float,
     ) -> None:
-        super().__init__(problem, offset)
+        super().__init__(problem, mask)
         halo = self._halo
         rows = problem.mask_shape[0]
-        self._weights, self._row_factor = weights, row_factor
+        self._weights, self._row_factor, self._offset = weights, row_factor, mask.offset
         self._pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
             self._pairs = len(row_factor) // 2
@@ -111,9 +112,11 @@ class StreamedBands(BandedFilter):
         floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
         between = aligned_rows(workers, 2 * ROWS_AT_ONCE * PART_SAMPLES, np.float32)
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
+        if self._row_factor is None and not PARTIAL_SUMS:
+            totals[:, : self._totals_pitch] = self._offset
         return (
             0, 0, *self._size, self._weights, self._row_factor, self._pairs, *self._problem.mask_shape,
-            *self._beyond, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
+            *self._beyond, self._fits, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
             self._ghost_row, edge_results, self._edge_results_pitch, floats, self._floats_pitch, between,
             totals, self._totals_pitch,
         )  # fmt: skip

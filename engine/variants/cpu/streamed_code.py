@@ -19,7 +19,7 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 # costs 10 ms of it.
 def stream_bands(
     picture, out, height, samples, channels, weights, row_factor, pairs, mask_rows, mask_columns, anchor_row,
-    before, after, outside_rows, outside_samples, offset, past_cache, step, bands, parts, board, edges,
+    before, after, outside_rows, outside_samples, offset, fits, past_cache, step, bands, parts, board, edges,
     edge_pitch, ghost_row, edges_results, edge_results_pitch, all_floats, floats_pitch, all_between,
     all_totals, totals_pitch,
 ):  # fmt: skip
@@ -103,7 +103,7 @@ def stream_bands(
                             source_address, edge, source_pitch, rows, totals, begin * totals_pitch + column,
                             totals_pitch, entering, entering_pitch, leaving, PART_SAMPLES, weights, begin,
                             mask_rows, row_factor, pairs, end - begin, mask_columns, channels, width, offset,
-                            target + at * out_size, edge_results, target_pitch, end == mask_rows,
+                            fits, target + at * out_size, edge_results, target_pitch, end == mask_rows,
                             past_cache and buffer < 0 and result >= 0,
                         )  # fmt: skip
                         if begin > lowest:

@@ -55,7 +55,7 @@ class TwoPasses(BandedFilter):
     )
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        super().__init__(problem, mask.offset)
+        super().__init__(problem, mask)
         factors = factor(mask)
         self._column, self._row = np.array(factors.column), np.array(factors.row)
         self._mirrored = bool((self._row == self._row[::-1]).all())
@@ -72,9 +72,10 @@ class TwoPasses(BandedFilter):
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)
+        floats = aligned_rows(workers, self._ghost_row.size, np.float32)
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
-            0, 0, *self._size, self._column, self._row, self._mirrored, *self._beyond, self._block_rows,
-            self._tile_samples, self._pitch, *cut, BOARD, self._edges(workers, self._ghost_row.size),
-            aligned_rows(workers, self._ghost_row.size, np.float32), self._ghost_row, last_results, sums,
+            0, 0, *self._size, self._column, self._row, self._mirrored, *self._beyond, self._fits,
+            self._block_rows, self._tile_samples, self._pitch, *cut, BOARD,
+            self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums,
         )  # fmt: skip

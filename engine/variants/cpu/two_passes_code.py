@@ -16,8 +16,8 @@ ROWS_AHEAD = 2
 
 def two_passes_of_bands(
     picture, out, height, samples, channels, column_factor, row_factor, mirrored, anchor_row, before, after,
-    outside_rows, outside_samples, offset, block_rows, tile_samples, pitch, bands, board, edges, all_floats,
-    ghost_row, all_last_results, all_sums,
+    outside_rows, outside_samples, offset, fits, block_rows, tile_samples, pitch, bands, board, edges,
+    all_floats, ghost_row, all_last_results, all_sums,
 ):  # fmt: skip
     """Take one band after another, until none is left, on as many threads as the board says.
 
@@ -73,8 +73,8 @@ def two_passes_of_bands(
                     if not is_whole:
                         target, target_pitch = address_of(last_results, 0), VECTOR
                     sum_down(
-                        sums, row * pitch + begin, pitch, column_factor, mask_rows, width, offset, results,
-                        target, last_results, target_pitch,
+                        sums, row * pitch + begin, pitch, column_factor, mask_rows, width, offset, fits,
+                        results, target, last_results, target_pitch,
                     )  # fmt: skip
                     if not is_whole:
                         for r in range(results):
