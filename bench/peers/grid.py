@@ -42,15 +42,16 @@ def _along(name: str, title: str, axis: str, start: Cell, values: tuple[object, 
     return Table(name, title, axis, tuple(cells))
 
 
-def _tables(side: int, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool) -> list[Table]:
-    """Return the tables of every device: around pictures of a side, float32 with one channel, or 8-bit."""
-    base = Cell(side, side, 5)
-    shape = f"{side} x {side}"
+def _tables(
+    base: Cell, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool, suffix: str = ""
+) -> list[Table]:
+    """Return the tables of every device: around pictures of one size, float32 with one channel, or 8-bit."""
+    shape = f"{base.width} x {base.height}"
     gaussians = (5, 15) if quick else GAUSSIANS
     return [
-        _along("main", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
+        _along(f"main{suffix}", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
         _along(
-            "gaussian",
+            f"gaussian{suffix}",
             f"Gaussian masks (rank 1): {shape} float32, one channel",
             "mask_side",
             replace(base, kind="gaussian"),
@@ -58,7 +59,11 @@ def _tables(side: int, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, 
         ),
         *(
             _along(
-                words.lower(), f"8-bit {words}, {shape}", "mask_side", cell, (5,) if quick else bytes_masks
+                words.lower() + suffix,
+                f"8-bit {words}, {shape}",
+                "mask_side",
+                cell,
+                (5,) if quick else bytes_masks,
             )
             for words, cell in _bytes_cells(base)
         ),
@@ -82,8 +87,11 @@ def _channels_and_batches(side: int) -> list[Table]:
 
 
 def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a GPU: around 4096 x 4096, float32, one channel."""
-    tables = _tables(4096, SOME if quick else MASKS, SOME, quick=quick)
+    """Return the tables of a GPU: around 4096 x 4096 and a photograph's 4000 x 3000, float32, one channel."""
+    masks = SOME if quick else MASKS
+    tables = _tables(Cell(4096, 4096, 5), masks, SOME, quick=quick)
+    if not quick:
+        tables += _tables(Cell(3000, 4000, 5), masks, SOME, quick=quick, suffix="-photograph")
     for cache in ("warm", "cold"):
         title = f"Picture size, 5 x 5 float32, one channel, {cache} L2"
         start = Cell(4096, 4096, 5, cache=cache)
@@ -94,7 +102,7 @@ def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
 def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
     """Return the tables of a CPU: around 2048 x 2048, float32, one channel."""
     base = Cell(2048, 2048, 5)
-    tables = _tables(2048, SOME if quick else MASKS, TO_15, quick=quick)
+    tables = _tables(base, SOME if quick else MASKS, TO_15, quick=quick)
     if quick:
         return tuple(tables)
     return (
@@ -108,6 +116,13 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
                 (3, 5, 7, 9, 15, 31),
             )
             for words, cell in _bytes_cells(base)
+        ),
+        _along(
+            "photograph",
+            "Mask size: 3000 x 2000 float32, one channel",
+            "mask_side",
+            replace(base, height=2000, width=3000),
+            TO_15,
         ),
         _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
         *_channels_and_batches(2048),

@@ -66,7 +66,7 @@ def end_of_first_image(file: BinaryIO) -> int | None:
         return next((position for marker, position in markers(data) if marker == _END_OF_IMAGE), None)
 
 
-def markers(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
     """Yield each marker with its offset, until one is missing."""
     position = 2
     while position + 2 <= len(data) and data[position] == 0xFF:

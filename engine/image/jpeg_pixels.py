@@ -3,12 +3,12 @@
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
 warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
 Pillow, with the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more).
-Pillow reads the header, and all of other kinds, such as CMYK.
+Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK.
 """
 
 import mmap
 import re
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,12 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import end_of_first_image, frame_of, with_surplus
+from engine.image.jpeg_header import Header, plain_header
 from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
+
+if TYPE_CHECKING:
+    from PIL import ImageFile
 
 # The first warning of libjpeg is the one that is known. Bytes before the end marker mean that all was there.
 _STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
@@ -33,24 +37,42 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         raise Unsupported(frame.unsupported)
     file_bytes = file.seek(0, 2)
     end = end_of_first_image(file)
-    file.seek(0)
-    with opened_with_pillow(file, "JPEG") as image:
-        is_plain = image.mode in ("L", "RGB")
-        width, height = image.size
-        info, notes = image.info, frame_notes(image) if is_plain else ()
-    if end is None or not is_plain:  # Pillow finds the words for a file without an end
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        header = plain_header(data)
+    notes: tuple[str, ...] = ()
+    if header is None or end is None:
+        file.seek(0)
+        with opened_with_pillow(file, "JPEG") as image:
+            header = _header_of(image)
+            notes = frame_notes(image) if header.channels != 4 else ()
+    if end is None or header.channels == 4:  # Pillow finds the words for a file without an end
         decoded = read_with_pillow("JPEG", file, budget, allocate, frame)
-        if end is not None and image.mode == "CMYK":
-            _decode(file, end, "CMYK", np.empty((height, width, 4), np.uint8))
+        if end is not None and header.channels == 4:
+            _decode(file, end, "CMYK", np.empty((header.height, header.width, 4), np.uint8))
         return decoded
-    form = Form(height, width, 1 if image.mode == "L" else 3, False, np.dtype(np.uint8))
+    form = Form(header.height, header.width, header.channels, False, np.dtype(np.uint8))
     budget.check(form, frame.coefficient_bytes)
     check_long_enough(form, file_bytes, frame.fewest_bytes)
-    exif, xmp = info.get("exif"), info.get("xmp")
-    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
+    canvas = Canvas(form, header.orientation or orientation_of_xmp(header.xmp), allocate)
     canvas.decode_into(lambda out: _decode(file, end, "GRAY" if form.channels == 1 else "RGB", out))
-    metadata = named_metadata(exif=exif, dpi=float(info.get("dpi", (0,))[0]))
-    return Decoded(canvas, info.get("icc_profile"), notes, metadata)
+    metadata = named_metadata(exif=header.has_exif, dpi=header.dpi)
+    return Decoded(canvas, header.icc_profile, notes, metadata)
+
+
+def _header_of(image: "ImageFile.ImageFile") -> Header:
+    """Return the header as Pillow reads it: grey, RGB, or CMYK."""
+    info, (width, height) = image.info, image.size
+    exif = info.get("exif")
+    return Header(
+        width,
+        height,
+        {"L": 1, "RGB": 3}.get(image.mode, 4),
+        info.get("icc_profile"),
+        bool(exif),
+        info.get("xmp"),
+        orientation_of_exif(exif),
+        float(info.get("dpi", (0,))[0]),
+    )
 
 
 def _decode(file: BinaryIO, end: int, colours: str, out: NDArray[np.uint8]) -> None:

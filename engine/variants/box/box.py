@@ -42,14 +42,17 @@ TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once: few tall
-# ones rather than as many as have room (31 x 31 float32: 3 of 352 rows 51, 6 of 176 rows 53 us).
-MULTIPROCESSORS, MOST_BLOCKS = 132, 3
+# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once. With 3 of
+# them 203 random and square pictures took 1.18 times as long on average, up to 2.95 times (H200).
+MULTIPROCESSORS, MOST_BLOCKS = 132, 5
 SHARED_BYTES_OF_ALL = 227 * 1024
 RESERVED_BYTES = 1024
 # Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit
 # RGB, 31 x 31: 96 rows 127, 192 rows 123, 384 rows 126 us).
 MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
+# Of strips that all run at once: those at an edge take longer, and all wait for them (3987 x 5621 with two
+# channels of 8 bit, 26 x 6, 5 blocks of 1125 rows a multiprocessor 188 us, with at most 156 rows 99).
+MOST_ROWS_AT_ONCE = 9
 INSTEAD = "register-blocked or tiled"
 
 
@@ -94,6 +97,7 @@ def strip_rows(problem: Problem, shape: BoxShape) -> int:
     if across < MULTIPROCESSORS:
         at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
         rows = blocks_along(problem.height, MULTIPROCESSORS * at_once // across)
+        rows = min(rows, MOST_ROWS_AT_ONCE * problem.mask_shape[0])
     else:
         rows = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
     few_rows_twice = problem.mask_shape[0] // 2

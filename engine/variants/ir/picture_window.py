@@ -30,7 +30,7 @@ class PictureWindow:
     """
 
     def __init__(self, code: Any, rule: Rule, image: Any, samples: Any, top: Any, left: Any) -> None:
-        self._code, self._rule, self._data = code, rule, code.pointer(image)
+        self._code, self.rule, self._data = code, rule, code.pointer(image)
         # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the
         # instructions.
         self.height, row_pixels, channels = (code.narrow(side) for side in code.shape(image))
@@ -54,7 +54,7 @@ class PictureWindow:
 
     def row_of(self, row: Any) -> Any:
         """Return the row that row number `row` of the tile comes from; -1 for ghost cells."""
-        return self._code.by_rule(self._rule, self.top + row, self.height)
+        return self._code.by_rule(self.rule, self.top + row, self.height)
 
     def sample_of(self, sample: Any, channels: int, before: int) -> Any:
         """Return the sample of its row that one of the tile comes from; -1 for a ghost cell.
@@ -62,7 +62,7 @@ class PictureWindow:
         No tile has more than `before` pixels before the picture, so that what is divided is not negative.
         """
         pixel, channel = divmod(sample + before * channels, channels)
-        column = self._code.by_rule(self._rule, pixel - before, self.samples // channels)
+        column = self._code.by_rule(self.rule, pixel - before, self.samples // channels)
         return self._code.select(column < 0, -1, column * channels + channel)
 
     def row(self, row: Any) -> Any:

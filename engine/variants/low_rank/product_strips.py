@@ -75,7 +75,7 @@ def work_of(problem: Problem, rank: int) -> Work:
         problem,
         picture_loads=grid.loads,
         shared_loads=threads * rows * shape.along.window,
-        shared_stores=grid.across * rows * shape.along.tile_samples,
+        shared_stores=grid.row_cells * rows,
         constant_loads=threads * sum(grid.groups) * weights,
         multiply_adds=threads * rows * VECTOR * weights,
     )
@@ -96,7 +96,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.variants.strips.strip_loader import strip_columns, strip_loader
     from engine.variants.strips.strip_storer import strip_storer
 
-    columns_of = strip_columns(shape.along, border.rule)
+    columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
     zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)

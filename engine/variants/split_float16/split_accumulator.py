@@ -1,5 +1,6 @@
 """What a kernel of `split-float16` calls: a group's sums (`split_sums.py`), the start, storing."""
 
+import itertools
 from typing import Any
 
 from numba import types
@@ -61,7 +62,6 @@ def pair_storer(rows: int, apart: int) -> Any:
     `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
     `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
     """
-    places = [0, 1, apart, apart + 1]
 
     def store(code, out, row, first, end, sample, samples, results):
         data = code.pointer(out)
@@ -71,18 +71,30 @@ def pair_storer(rows: int, apart: int) -> Any:
         row, first, end, sample, samples = (
             code.narrow(value) for value in (row, first, end, sample, samples)
         )
-        above, below = row - first, end - (row + rows)
-        right = samples - (sample + (places[-1] + 1))
-        # Negative if anything lies outside, or pairs are not aligned to both of them.
-        signs = above | below | (right | code.odd_sign(pitch))
+        # Negative if any row lies outside, or pairs are not aligned to both of them.
+        signs = row - first | end - (row + rows) | code.odd_sign(pitch)
 
         def is_row(i):
             return code.all_of(row + i >= first, row + i < end)
 
-        def is_cell(i, place):
-            return sample + place < samples
+        def both_pairs():
+            for number, (pointer, place) in enumerate(itertools.product(pointers, (0, apart))):
+                stored_samples(code, results, 4).store(pointer + place, PAIR * number, PAIR)
 
-        stored = stored_samples(code, results, 4)
-        stored.store_rows(pointers, places, PAIR, signs >= 0, is_row, is_cell)
+        def each_pair():
+            for pair in range(2):
+                at = sample + pair * apart
+                own = [value for i in range(rows) for value in results[4 * i + PAIR * pair :][:PAIR]]
+                for _ in code.where(at < samples):
+                    stored_samples(code, own, 4).store_rows(
+                        [pointer + pair * apart for pointer in pointers],
+                        range(PAIR),
+                        PAIR,
+                        signs | samples - (at + PAIR) >= 0,
+                        is_row,
+                        lambda i, place, at=at: at + place < samples,
+                    )
+
+        code.when(signs | samples - (sample + apart + PAIR) >= 0, both_pairs, each_pair)
 
     return device_function(types.void, store)

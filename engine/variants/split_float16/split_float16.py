@@ -58,7 +58,7 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
+from engine.variants.strips.strip_shape import LANES, StripGrid
 
 LEAST_CAPABILITY = (8, 0)
 WARPS, BLOCKS = 4, 2
@@ -75,7 +75,7 @@ def shape_of(problem: Problem) -> SplitShape:
 
 def grid_of(problem: Problem) -> StripGrid:
     """Return how strips cover a picture."""
-    return StripGrid(problem, shape_of(problem), MOST_WARPS)
+    return StripGrid(problem, shape_of(problem), MOST_WARPS, in_line=True)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -95,9 +95,9 @@ def work(problem: Problem, block: Block) -> Work:
     return filter_work(
         problem,
         picture_loads=grid.loads,
-        weight_loads=grid.launch().grid[1] * lanes * shape.fragments,
+        weight_loads=grid.bands * lanes * shape.fragments,
         shared_loads=lanes * rows * PAIR * pairs,
-        shared_stores=grid.across * rows * shape.along.tile_samples,
+        shared_stores=grid.row_cells * rows + grid.cleared_cells,
         multiply_adds=lanes * rows * VECTOR * problem.taps,
     )
 
@@ -156,6 +156,8 @@ def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
     global cuda  # among a kernel's globals the simulator looks for it
+    from numba import int32
+
     from engine.device.cuda_kernels import float32, jit_for_blocks
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
@@ -166,36 +168,42 @@ def kernel(border: Border, shape: SplitShape):
         split_accumulator,
     )
     from engine.variants.split_float16.split_sums import HALF_STRIP
-    from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
+    from engine.variants.strips.strip_place import strip_place
 
-    columns_of = strip_columns(shape.along, border.rule)
+    place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
+    columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
     zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)
     accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows, HALF_STRIP)
     BEFORE = shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
-    ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
+    ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
+    ROWS_AHEAD, AHEAD = shape.ahead * GROUP_ROWS, shape.ahead
 
     @jit_for_blocks(LANES * WARPS, BLOCKS)
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
-        first = cuda.blockIdx.y * rows
-        end = min(first + rows, out.shape[0])
+        band, left = place_of(cuda.blockIdx.x * WARPS + warp, width)
+        first = int32(band * rows)
+        end = int32(min(first + rows, out.shape[0]))
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
-        # The last block may have warps past the picture's width.
-        steps = groups + AHEAD if left < width else 0
-        ring = warp * RING_CELLS
-        ring_end = ring + RING_CELLS
-        # Where the next group that is loaded lies, and the next one that is filtered.
-        there, here = ring, ring
-        # The first input row of the one, and the first row that the other completes.
-        top, row = first - anchor_row, first - ROWS_BEFORE
+        ring = int32(warp * RING_CELLS)
+        ring_end = int32(ring + RING_CELLS)
+        # Where the group that is loaded lies, and after that the one that is filtered: the oldest of the
+        # ring.
+        there = ring
+        # The first row that the group completes; the last block may have warps below the picture.
+        row = int32(first - ROWS_BEFORE - ROWS_AHEAD)
+        steps = groups + AHEAD if end > first else 0
+        # From there to the first row of the group that is loaded.
+        further = ROWS_BEFORE + ROWS_AHEAD - anchor_row
         columns = columns_of(width, lane, left - BEFORE)
+        sample = int32(left + PAIR * lane)
+        clear(tile, ring, width, left - BEFORE, lane)
         accumulators, scaling, weights = zeros(), fresh_scaling(), weights_of(fragments, lane)
-        sample = left + PAIR * lane
         for step in range(steps):
             wait()
             # The group is there, and no lane reads the one before it any more, whose cells the next one
@@ -205,18 +213,16 @@ def kernel(border: Border, shape: SplitShape):
             else:
                 cuda.syncwarp()
             if step < groups:
-                load(tile, there, image, width, top, lane, left - BEFORE, columns, ghost_value)
+                load(tile, there, image, width, row + further, lane, left - BEFORE, columns, ghost_value)
             else:
                 close()
-            top += GROUP_ROWS
-            there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
+            there = int32(ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS)
             if step >= AHEAD:
                 results, accumulators, scaling = accumulate(
-                    tile, here, lane, accumulators, scaling, weights, mask, unit, offset
+                    tile, there, lane, accumulators, scaling, weights, mask, unit, offset
                 )
                 store(out, row, first, end, sample, width, results)
-                row += GROUP_ROWS
-                here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
+            row = int32(row + GROUP_ROWS)
 
     return correlate_halves
 
@@ -272,4 +278,5 @@ VARIANT = Variant(
     picture_types=("float32",),
     most_channels=1,
     rounds_weights=True,
+    jumps=lambda problem: shape_of(problem).eights,
 )

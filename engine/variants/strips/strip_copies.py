@@ -4,26 +4,18 @@ All vectors in the picture are copied as such, and the cells beside the picture 
 lanes. `strip_loader.py` has the case of any other rows.
 """
 
+from functools import partial
 from typing import Any
 
-from engine.variants.ir.picture_window import PictureWindow
+from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.strips.strip_shape import LANES, after_strip, beside
 
 
-def shares_out(shape: TileShape) -> bool:
-    """Return whether the lanes share out the cells beside the picture: few cells, of one channel.
-
-    `low-rank-2` on 4096 x 4096 float32: 15 x 15 85 -> 64 us, 31 x 31 183 -> 187, on three channels 31 x 31
-    555 -> 648 (H200).
-    """
-    return shape.channels == 1 and shape.before <= 12
-
-
-def beside(shape: TileShape) -> int:
-    """Return the most cells of a row on one side of the picture that lanes copy without taking turns."""
-    after = shape.tile_samples - shape.out_samples - shape.before
-    return 4 if max(shape.before, after) <= 4 else 8
+def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
+    """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
+    is_outside = index | (length - 1 - index) < 0
+    return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
 
 
 def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
@@ -35,6 +27,17 @@ def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any,
 
     end = within(samples - left) & -VECTOR
     return within(0 - left), end
+
+
+def needed_cells(code: Any, shape: TileShape, samples: Any, left: Any) -> Any:
+    """Return how many cells of a strip's row its results in the picture need, in whole vectors.
+
+    The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
+    took twice as long, and all others waited for it: 9 x 9 on 3000 x 3000 61 us instead of 34, on 3072 x 3072
+    33 (`split-float16`, H200).
+    """
+    cells = (samples - left + (VECTOR - 1) & -VECTOR) + after_strip(shape)
+    return code.smaller(cells, shape.tile_samples)
 
 
 def cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -82,53 +85,86 @@ def copy_beside(
     code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any,
     own_samples: list[Any], ghost_value: Any,
 ) -> None:  # fmt: skip
-    """Copy the cells before the first one of `edges` and from the other one on, of all rows, to the strip.
+    """Copy the needed cells before the first one of `edges` and from the other one on, of all rows.
 
-    `own_samples` are those of the lane's cells beside the picture (`strip_columns`).
+    They are left or right of the picture, or at its edge, in rows of the picture. `own_samples` are those of
+    the lane's cells beside the picture (`strip_columns`).
     """
-    (first, end), cells, count = edges, shape.tile_samples, beside(shape)
-    most = count if rows * count <= LANES else 0
+    pitch, at_once = shape.tile_samples, LANES // beside(shape)
+    row = lane // beside(shape)
+    source, jump = window.row(window.top + row), code.unsigned(window.pitch)
+    for is_one, cell, sample in _sides(code, shape, window, lane, edges, own_samples):
+        for _ in code.where(is_one):
+            target, own_source = strip + (row * pitch + cell), source
+            for first in range(0, rows, at_once):
+                is_row = None if first + at_once <= rows else code.is_below(row, rows - first)
+                for _ in code.where(is_row):
+                    _copy_cell(code, window, target + first * pitch, own_source, sample, ghost_value)
+                own_source += jump * at_once
 
-    def one_each() -> None:
-        row = lane // count
-        is_row = code.is_below(row, rows)
-        left, right = cells_beside(shape, lane, edges)
-        sides = ((left >= 0, left), (right < cells, right))
-        for (is_one, cell), sample in zip(sides, own_samples, strict=True):
-            for _ in code.where(code.all_of(is_one, is_row)):
-                copy_cell(row, cell, sample)
 
-    def in_turns() -> None:
-        share_out(code.integer(0), first)
-        share_out(end, cells)
+def copy_rows_anywhere(
+    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any, edges: Any,
+    own_samples: list[Any], ghost_value: Any, *, is_aligned: Any,
+) -> None:  # fmt: skip
+    """Copy the needed cells of rows that may lie above or below the picture, row after row.
 
-    def share_out(first: Any, end: Any) -> None:
-        """Copy the cells from `first` to before `end` of each row, each lane the next one that none has.
+    `is_aligned` says whether the vectors of rows are; else each cell is copied by itself. It is a loop that
+    stays one: few groups of rows need it, and all would pay with registers.
+    """
+    pitch = shape.tile_samples
+    needed = needed_cells(code, shape, window.samples, window.left)
+    vectors = [lane * VECTOR + first for first in range(0, pitch, LANES * VECTOR)]
+    first, end = edges
 
-        There are as many turns in a row as the next power of two has, so that a shift finds the row.
-        """
-        count = end - first
-        for _ in code.where(count > 0):
-            bits = code.bit_length(count - 1)
-            turns, mask = rows << bits, (1 << bits) - 1
-            for turn in code.loop(lane, turns, LANES):
-                row, cell = turn >> bits, turn & mask
-                for _ in code.where(cell < count):
-                    column = window.left + (first + cell)
-                    sample = window.sample_of(column, shape.channels, shape.before)
-                    copy_cell(row, first + cell, sample)
+    def by_vectors(source: Any, target: Any) -> None:
+        for cell in vectors:
+            is_there = code.all_of(cell >= first, cell < end)
+            code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_there)
 
-    def copy_cell(row: Any, cell: Any, sample: Any) -> None:
-        """Copy a cell left or right of the picture, or at its edge; its row is one of the picture's."""
-        target = strip + (row * cells + cell)
-        source = window.row(window.top + row) + sample
+    def by_cells(source: Any, target: Any) -> None:
+        for cell in vectors:
+            for _ in code.where(code.all_of(cell >= first, cell < end)):
+                for k in range(VECTOR):
+                    code.copy_ahead(target + cell, source + window.left + cell, 1, None, k, k)
 
-        def copied() -> None:
-            code.copy_ahead(target, source, 1)
+    for row in code.loop(0, rows):
+        source_row, target = by_rule(code, window.rule, window.top + row, window.height), strip + row * pitch
+        source = window.row(source_row)
+
+        def copied(source: Any = source, target: Any = target) -> None:
+            code.when(is_aligned, partial(by_vectors, source, target), partial(by_cells, source, target))
+            for is_one, cell, sample in _sides(code, shape, window, lane, edges, own_samples):
+                for _ in code.where(code.all_of(is_one, code.is_below(lane, beside(shape)))):
+                    _copy_cell(code, window, target + cell, source, sample, ghost_value)
+
+        def ghosts(target: Any = target) -> None:
+            for cell in vectors:
+                for _ in code.where(cell < needed):
+                    (target + cell).store([ghost_value] * VECTOR)
 
         if window.has_ghosts:
-            code.when(sample >= 0, copied, lambda: target.store(ghost_value))
+            code.when(source_row >= 0, copied, ghosts)
         else:
             copied()
 
-    code.when(code.all_of(first <= most, cells - end <= most), one_each, in_turns)
+
+def _sides(
+    code: Any, shape: TileShape, window: PictureWindow, lane: Any, edges: Any, own_samples: list[Any]
+) -> list[tuple[Any, Any, Any]]:
+    """Return of a lane's cell on the left, and on the right: whether it is one, the cell, its sample."""
+    left, right = cells_beside(shape, lane, edges)
+    is_right = right < needed_cells(code, shape, window.samples, window.left)
+    return [(left >= 0, left, own_samples[0]), (is_right, right, own_samples[1])]
+
+
+def _copy_cell(
+    code: Any, window: PictureWindow, target: Any, source: Any, sample: Any, ghost_value: Any
+) -> None:
+    def copied() -> None:
+        code.copy_ahead(target, source + sample, 1)
+
+    if window.has_ghosts:
+        code.when(sample >= 0, copied, lambda: target.store(ghost_value))
+    else:
+        copied()

@@ -14,14 +14,15 @@ from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
 from engine.variants.strips.strip_copies import (
-    beside,
+    by_rule,
     cells_beside,
     copy_beside,
+    copy_rows_anywhere,
     copy_vectors,
     edges_of,
-    shares_out,
+    needed_cells,
 )
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.strips.strip_shape import LANES, beside, shares_out
 
 
 def vectors_of(shape: TileShape) -> int:
@@ -29,28 +30,23 @@ def vectors_of(shape: TileShape) -> int:
     return -(-shape.tile_samples // (VECTOR * LANES))
 
 
-def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
-    """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
-    is_outside = index | (length - 1 - index) < 0
-    return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
+def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
+    """Return the function `columns(samples, lane, left)` -> the samples of a lane's cells, -1 for a ghost.
 
-
-def strip_columns(shape: TileShape, rule: Rule) -> Any:
-    """Return the function `columns(samples, lane, left)` -> the sample of each cell of a lane's vectors.
-
-    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture; -1 is
-    a ghost cell. Those of the lane's cells beside the picture (`cells_beside`) come after them, where these
-    are shared out.
+    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture. The
+    cells are those beside the picture (`cells_beside`) where the lanes share them out, else those of the
+    lane's vectors.
     """
-    count, extra = VECTOR * vectors_of(shape), 2 * shares_out(shape)
+    is_shared = shares_out(shape, itemsize)
+    count = 2 if is_shared else VECTOR * vectors_of(shape)
 
     def columns(code, samples, lane, left):
         samples, lane, left = (code.narrow(value) for value in (samples, lane, left))
         channels = shape.channels
         width, own = samples // channels, lane * VECTOR
         cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
-        if extra:
-            cells += cells_beside(shape, lane, edges_of(code, shape, samples, left))
+        if is_shared:
+            cells = [*cells_beside(shape, lane, edges_of(code, shape, samples, left))]
         # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
         # used.
         further = shape.before + beside(shape)
@@ -61,14 +57,34 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
             found.append(code.select(column < 0, -1, column * channels + channel))
         return found
 
-    return device_function(types.UniTuple(types.int32, count + extra), columns)
+    return device_function(types.UniTuple(types.int32, count), columns)
+
+
+def strip_clearer(shape: TileShape, rows: int) -> Any:
+    """Return the function `clear(tile, at, samples, left, lane)`: rows of a strip without stray cells.
+
+    What the loader leaves as it is becomes 0 once, so that it is no NaN and no large number.
+    """
+
+    def clear(code, tile, at, samples, left, lane):
+        samples, left, lane = (code.narrow(value) for value in (samples, left, lane))
+        strip, needed = code.shared(tile) + at, needed_cells(code, shape, samples, left)
+        for row in code.loop(0, rows):
+            for cell in code.loop(needed + lane, shape.tile_samples, LANES):
+                (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
+
+    def leave(code, tile, at, samples, left, lane):
+        """Do nothing: all cells are copied."""
+
+    return device_function(types.void, clear if shares_out(shape, 4) else leave)
 
 
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     """Return the function that fills rows of a strip: that of `tile_loader` for one warp.
 
     `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns`
-    found for `left`.
+    found for `left`. Where cells are shared out (`shares_out`), those of the last strip of a row that no
+    result in the picture needs stay as they are.
 
     Rows that lie in the picture, with all their cells, are copied by vectors, all under way at once. Of
     float32 so are the vectors in the picture of rows that lie across its left or right edge; the warp shares
@@ -159,20 +175,23 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
             4096, took 25 us more with their cells one by one (H200).
             """
             edges, of_strip = edges_of(code, shape, window.samples, window.left), (strip, window, lane)
-            is_any = edges[0] < edges[1]
+            beside_it = (*of_strip, edges, columns, ghost_value)
             is_whole = code.all_of(is_aligned, window.is_inside(rows, pitch))
 
             def at_side():
                 copy_vectors(code, shape, rows, *of_strip, edges)
-                copy_beside(code, shape, rows, *of_strip, edges, columns[-2:], ghost_value)
+                copy_beside(code, shape, rows, *beside_it)
+
+            def anywhere():
+                copy_rows_anywhere(code, shape, rows, *beside_it, is_aligned=is_aligned)
 
             def outside():
-                code.when(code.all_of(is_aligned, window.has_rows(rows), is_any), at_side, rows_anywhere)
+                code.when(code.all_of(is_aligned, window.has_rows(rows)), at_side, anywhere)
 
             code.when(is_whole, lambda: copy_vectors(code, shape, rows, *of_strip), outside)
 
         is_aligned = window.is_aligned(VECTOR)
-        if itemsize == 4 and shares_out(shape):
+        if shares_out(shape, itemsize):
             shared_copies()
         else:
             is_inside = window.is_inside(rows, pitch)

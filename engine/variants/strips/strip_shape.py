@@ -14,6 +14,29 @@ STRIP_SAMPLES = LANES * VECTOR
 LEAST_STRIP_ROWS = 8
 
 
+def after_strip(along: TileShape) -> int:
+    """Return the cells of a strip's row after those of its results."""
+    return along.tile_samples - along.out_samples - along.before
+
+
+def beside(along: TileShape) -> int:
+    """Return the most cells of a row on one side of the picture that are copied, a power of two.
+
+    On the right they begin after the last whole vector in the picture, up to 3 cells before its edge.
+    """
+    most = max(along.before, after_strip(along) + VECTOR)
+    return 1 << (most - 1).bit_length()
+
+
+def shares_out(along: TileShape, itemsize: int) -> bool:
+    """Return whether the lanes share out the cells beside the picture: few cells, of one float32 channel.
+
+    The last strip of a row then copies only what its results in the picture need. `low-rank-2` on 4096 x 4096
+    float32: 15 x 15 85 -> 64 us, 31 x 31 183 -> 187, on three channels 31 x 31 555 -> 648 (H200).
+    """
+    return itemsize == 4 and along.channels == 1 and along.before <= 12 and beside(along) <= LANES
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripShape:
     """The shape of a warp's work on a strip; everything is known when the kernel is compiled."""
@@ -30,9 +53,14 @@ class StripShape:
         return self.group_rows * self.along.tile_samples
 
     @property
+    def ring_rows(self) -> int:
+        """Input rows that a warp has in shared memory: the group that is filtered, and those under way."""
+        return (self.ahead + 1) * self.group_rows
+
+    @property
     def ring_cells(self) -> int:
-        """Cells that a warp has in shared memory: the group that is filtered, and those under way."""
-        return (self.ahead + 1) * self.group_cells
+        """Cells of these rows."""
+        return self.ring_rows * self.along.tile_samples
 
     @property
     def shared_bytes(self) -> int:
@@ -68,11 +96,16 @@ class FactorStripShape(StripShape):
 
 @dataclass(frozen=True, slots=True)
 class StripGrid:
-    """The strips of a picture: as high as leaves it `most_warps` warps."""
+    """The strips of a picture: as high as leaves it `most_warps` warps.
+
+    They are numbered along the rows of the picture (`in_line`, `strip_place`), or the blocks lie side by side
+    and the last ones of a row may have warps with no strip.
+    """
 
     problem: Problem
     shape: StripShape
     most_warps: int
+    in_line: bool = False
 
     @property
     def across(self) -> int:
@@ -85,14 +118,26 @@ class StripGrid:
 
         In small pictures a strip has at least half of the rows that its warp filters besides.
         """
-        shape, bands = self.shape, max(1, self.most_warps // self.across)
+        shape, most = self.shape, self.most_warps
+        if self.in_line:
+            bands = most // self.across
+        else:
+            warps = min(self.across, shape.warps)
+            bands = most // warps // blocks_along(self.across, warps)
+        bands = max(1, bands)
         rows = max(blocks_along(self.problem.height, bands), LEAST_STRIP_ROWS, (shape.mask_rows - 1) // 2)
         return shape.groups(rows) * shape.group_rows - (shape.mask_rows - 1)
 
+    @property
+    def bands(self) -> int:
+        """Strips one below the other."""
+        return blocks_along(self.problem.height, self.rows)
+
     def launch(self, constant_bytes: int = 0) -> Launch:
-        """Return the launch: a warp per strip, up to `shape.warps` side by side in a block."""
-        warps = min(self.across, self.shape.warps)
-        grid = (blocks_along(self.across, warps), blocks_along(self.problem.height, self.rows), 1)
+        """Return the launch: a warp per strip, up to `shape.warps` of them in a block."""
+        strips, bands = (self.across * self.bands, 1) if self.in_line else (self.across, self.bands)
+        warps = min(strips, self.shape.warps)
+        grid = (blocks_along(strips, warps), bands, 1)
         return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes)
 
     @property
@@ -107,12 +152,31 @@ class StripGrid:
         return sum(self.groups) * self.shape.group_rows
 
     @property
+    def row_cells(self) -> int:
+        """Cells that the strips of a row copy of each input row: what results in the picture need."""
+        return (self.across - 1) * self.shape.along.tile_samples + self._last_cells
+
+    @property
+    def _last_cells(self) -> int:
+        along = self.shape.along
+        if not shares_out(along, self.problem.itemsize):
+            return along.tile_samples
+        rest = self.problem.width * self.problem.channels - (self.across - 1) * STRIP_SAMPLES
+        return along.tile_samples - (STRIP_SAMPLES - whole_vectors(rest))
+
+    @property
+    def cleared_cells(self) -> int:
+        """Cells in shared memory that no strip copies, of all strips' rings."""
+        return self.bands * (self.shape.along.tile_samples - self._last_cells) * self.shape.ring_rows
+
+    @property
     def loads(self) -> int:
         """The elements of the picture that all strips load."""
         shape, rows = self.shape, self.rows
-        lefts = [strip * STRIP_SAMPLES - shape.along.before for strip in range(self.across)]
+        *lefts, last = [strip * STRIP_SAMPLES - shape.along.before for strip in range(self.across)]
         bands = [
             (band * rows - self.problem.anchor[0], groups * shape.group_rows)
             for band, groups in enumerate(self.groups)
         ]
-        return loads_of_tiles(self.problem, lefts, shape.along.tile_samples, bands)
+        whole = loads_of_tiles(self.problem, lefts, shape.along.tile_samples, bands)
+        return whole + loads_of_tiles(self.problem, [last], self._last_cells, bands)

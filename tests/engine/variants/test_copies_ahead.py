@@ -12,10 +12,12 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.box import box
 from engine.variants.contract import MaskClass
+from engine.variants.ir import device_function
 from engine.variants.low_rank import product_strips
-from engine.variants.register_blocked import register_blocked
+from engine.variants.register_blocked import byte_loader, register_blocked, tile_loader
 from engine.variants.registry import variant
 from engine.variants.separable_fused import fused_in_place, fused_ring
+from engine.variants.strips import strip_loader
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
@@ -63,6 +65,11 @@ class LateCopies:
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
 
 
+LOADERS = (
+    (tile_loader, "tile_loader"),
+    (byte_loader, "byte_tile_loader"),
+    (strip_loader, "strip_loader"),
+)
 CASES = {
     "register-blocked, one step": (register_blocked, 5, "float32"),
     "register-blocked, two steps": (register_blocked, 7, "float32"),
@@ -80,10 +87,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(name, monkeypatch):
     known, (module, side, dtype), copies = variant(name.partition(",")[0]), CASES[name], LateCopies()
-    monkeypatch.setattr(module, "closer", copies.closer, raising=False)
-    monkeypatch.setattr(module, "waiter", copies.waiter)
-    for name in {"tile_loader", "byte_tile_loader", "strip_loader"} & set(vars(module)):
-        monkeypatch.setattr(module, name, copies.late(getattr(module, name)))
+    # A kernel's factory imports them when it is called.
+    monkeypatch.setattr(device_function, "closer", copies.closer)
+    monkeypatch.setattr(device_function, "waiter", copies.waiter)
+    for home, name in LOADERS:
+        monkeypatch.setattr(home, name, copies.late(getattr(home, name)))
     # Not the kernels that are kept: those have their loaders.
     for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)

@@ -206,6 +206,14 @@ def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
 
 @pytest.mark.slow
 @needs_nvvm
+@pytest.mark.parametrize("columns", [4, 31])
+def test_that_masks_of_few_and_of_many_columns_compile(columns):
+    mask = mask_of(9, columns)
+    ptx_of(VARIANT, problem_of(500, 700, mask), mask, launch_bounds=(LANES * WARPS, BLOCKS))
+
+
+@pytest.mark.slow
+@needs_nvvm
 @pytest.mark.parametrize("side", [9, 17])
 def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side):
     mask = mask_of(side, side)

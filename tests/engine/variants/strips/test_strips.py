@@ -11,8 +11,9 @@ from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.split_float16 import split_float16
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
-from engine.variants.strips.strip_loader import strip_columns, strip_loader
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
+from engine.variants.strips.strip_place import strip_place
+from engine.variants.strips.strip_shape import LANES, shares_out
 from tests.engine.variants.emitted import check_loaded, on_the_processor, whole
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
@@ -28,28 +29,53 @@ def grids_of(size, side):
 def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(side):
     for size in (1, 7, 33, 256, 1024, 4096, 16384):
         for grid in grids_of(size, side):
-            launch, rows = grid.launch(), grid.rows
-            assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
-            assert launch.grid[0] * launch.block[1] * 128 >= size
+            launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
+            assert grid.bands * rows >= size > (grid.bands - 1) * rows
+            idle = launch.blocks * launch.block[1] - strips
+            assert 0 <= idle < launch.block[1] * (1 if grid.in_line else grid.bands)
             assert (rows + side - 1) % grid.shape.group_rows == 0
             if size >= 4096:
                 assert (side - 1) / rows <= 0.25
-                assert launch.blocks * launch.block[1] >= 900
+                assert strips >= 900
             elif grid.most_warps == split_float16.MOST_WARPS:
                 assert launch.blocks * launch.block[1] <= MOST_WARPS
+
+
+@pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
+def test_that_strips_lie_side_by_side_and_band_below_band(samples):
+    place = on_the_processor(strip_place())
+    across = -(-samples // 128)
+    for number in range(2 * across + 1):
+        wanted = number // across, number % across * 128
+        assert place(number, samples) == strip_place().py_func(number, samples) == wanted
+
+
+@pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
+def test_that_cells_that_nothing_needs_are_cleared(samples):
+    shape = split_float16.shape_of(Problem(99, samples, 1, "float32", (9, 9), (4, 4)))
+    clear = on_the_processor(strip_clearer(shape.along, 5))
+    for left in range(0, samples, 128):
+        tile = np.ones(5 * shape.along.tile_samples + 2, np.float32)
+        for lane in range(LANES):
+            clear(tile, 1, samples, left - shape.along.before, lane)
+        rows, needed = tile[1:-1].reshape(5, -1), min(-(-(samples - left) // 4) * 4, 128) + 8
+        assert np.all(rows[:, :needed] == 1)
+        assert np.all(rows[:, needed:] == 0)
+        assert tile[0] == tile[-1] == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
-    ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
+    ("dtype", "channels", "side"), [("float32", 1, 9), ("float32", 1, 13), ("uint8", 3, 7), ("uint16", 2, 6)]
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
     along, rows = shape.along, shape.group_rows
-    columns_of = on_the_processor(strip_columns(along, border.rule))
-    load_of_lane = on_the_processor(strip_loader(along, rows, np.dtype(dtype).itemsize, border.rule))
+    itemsize = np.dtype(dtype).itemsize
+    columns_of = on_the_processor(strip_columns(along, border.rule, itemsize))
+    load_of_lane = on_the_processor(strip_loader(along, rows, itemsize, border.rule))
 
     @njit
     def load(target, image, samples, top, left, ghost_value):
@@ -57,7 +83,7 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
             columns = columns_of(samples, lane, left)
             load_of_lane(*target, image, samples, top, lane, left, columns, ghost_value)
 
-    check_loaded(load, border, along, rows, channels, dtype)
+    check_loaded(load, border, along, rows, channels, dtype, last_needs_less=shares_out(along, itemsize))
 
 
 LANE = 7

@@ -1,0 +1,283 @@
+"""`auto` on random problems, beside every variant that could be faster there.
+
+python -m bench.choices --device cuda [--count 500] [--seed N] [--json FILE]
+python -m bench.choices --read FILE [FILE ...]     what `auto` would choose today, by such files' times
+
+Widths and heights of 200 to 6000, all borders, one to four channels, all types of samples and results, masks
+of 2 x 2 to 31 x 31, half of them not square: random ones, sums of one to three products, equal weights.
+Without --seed each run draws problems of its own. All kernels are compiled first, in as many processes as
+there are cores. The variants of a problem are measured in turn, `ROUNDS` times, and the shortest times are
+compared. Results are not verified here: tests do.
+"""
+
+import json
+import math
+import os
+import secrets
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.auto_grid import able, is_too_long
+from bench.options import parser_of
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named
+from engine.device_info import AUTO
+from engine.errors import EngineError
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
+from engine.variants.auto.costs import cost_table
+from engine.variants.auto.planner import choose, holds_bound
+from engine.variants.registry import variant
+
+SIDES, MASK_SIDES = (200, 6000), (2, 31)
+KINDS = ("random", "random", "rank 1", "rank 2", "rank 3", "box")
+ROUNDS = 5
+ALLOWED = 1.1
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A problem, and the mask as what makes it again."""
+
+    problem: Problem
+    kind: str
+    seed: int
+
+    @property
+    def mask(self) -> Mask:
+        """The mask."""
+        random, (rows, columns) = np.random.default_rng(self.seed), self.problem.mask_shape
+        if self.kind == "box":
+            weights = np.full((rows, columns), 1 / (rows * columns))
+        elif self.kind == "random":
+            weights = random.standard_normal((rows, columns))
+        else:
+            terms = int(self.kind[-1])
+            weights = random.random((rows, terms)) @ random.random((terms, columns)) / (rows * columns)
+        return Mask(weights, anchor=self.problem.anchor, name=f"{self.kind}, {rows} x {columns}")
+
+    @property
+    def name(self) -> str:
+        """The problem in words."""
+        problem = self.problem
+        types = " to ".join(dict.fromkeys((problem.dtype, problem.result_dtype)))
+        size = f"{problem.width} x {problem.height} x {problem.channels}"
+        return f"{size} {types}, {problem.border}, {self.mask.name}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A problem with the times of the variants that were measured, ms."""
+
+    draw: Draw
+    times_ms: dict[str, float]
+
+    def ratio(self, key: str) -> float:
+        """Return how many times as long as the best a variant takes; infinity if it was not measured."""
+        return self.times_ms.get(key, math.inf) / min(self.times_ms.values())
+
+
+def drawn(seed: int, count: int, most_side: int = SIDES[1]) -> list[Draw]:
+    """Return random problems."""
+    random = np.random.default_rng(seed)
+
+    def one() -> Draw:
+        height, width = (int(side) for side in random.integers(SIDES[0], most_side, 2, endpoint=True))
+        rows, columns = (int(side) for side in random.integers(*MASK_SIDES, 2, endpoint=True))
+        if random.random() < 0.5:
+            columns = rows
+        dtype = DTYPES[random.integers(len(DTYPES))]
+        problem = Problem(
+            height,
+            width,
+            int(random.integers(1, MAX_CHANNELS, endpoint=True)),
+            dtype,
+            (rows, columns),
+            (rows // 2, columns // 2),
+            list(Border)[random.integers(len(Border))],
+            result_dtype=dtype if random.random() < 0.5 else "float32",
+        )
+        return Draw(problem, KINDS[random.integers(len(KINDS))], int(random.integers(2**31)))
+
+    return [one() for _ in range(count)]
+
+
+def rivals(draw: Draw, machine: Backend, within: float) -> list[str]:
+    """Return the variants to measure: none whose estimate is more than `within` times that of the choice."""
+    problem, mask = draw.problem, draw.mask
+    chosen = choose(AUTO, problem, mask, None, machine.info).variant
+    table = cost_table(machine.info.kind)
+
+    def estimate(key: str) -> float:
+        known = variant(key)
+        return table.time_us(known, problem, table.rates, known.repeats_of(mask))
+
+    keys = [
+        known.key
+        for known in able(problem, mask, machine)
+        if holds_bound(known, problem, mask) and not is_too_long(known, problem)
+    ]
+    most = within * estimate(chosen.key)
+    return sorted({chosen.key, *(key for key in keys if estimate(key) <= most)})
+
+
+def compile_all(work: list[tuple[Draw, list[str]]], device: str, processes: int) -> None:
+    """Compile the kernels of all problems into the cache of compiled code."""
+    parts = [(work[number::processes], device) for number in range(processes)]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        for _ in pool.map(_compile, parts):
+            pass
+
+
+def _compile(part: tuple[list[tuple[Draw, list[str]]], str]) -> None:
+    work, device = part
+    machine = backend(device)
+    machine.activate()
+    for draw, keys in work:
+        for key in keys:
+            known = variant(key)
+            if known.has_kernels:
+                # What fails here fails again when it is measured.
+                with suppress(Exception):
+                    known.prepare(draw.problem, draw.mask, known.default_block)
+
+
+def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) -> Measured:
+    """Measure the variants of a problem in turn."""
+    problem, mask = draw.problem, draw.mask
+    shape = problem.height, problem.width, problem.channels
+    samples = pool[: math.prod(shape)].reshape(shape)
+    machine.activate()
+    buffers = machine.allocate(samples, result_dtype=problem.result_dtype)
+    machine.upload(samples, buffers)
+    clocks: dict[str, Any] = {}
+    times: dict[str, float] = {}
+    try:
+        for key in keys:
+            known = variant(key)
+            try:
+                prepared = known.prepare(problem, mask, known.default_block)
+                machine.run(prepared, buffers)
+                clocks[key] = machine.clock(prepared, buffers)
+                times[key] = clocks[key].sample_ms()
+            except EngineError as error:
+                print(f"{draw.name}: {key}: {error}", flush=True)
+        for _ in range(ROUNDS):
+            best = min(times.values())
+            for key, clock in clocks.items():
+                if key in times and times[key] < 1.5 * best:
+                    times[key] = min(times[key], clock.sample_ms())
+    finally:
+        for clock in clocks.values():
+            clock.close()
+    return Measured(draw, {key: float(f"{time_ms:.4g}") for key, time_ms in times.items()})
+
+
+def measured_all(seed: int, count: int, machine: Backend, options: Any) -> list[Measured]:
+    """Draw problems, compile, and measure them."""
+    draws = drawn(seed, count, options.most_side)
+    work = [(draw, rivals(draw, machine, options.within)) for draw in draws]
+    begin = time.perf_counter()
+    if machine.info.kind == "cuda":
+        compile_all(work, machine.info.key, options.processes)
+        seconds = time.perf_counter() - begin
+        print(
+            f"compiled for {sum(len(keys) for _, keys in work)} measurements in {seconds:.0f} s", flush=True
+        )
+    largest = max(draw.problem.samples for draw in draws)
+    random = np.random.default_rng(seed)
+    pools = {
+        dtype: random.random(largest, np.float32)
+        if dtype == "float32"
+        else random.integers(0, np.iinfo(dtype).max, largest, dtype, endpoint=True)
+        for dtype in DTYPES
+    }
+    found = []
+    for draw, keys in work:
+        if time.perf_counter() - begin > options.seconds:
+            print(f"stopped after {len(found)} problems", flush=True)
+            break
+        found.append(measured(draw, keys, machine, pools[draw.problem.dtype]))
+    print(f"measured in {time.perf_counter() - begin:.0f} s", flush=True)
+    return found
+
+
+def report(cells: list[Measured], machine: Backend, worst: int = 10) -> None:
+    """Print how often the choice of `auto` is within `ALLOWED` times the best, and the worst problems."""
+    judged = []
+    for cell in cells:
+        chosen = choose(AUTO, cell.draw.problem, cell.draw.mask, None, machine.info).variant.key
+        judged.append((cell.ratio(chosen), chosen, cell))
+    judged.sort(key=lambda one: one[0], reverse=True)
+    for ratio, chosen, cell in judged[:worst]:
+        best = min(cell.times_ms, key=cell.times_ms.__getitem__)
+        times = f"{chosen} {1e3 * cell.times_ms.get(chosen, math.inf):.1f} us; {best} "
+        print(f"{ratio:5.2f}  {cell.draw.name}: {times}{1e3 * cell.times_ms[best]:.1f} us")
+    within = sum(ratio <= ALLOWED for ratio, _, _ in judged)
+    ratios = [ratio for ratio, _, _ in judged]
+    print(
+        f"within {ALLOWED} times the best: {within} of {len(judged)} ({within / len(judged):.1%}); "
+        f"19 of 20 within {ratios[len(ratios) // 20]:.3f}; worst {ratios[0]:.2f}"
+    )
+
+
+def packed(cells: list[Measured]) -> list[dict[str, Any]]:
+    """Return them as JSON takes them."""
+    return [
+        {"problem": asdict(cell.draw.problem), "kind": cell.draw.kind, "seed": cell.draw.seed}
+        | {"times_ms": cell.times_ms}
+        for cell in cells
+    ]
+
+
+def unpacked(content: list[dict[str, Any]]) -> list[Measured]:
+    """Return what `packed` made."""
+    cells = []
+    for one in content:
+        fields = one["problem"]
+        shapes = {name: tuple(fields[name]) for name in ("mask_shape", "anchor")}
+        problem = replace(Problem(1, 1), **(fields | shapes | {"border": Border.named(fields["border"])}))
+        cells.append(Measured(Draw(problem, one["kind"], one["seed"]), one["times_ms"]))
+    return cells
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--most-side", type=int, default=SIDES[1], help="longest side of a picture")
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=3.0,
+        help="leave out what is estimated to take so many times as long as what auto chose",
+    )
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no problem after so long")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--read", type=Path, nargs="+")
+    options = parser.parse_args()
+    machine = backend(device_named(options.device).key)
+    if options.read:
+        cells = [cell for path in options.read for cell in unpacked(json.loads(path.read_text("utf-8")))]
+    else:
+        seed = secrets.randbits(31) if options.seed is None else options.seed
+        print(f"seed {seed}", flush=True)
+        cells = measured_all(seed, options.count, machine, options)
+        if options.json:
+            options.json.write_text(json.dumps(packed(cells)), encoding="utf-8")
+    report(cells, machine)
+
+
+if __name__ == "__main__":
+    main()
