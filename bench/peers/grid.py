@@ -117,6 +117,13 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
             )
             for words, cell in _bytes_cells(base)
         ),
+        _along(
+            "photograph",
+            "Mask size: 3000 x 2000 float32, one channel",
+            "mask_side",
+            replace(base, height=2000, width=3000),
+            TO_15,
+        ),
         _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
         *_channels_and_batches(2048),
     )

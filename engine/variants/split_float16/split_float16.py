@@ -186,7 +186,7 @@ def kernel(border: Border, shape: SplitShape):
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        band, left = place_of(cuda.blockIdx.x * cuda.blockDim.y + warp, width)
+        band, left = place_of(cuda.blockIdx.x * WARPS + warp, width)
         first = int32(band * rows)
         end = int32(min(first + rows, out.shape[0]))
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
