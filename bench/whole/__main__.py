@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small pictures, one round: see that it works")
     parser.add_argument("--count", type=int, help="pictures of the batch (20)")
     parser.add_argument("--many", type=int, help="pictures of the batch whose memory is compared (100)")
-    parser.add_argument("--rounds", type=int, help="runs of each process that count (7); of batches half")
+    parser.add_argument("--rounds", type=int, help="runs of each process that count (7)")
     parser.add_argument("--rows", default="", help="only these, by their keys, with commas")
     parser.add_argument("--device", help="that ours are given (auto)")
     parser.add_argument("--peer-python", help="the Python that has OpenCV, if another one")

@@ -120,12 +120,11 @@ def rows_of(
     many : int
         Pictures after which memory is compared with that after 10, or after two for each core.
     rounds : int
-        Of the quick rows; the batches have half of them.
+        Of each row but those of memory, which have one.
     device : str
         That ours are given.
     """
     on_device = ["--device", device]
-    slow = max(1, rounds // 2)
     batch_bytes = 3 * files.picture_bytes * cores + 300_000_000
     filters = [
         ("filter-png", "filter a {} x {} PNG".format(*files.png_size), files.png, Wanted(ratio=1.6)),
@@ -162,7 +161,7 @@ def rows_of(
             f"batch of {count} such JPEGs",
             _batches(files, peers, count, cores, on_device),
             Wanted(ratio=1.0, is_faster=True, peak_bytes=batch_bytes),
-            slow,
+            rounds,
         )
     )
     rows += [

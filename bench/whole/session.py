@@ -28,7 +28,7 @@ class Settings:
     many : int
         Pictures of the batch whose memory is compared with that of 10, or of two for each core.
     rounds : int
-        Runs of each process that count; of batches half.
+        Runs of each process that count.
     device : str
         That ours are given.
     peer_python : str

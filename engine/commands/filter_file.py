@@ -4,6 +4,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from engine.commands.filter_options import operation_of, unused_options, unused_
 from engine.commands.filter_steps import finished_result, request_for
 from engine.commands.opening import Opened
 from engine.commands.output import log_notes, mask_document, print_answer, print_json, printable
+from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.geometry.layout import Layout
+from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.save import encoded_image
 from engine.mask.mask import Mask
@@ -24,6 +27,21 @@ from engine.results.measurement import RunResult
 from engine.run.sampling import HARDLY_SAMPLED
 
 FORMAT, VERSION = "haloscope-filter", 1
+
+
+def load_code(options: argparse.Namespace, mask: Mask, form: Form) -> None:
+    """Load the code that will filter a picture of about that form on the CPU, before there is one.
+
+    What cannot be filtered is refused when it is there.
+    """
+    if form.decoded_bytes > options.max_bytes:
+        return
+    with suppress(EngineError, MemoryError):
+        # Its memory is not touched.
+        picture = Picture(np.empty(form.colour_shape, form.dtype))
+        request = request_for(options, mask, picture, picture.dtype)
+        if request.device.kind == "cpu":
+            request.choice.variant.prepare(request.problem, request.mask, request.choice.block)
 
 
 def filter_file(options: argparse.Namespace, mask: Mask, opened: Opened) -> None:

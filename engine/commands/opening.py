@@ -60,16 +60,27 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
 
 
 def open_for(
-    options: argparse.Namespace, source: str, output: str, allocate: Allocate | None = None
+    options: argparse.Namespace,
+    source: str,
+    output: str,
+    allocate: Allocate | None = None,
+    on_form: Callable[[Form], object] = lambda form: None,
 ) -> Opened:
     """Open a picture, and refuse an output that cannot hold its result. Called on: any thread.
 
-    `allocate` returns the arrays that the picture is decoded into.
+    `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form before
+    it is decoded, not yet upright, and with alpha where it may have one.
     """
+    count = work_bytes(options, output)
+
+    def count_and_tell(form: Form) -> int:
+        on_form(form)
+        return count(form)
+
     picture = open_image(
         source,
         max_bytes=options.max_bytes,
-        work_bytes=work_bytes(options, output),
+        work_bytes=count_and_tell,
         work=WORK,
         allocate=allocate,
     )

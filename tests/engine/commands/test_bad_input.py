@@ -109,7 +109,7 @@ def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, 
     ],
 )
 def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder, out, says):
-    monkeypatch.setattr("engine.commands.filter_file.request_for", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.filter_file.filter_file", None)  # any work would fail
     refused("filter", GOOD, f"{folder}/{out}", "--mask box-3", says=says)
 
 

@@ -1,16 +1,19 @@
 """Results that the kernel writes in the type of the file: the same bits as float32 ones that are rounded."""
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine
+from engine.commands import filter_file
 from engine.commands.filter_steps import finished_result, request_for
 from engine.commands.opening import Opened
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
+from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
@@ -136,3 +139,34 @@ def test_that_what_filters_is_imported_while_the_picture_is_opened():
         "later = {'engine.api.filtering', 'engine.run.job', 'engine.variants.registry', 'llvmlite'}\n"
         "assert not later & set(sys.modules), later & set(sys.modules)",
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "form", "is_loaded"),
+    [
+        ({}, Form(30, 40, 3, False, np.dtype(np.uint8)), True),
+        ({"range": "absolute"}, Form(30, 40, 1, True, np.dtype(np.uint16)), True),
+        # Refused, or not for the CPU: nothing is loaded, and the error is left to the picture itself.
+        ({"max_bytes": 100}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),
+        ({"border": "none"}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),
+        ({}, Form(0, 40, 3, False, np.dtype(np.uint8)), False),
+        ({"variant": "naive", "device": "simulator"}, Form(30, 40, 1, False, np.dtype(np.uint8)), False),
+    ],
+)
+def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
+    monkeypatch, changed, form, is_loaded
+):
+    prepared = []
+
+    def watched(*given):
+        request = request_for(*given)
+        chosen = replace(request.choice.variant, prepare=lambda *given: prepared.append(given))
+        request.choice = replace(request.choice, variant=chosen)
+        return request
+
+    monkeypatch.setattr(filter_file, "request_for", watched)
+    filter_file.load_code(options_of(**{"max_bytes": 10**9} | changed), resolve_mask("box-3"), form)
+    assert bool(prepared) == is_loaded
+    for problem, _, _ in prepared:
+        assert (problem.height, problem.width, problem.channels) == (form.height, form.width, form.channels)
+        assert problem.is_quantised == (not changed)
