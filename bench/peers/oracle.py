@@ -12,7 +12,7 @@ round;
 - "interior": where a library does not filter the border, the cells within half a mask of it do not count;
 - "replicate": where a library has no zero border, the oracle has the replicated one too.
 
-Where the oracle would take too long, the four edges and spread rectangles are compared; the first and the
+Where the oracle would take too long, the four edges and a grid of pixels are compared; the first and the
 last picture of a batch stand for all.
 """
 
@@ -114,8 +114,8 @@ class Oracle:
             if region is None:
                 continue
             inner = tuple(
-                slice(one.start - first, one.stop - first)
-                for one, first in zip(region.slices, (part.region.top, part.region.left), strict=True)
+                slice(everything.index(kept.start), everything.index(kept.start) + len(kept))
+                for everything, kept in zip(part.region.ranges, region.ranges, strict=True)
             )
             found = results[part.picture][region.slices]
             error, wrong = self._compared(found, part.wanted[inner], part.magnitudes[inner], added, steps)
@@ -185,6 +185,10 @@ class Oracle:
 
 def _without(region: Region, margin: int, cell: Cell) -> Region | None:
     """Return the region without what lies within `margin` of the picture's edge; None if nothing is left."""
-    top, bottom = max(region.top, margin), min(region.bottom, cell.height - margin)
-    left, right = max(region.left, margin), min(region.right, cell.width - margin)
-    return Region(top, bottom, left, right) if top < bottom and left < right else None
+    rows, columns = (
+        [at for at in places if margin <= at < length - margin]
+        for places, length in zip(region.ranges, (cell.height, cell.width), strict=True)
+    )
+    if not rows or not columns:
+        return None
+    return Region(rows[0], rows[-1] + 1, columns[0], columns[-1] + 1, region.step)

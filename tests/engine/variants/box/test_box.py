@@ -66,7 +66,7 @@ def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_win
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
 def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(columns, monkeypatch):
     # Three bands and two tiles, the second one of no whole number of vectors.
-    monkeypatch.setattr(cpu_box, "cores", lambda: 3)
+    monkeypatch.setattr(cpu_box, "launch_cores", lambda: 3)
     random = np.random.default_rng(columns)
     for dtype, border, channels in (("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)):
         image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels)).astype(dtype)
