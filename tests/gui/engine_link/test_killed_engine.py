@@ -89,10 +89,10 @@ def test_that_a_preview_that_always_ends_the_engine_is_tried_twice_and_reported(
 
 def test_that_escape_stops_a_preview_that_ended_the_engine_once(start_window):
     window = start_window(faulty_hosts.end_in_real_previews)
-    cancel = window.haloscope.actions["cancel"]
     window.show_mask(DEADLY)
-    assert window.wait(lambda: len(window.lost) == 1 and cancel.isEnabled(), PATIENCE_S)
-    cancel.trigger()
+    # A new engine is up in 0.2 s, before the work counts as slow and its action can be chosen.
+    assert window.wait(lambda: len(window.lost) == 1, PATIENCE_S)
+    window.haloscope.window.cancel()
     assert window.wait(lambda: window.is_at_rest, PATIENCE_S)
     window.wait(lambda: len(window.lost) > 1, 0.1)
     assert len(window.lost) == 1
