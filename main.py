@@ -27,8 +27,11 @@ def _answer(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
         open_crash_log()
         return _command(arguments)
+    from engine.host.blas_threads import start_without
     from gui.shell.interrupt import Interrupts
 
+    # The engine's process multiplies matrices, the window's does not.
+    start_without()
     interrupts = Interrupts()
     open_crash_log()
     from gui.shell.launch import main as show
@@ -40,10 +43,10 @@ def _command(arguments: list[str]) -> int:
     """Run a command, where Ctrl+C raises Python's exception: the command reports what was done by then."""
     from engine.commands import COMMANDS
     from engine.commands import main as command
+    from engine.host.blas_threads import start_without
 
     if not COMMANDS[arguments[0]].multiplies:
-        # NumPy's BLAS starts its threads as it is imported: 25 ms on 2 cores, and nothing else uses them.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        start_without()
     before = signal.getsignal(signal.SIGINT)
     try:
         if before is not signal.SIG_IGN:

@@ -20,6 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from engine.host.blas_threads import as_chosen
 from engine.host.process import HostOptions, serve
 
 # A process that has closed its pipe ends soon; after this it is killed.
@@ -166,7 +167,7 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     pipe = theirs.fileno()
     # Our packages first, then all that the caller can import; -P leaves out the current folder.
     root = str(Path(__file__).resolve().parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
+    environment = as_chosen(os.environ) | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
     command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
     if sys.platform == "win32":
         os.set_handle_inheritable(pipe, True)

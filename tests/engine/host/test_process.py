@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from multiprocessing import Pipe, resource_tracker
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pytest
 
 import engine.host
 from engine.host import __main__ as entry_point
-from engine.host import shared
+from engine.host import blas_threads, process, shared
 from engine.host.messages import Answer, Ready, Stop, ToHost
 from engine.host.process import HostOptions, serve
 from tests.engine.host.faulty_hosts import Question
@@ -82,3 +83,29 @@ def test_that_the_entry_point_takes_its_pipe_and_calls_what_the_parent_sent(monk
     assert moved == [(2, 1)]
     assert resource_tracker._resource_tracker._fd == tracker
     os.close(tracker)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system holds no thread to a core")
+def test_that_the_host_keeps_to_one_core_only_while_it_is_imported():
+    allowed = os.sched_getaffinity(0)
+    done = threading.Event()
+    with process._on_one_core():
+        assert len(os.sched_getaffinity(0)) == 1
+        started = threading.Thread(target=done.wait)
+        started.start()
+    try:
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(started.native_id) == allowed
+    finally:
+        done.set()
+
+
+def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
+    monkeypatch.setattr(blas_threads, "_ours", [])
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    blas_threads.start_without()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    assert "OPENBLAS_NUM_THREADS" not in blas_threads.as_chosen(os.environ)
+    monkeypatch.setattr(blas_threads, "_ours", [])
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    blas_threads.start_without()
+    assert blas_threads.as_chosen(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
