@@ -123,7 +123,7 @@ def _parser() -> Parser:
     parser = Parser(
         "batch",
         "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges "
-        "and rectangles), and appears whole or not at all; nothing is replaced without --overwrite. A file "
+        "and a grid), and appears whole or not at all; nothing is replaced without --overwrite. A file "
         "that fails is listed with its reason and does not stop the others; the exit status is not 0 then. "
         "On a GPU the pictures go through in one stream, copies beside kernels.",
         _EXAMPLES,

@@ -109,6 +109,9 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
     except MemoryError as error:
         why = "there is not enough memory for it"
         raise ImageReadError(what, why, "Close other programs, or open a smaller picture.") from error
+    except ModuleNotFoundError:
+        # A package that is not installed, which is no fault of the file.
+        raise
     except (Unsupported, *LIBRARY_ERRORS) as error:
         kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
         if kind:

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import struct
+import sys
 import tracemalloc
 from dataclasses import replace
 from itertools import product
@@ -395,3 +396,11 @@ def test_that_a_file_cut_anywhere_or_with_one_flipped_bit_is_refused(refused):
     data = (FOLDER / "basn2c08.png").read_bytes()
     for position in range(len(data)):
         refused(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])
+
+
+def test_that_a_package_that_is_not_installed_is_not_taken_for_a_damaged_file(monkeypatch, tmp_path):
+    path = tmp_path / "fine.jpg"
+    path.write_bytes(with_pillow(smooth_rgb(), "JPEG"))
+    monkeypatch.setitem(sys.modules, "simplejpeg", None)
+    with pytest.raises(ModuleNotFoundError, match="simplejpeg"):
+        open_image(path)
