@@ -181,11 +181,11 @@ def test_that_levels_halve_until_they_are_small(height, width):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_a_picture_is_shown_in_eight_bits_blue_first(channels, dtype):
     white = full_scale(np.dtype(dtype))
     values = RANDOM.integers(0, int(white) + 1, (70, 90, channels)).astype(dtype)
-    colours = np.repeat(values, 3, 2) if channels == 1 else values
+    colours = values[:, :, :3] if channels >= 3 else np.repeat(values[:, :, :1], 3, 2)
     wanted = np.rint(colours[:, :, ::-1].astype(np.float32) * np.float32(255 / white))
     bgra = shown(values, white)
     assert np.array_equal(bgra[:, :, :3], wanted)
