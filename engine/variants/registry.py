@@ -13,6 +13,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
 from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.operations.contract import OperationVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -85,10 +86,41 @@ VARIANTS = Registered[Variant](
 MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
 """The variants that multiply matrices."""
 
+OPERATION_VARIANTS = Registered[OperationVariant](
+    cpu=(
+        "operations.cpu_negative",
+        "operations.cpu_desaturate",
+        "operations.cpu_hue_shift",
+        "operations.cpu_histogram",
+        "operations.cpu_median",
+        "operations.cpu_match",
+        "operations.cpu_dct",
+    ),
+    cuda=(
+        "operations.cuda_negative",
+        "operations.cuda_desaturate",
+        "operations.cuda_hue_shift",
+        "operations.histogram_global",
+        "operations.histogram_shared",
+        "operations.median_naive",
+        "operations.median_tiled",
+        "operations.match_naive",
+        "operations.match_tiled",
+        "operations.dct_direct",
+        "operations.dct_tiled",
+    ),
+)
+"""The variants of other operations on pictures; of one kind of device and operation the last is the fastest."""
+
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    return VARIANTS if task == Variant.task else MATMUL_VARIANTS if task == MatmulVariant.task else ()
+    known: dict[str, Sequence[AnyVariant[Any, Any]]] = {
+        Variant.task: VARIANTS,
+        MatmulVariant.task: MATMUL_VARIANTS,
+        OperationVariant.task: OPERATION_VARIANTS,
+    }
+    return known.get(task, ())
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -107,6 +139,17 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
 def matmul_variant(key: str) -> MatmulVariant:
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+def operation_variants(operation: str) -> tuple[OperationVariant, ...]:
+    """Return the variants of an operation, in teaching order."""
+    return tuple(known for known in OPERATION_VARIANTS if known.operation == operation)
+
+
+def operation_variant(key: str, operation: str) -> OperationVariant:
+    """Return the variant of an operation of that key; an `UnknownName` names the nearest one and all of them."""
+    known = operation_variants(operation)
+    return _named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 
 
 def _named(
