@@ -3,11 +3,11 @@
 import argparse
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan
 from engine.commands.filter_steps import finished_result, request_for
@@ -35,6 +35,7 @@ class Finished:
     error: EngineError | None = None
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
+    found: dict[str, Any] = field(default_factory=dict)  # what an operation found, for JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Job:
 
     task: Task
     opened: Opened
-    request: Request
+    request: Any  # a `Request`, or an `OperationCall`
     loan: Loan
 
 
@@ -65,7 +66,7 @@ def open_task(options: argparse.Namespace, task: Task, loan: Loan) -> Opened:
 
 def look_up(
     options: argparse.Namespace,
-    mask: Mask,
+    mask: Mask | None,
     task: Task,
     opened: Opened,
     loan: Loan,
@@ -76,6 +77,10 @@ def look_up(
 
     `in_bands` says that the picture may be filtered in bands.
     """
+    if mask is None:
+        from engine.commands.batch_operation import call_of
+
+        return Job(task, opened, call_of(options, opened), loan)
     request = request_for(options, mask, opened.picture, opened.dtype)
     if in_bands and not request.choice.variant.band_invariant:
         # Of 8-bit results the variant would be fixed.
@@ -88,6 +93,13 @@ def look_up(
 
 def verify_and_encode(options: argparse.Namespace, job: Job, values: np.ndarray) -> Encoded:
     """Verify a result and encode it. Called on: any thread."""
+    if options.operation is not None:
+        from engine.commands.batch_operation import verified_and_encoded
+
+        data, said, proof, found = verified_and_encoded(
+            options, job.opened, job.request, values, job.task.source, job.task.target
+        )
+        return Encoded(data, Finished(job.task, None, said, proof, found))
     verification = _verified(job, values) if options.verify else None
     finished, lost = finished_result(options, job.opened, values)
     data, left_out = encoded_image(finished, job.task.target, quality=options.quality)

@@ -16,16 +16,12 @@ from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import FILTERING, FilterOperands
-from engine.tasks.operation.contract import OperationOperands
-from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.task import OPERATION
 from engine.tasks.product.operands import Matrices, Matrix, product_of
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.operations.contract import OperationVariant
 from engine.variants.registry import registered
 
 
@@ -63,7 +59,6 @@ def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any)
 AnyJob = Job[Any, Any, Any]
 FilterJob = Job[Problem, FilterOperands, Variant]
 ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
-OperationJob = Job[OperationProblem, OperationOperands, OperationVariant]
 
 
 def filter_job(
@@ -116,17 +111,3 @@ def bank_job(
 def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
     """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
     return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)
-
-
-def operation_job(
-    variant: OperationVariant,
-    block: Block,
-    problem: OperationProblem,
-    operands: OperationOperands,
-    *,
-    chosen_because: str = "",
-    seed: int = 0,
-    affordable: int | None = None,
-) -> OperationJob:
-    """Return the job of an operation on a picture."""
-    return Job(OPERATION, variant, block, problem, operands, chosen_because, seed, affordable)

@@ -10,14 +10,17 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.run.device_choice import device_for
-from engine.run.job import OperationJob, operation_job
+from engine.run.job import Job
 from engine.tasks.operation.contract import Answer, Operation, OperationOperands
 from engine.tasks.operation.find_patch import patch_from, ready_patch
 from engine.tasks.operation.operations import operation_named
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.task import OPERATION
 from engine.variants.operations.contract import OperationVariant
 from engine.variants.registry import operation_variant, operation_variants
+
+OperationJob = Job[OperationProblem, OperationOperands, OperationVariant]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +59,21 @@ def resolved_operands(
         # Before the parameters are read, so that a large one is said to be too large, not its side.
         ready = ready_patch(patch, samples)
         parameters = operation.read(given | taken)
-        return operation, operation.problem(samples, parameters), OperationOperands(samples, ready, asked.layout)
+        return (
+            operation,
+            operation.problem(samples, parameters),
+            OperationOperands(samples, ready, asked.layout),
+        )
     parameters = operation.read(given)
     problem = operation.problem(samples, parameters)
-    ready_or_none = (
-        ready_patch(patch_from(samples, parameters), samples) if operation.takes_patch else None
-    )
+    ready_or_none = ready_patch(patch_from(samples, parameters), samples) if operation.takes_patch else None
     return operation, problem, OperationOperands(samples, ready_or_none, asked.layout)
 
 
 class ResolvedOperation:
     """A request with its operation, problem, device, variant and block; raises what is named above."""
 
-    def __init__(
-        self, asked: OperationRequest, samples: np.ndarray, patch: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, asked: OperationRequest, samples: np.ndarray, patch: np.ndarray | None = None) -> None:
         self.asked, self.samples = asked, samples
         self.operation, self.problem, self.operands = resolved_operands(asked, samples, patch)
         self.device: DeviceInfo = (
@@ -86,9 +89,7 @@ class ResolvedOperation:
         if asked.variant != AUTO:
             chosen = operation_variant(asked.variant, asked.operation)
             return OperationChoice(chosen, self._block_of(chosen))
-        known = [
-            one for one in operation_variants(asked.operation) if one.device == self.device.kind
-        ]
+        known = [one for one in operation_variants(asked.operation) if one.device == self.device.kind]
         able = [one for one in known if not self._refused(one)]
         chosen = (able or known)[-1]
         return OperationChoice(chosen, self._block_of(chosen), f"the fastest on {self.device.title}")
@@ -96,14 +97,15 @@ class ResolvedOperation:
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""
         choice = self.choice
-        return operation_job(
+        return Job(
+            OPERATION,
             choice.variant,
             choice.block,
             self.problem,
             self.operands,
-            chosen_because=choice.reason,
-            seed=seed,
-            affordable=affordable,
+            choice.reason,
+            seed,
+            affordable,
         )
 
     def answer(self, values: np.ndarray) -> Answer:

@@ -7,13 +7,17 @@ filter on the CPU needs (40 ms).
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
+from engine.tasks import operation as operation_task
 from engine.variants.contract import AnyVariant, Variant
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.operations.contract import OperationVariant
+
+if TYPE_CHECKING:
+    # What it imports takes 8 ms of every start.
+    from engine.variants.operations.contract import OperationVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -86,7 +90,7 @@ VARIANTS = Registered[Variant](
 MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
 """The variants that multiply matrices."""
 
-OPERATION_VARIANTS = Registered[OperationVariant](
+OPERATION_VARIANTS = Registered["OperationVariant"](
     cpu=(
         "operations.cpu_negative",
         "operations.cpu_desaturate",
@@ -110,7 +114,7 @@ OPERATION_VARIANTS = Registered[OperationVariant](
         "operations.dct_tiled",
     ),
 )
-"""The variants of other operations on pictures; of one kind of device and operation the last is the fastest."""
+"""The variants of other operations on pictures; of an operation the last on a device is the fastest there."""
 
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
@@ -118,7 +122,7 @@ def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     known: dict[str, Sequence[AnyVariant[Any, Any]]] = {
         Variant.task: VARIANTS,
         MatmulVariant.task: MATMUL_VARIANTS,
-        OperationVariant.task: OPERATION_VARIANTS,
+        operation_task.KEY: OPERATION_VARIANTS,
     }
     return known.get(task, ())
 
@@ -141,13 +145,13 @@ def matmul_variant(key: str) -> MatmulVariant:
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 
 
-def operation_variants(operation: str) -> tuple[OperationVariant, ...]:
+def operation_variants(operation: str) -> "tuple[OperationVariant, ...]":
     """Return the variants of an operation, in teaching order."""
     return tuple(known for known in OPERATION_VARIANTS if known.operation == operation)
 
 
-def operation_variant(key: str, operation: str) -> OperationVariant:
-    """Return the variant of an operation of that key; an `UnknownName` names the nearest one and all of them."""
+def operation_variant(key: str, operation: str) -> "OperationVariant":
+    """Return the variant of an operation of that key; an `UnknownName` names all of them."""
     known = operation_variants(operation)
     return _named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 

@@ -73,12 +73,14 @@ def basis64() -> np.ndarray:
     """Return the orthonormal cosines, (frequency, position), float64."""
     k, x = np.mgrid[0:SIDE, 0:SIDE]
     cosines: np.ndarray = np.cos((2 * x + 1) * k * np.pi / (2 * SIDE)) * np.where(k == 0, 0.5, np.sqrt(0.5))
-    return cosines / np.sqrt(2.0)
+    cosines /= np.sqrt(2.0)
+    return cosines
 
 
 def basis() -> np.ndarray:
     """Return the cosines as the kernels get them, float32."""
-    return basis64().astype(np.float32)
+    cosines: np.ndarray = basis64().astype(np.float32)
+    return cosines
 
 
 def steps_of(problem: OperationProblem) -> np.ndarray:
@@ -86,7 +88,8 @@ def steps_of(problem: OperationProblem) -> np.ndarray:
     quality = problem.whole("quality")
     scale = 5000 // quality if quality < 50 else 200 - 2 * quality
     table = np.clip((BRIGHTNESS_TABLE * scale + 50) // 100, 1, 255)
-    return (table * (problem.full_scale / 255.0)).astype(np.float32)
+    steps: np.ndarray = (table * (problem.full_scale / 255.0)).astype(np.float32)
+    return steps
 
 
 def middle_of(problem: OperationProblem) -> np.float32:
@@ -267,7 +270,7 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
             "PSNR",
             noise,
             f"{noise:.2f} dB",
-            "Peak signal to noise: 10 log10(white² / mean squared error). Above 40 dB hardly anybody sees it.",
+            "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it.",
         ),
         Quantity(
             "estimated_bytes",

@@ -35,9 +35,7 @@ def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np
     return np.repeat(grey[..., np.newaxis], 3, axis=2)
 
 
-def limits(
-    samples: np.ndarray, problem: OperationProblem, region: Region
-) -> tuple[np.ndarray, np.ndarray]:
+def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tuple[np.ndarray, np.ndarray]:
     """Return magnitudes and the bound of a float32 sum of three products."""
     size = np.abs(samples[region.slices].astype(np.float64))
     size[~np.isfinite(size)] = 0.0
@@ -55,8 +53,8 @@ DESATURATE = Operation(
         Parameter(
             name="weights",
             title="Weights",
-            explanation="How much red, green and blue count: rec601 (0.299, 0.587, 0.114, as in JPEG), rec709 "
-            "(0.2126, 0.7152, 0.0722, as on screens), or equal.",
+            explanation="How much red, green and blue count: rec601 (0.299, 0.587, 0.114, as in JPEG), "
+            "rec709 (0.2126, 0.7152, 0.0722, as on screens), or equal.",
             default="rec601",
             choices=tuple(WEIGHTS),
         ),

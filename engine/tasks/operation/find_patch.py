@@ -115,8 +115,9 @@ def _windows(samples: np.ndarray, patch: Patch, region: Region) -> np.ndarray:
     (rows, columns), (height, width, channels) = region.ranges, patch.shape
     part = samples[rows.start : rows[-1] + height, columns.start : columns[-1] + width].astype(np.float64)
     views = sliding_window_view(part, (height, width), axis=(0, 1))[:: region.step, :: region.step]
-    # (rows, columns, channels, height, width)
-    return views.transpose(0, 1, 3, 4, 2).reshape(len(rows), len(columns), height * width * channels)
+    # A copy: of a patch of one pixel the reshaped array would still be the view, which cannot be written.
+    windows = views.transpose(0, 1, 3, 4, 2).reshape(len(rows), len(columns), height * width * channels)
+    return np.array(windows)
 
 
 def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -193,7 +194,9 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
     best = float(scores_found[row, column])
     height, width = problem.whole("height"), problem.whole("width")
     if best < -1.5:
-        raise BadValue("the patch", "every place of the picture has NaN or infinity in it", "Mend the picture.")
+        raise BadValue(
+            "the patch", "every place of the picture has NaN or infinity in it", "Mend the picture."
+        )
     mark = Mark(int(row), int(column), height, width)
     quantities = (
         Quantity("score", "Best score", best, f"{best:.4f}", "1: the same but for brightness and contrast."),
@@ -207,8 +210,8 @@ def _corner(name: str, title: str) -> Parameter:
     return Parameter(
         name=name,
         title=title,
-        explanation=f"First {'column' if name == 'left' else 'row'} of the patch in the picture itself, -1: in "
-        "the middle. Not used where the patch is a file.",
+        explanation=f"First {'column' if name == 'left' else 'row'} of the patch in the picture itself, -1: "
+        "in the middle. Not used where the patch is a file.",
         default=MIDDLE,
         least=MIDDLE,
         most=(1 << 24) - 1,

@@ -79,7 +79,9 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
         first, last = low * levels // bins, high * levels // bins - 1
         where = f"{first}" if first == last else f"{first} to {last}"
     quantities = [
-        Quantity("counted", "Counted", total, f"{total:,} samples", "Samples that lie in a bin; NaN does not."),
+        Quantity(
+            "counted", "Counted", total, f"{total:,} samples", "Samples that lie in a bin; NaN does not."
+        ),
         Quantity(
             "fullest_bin",
             "Fullest bin",

@@ -50,9 +50,7 @@ def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np
     return turned
 
 
-def limits(
-    samples: np.ndarray, problem: OperationProblem, region: Region
-) -> tuple[np.ndarray, np.ndarray]:
+def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tuple[np.ndarray, np.ndarray]:
     """Return magnitudes and the bound that the docstring of this module derives."""
     _, highest, lowest = _parts(samples, region)
     with np.errstate(invalid="ignore"):

@@ -39,8 +39,8 @@ MEDIAN = Operation(
         Parameter(
             name="size",
             title="Size",
-            explanation="Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the nearest "
-            "one.",
+            explanation="Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the "
+            "nearest one.",
             default=3,
             choices=SIZES,
         ),

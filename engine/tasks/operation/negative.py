@@ -14,9 +14,7 @@ def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np
     return negative
 
 
-def limits(
-    samples: np.ndarray, problem: OperationProblem, region: Region
-) -> tuple[np.ndarray, np.ndarray]:
+def limits(samples: np.ndarray, problem: OperationProblem, region: Region) -> tuple[np.ndarray, np.ndarray]:
     """Return the bound: one rounding of the difference for float32; whole numbers are exact."""
     size = np.abs(wanted(samples, problem, region))
     size[~np.isfinite(size)] = 0.0

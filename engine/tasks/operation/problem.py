@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.errors import BadValue
+from engine.tasks.operation import KEY
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
@@ -24,7 +25,7 @@ class OperationProblem:
     Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
     """
 
-    task: ClassVar[str] = "operation"
+    task: ClassVar[str] = KEY
     checked_unit: ClassVar[str] = "pixel"
 
     operation: str  # key of `engine.tasks.operation.operations.OPERATIONS`

@@ -13,7 +13,7 @@ from engine.tasks.operation.problem import OperationProblem
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
-    from engine.run.job import OperationJob
+    from engine.run.operation import OperationJob
     from engine.variants.operations.contract import OperationVariant  # noqa: F401 - named in the class's bases
     from engine.verify.verification import Verification
 
@@ -46,9 +46,7 @@ class OperationTask(Task[OperationProblem, OperationOperands, "OperationVariant"
         """Return the patch."""
         return operands.patch
 
-    def verify(
-        self, values: Any, job: "OperationJob", checkpoint: Callable[[float], None]
-    ) -> "Verification":
+    def verify(self, values: Any, job: "OperationJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the operation's oracle."""
         operation = OPERATIONS[job.problem.operation]
         return operation.verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)

@@ -64,10 +64,12 @@ class Bands:
             call, arguments = self._calls.pop()
         except IndexError:
             call, arguments = self._new_call()
+        launch: Any = call.launch
         for first in range(0, self._rows, self._rows_a_call):
             call.call.put(2, first)
             call.call.put(3, min(self._rows, first + self._rows_a_call))
-            call.launch(source, target)
+            # Of these functions the first two arguments are arrays.
+            launch(source, target)
         self._calls.append((call, arguments))
         return arguments
 

@@ -32,7 +32,7 @@ class OperationVariant(AnyVariant[OperationProblem, Patch | None]):
         limits: Limits,
         known: Iterable[Any] = (),
     ) -> Refusal | None:
-        """Return why the variant cannot do that, or None; of the `known` ones the reason names those that can."""
+        """Return why the variant cannot do that, or None; the reason names those `known` that can."""
         if problem.operation != self.operation:
             keys = [other.key for other in known if other.operation == problem.operation]
             return Refusal(

@@ -20,9 +20,7 @@ OPERATIONS_A_PIXEL = 32
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each sample is read and written once; some 32 operations for a pixel."""
-    return operation_work(
-        problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels
-    )
+    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels)
 
 
 def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:

@@ -35,9 +35,7 @@ def plan(problem: OperationProblem, block: Block) -> Launches:
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: three loads, some 32 operations and three stores for each pixel."""
-    return operation_work(
-        problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels
-    )
+    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels)
 
 
 @lru_cache

@@ -11,8 +11,8 @@ What it saves
     Against `dct-direct`: one load of the picture a sample instead of 64, 32 multiply-adds instead of 144, one
     launch instead of two.
 Limit
-    Each multiply-add reads two values from shared memory; threads of a warp that read down a column of cosines
-    share a bank.
+    Each multiply-add reads two values from shared memory; threads of a warp that read down a column of
+    cosines share a bank.
 
 Source: COSC 407, "CUDA Memories and Performance Revisited", image compression and tiling; Obukhov, Kharlamov,
 "Discrete Cosine Transform for 8x8 Blocks with CUDA" (NVIDIA, 2008).

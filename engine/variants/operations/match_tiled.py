@@ -57,7 +57,9 @@ def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each tile is loaded twice for each channel, each window read from it twice."""
     (rows, columns, _), tile = problem.result_shape, tile_of(problem, block)
     cells = cells_of(problem)
-    loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(problem.width, columns, block.x, tile[1])
+    loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(
+        problem.width, columns, block.x, tile[1]
+    )
     stores = plan(problem, block)[0].blocks * tile[0] * tile[1]
     return operation_work(
         problem,

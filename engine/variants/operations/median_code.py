@@ -27,7 +27,9 @@ def fill(image, row, half, channels, lines, first, size):
         for step in range(half * channels):
             channel = step % channels
             lines[line, step] = np.float32(image[source, channel])
-            lines[line, half * channels + samples + step] = np.float32(image[source, samples - channels + channel])
+            lines[line, half * channels + samples + step] = np.float32(
+                image[source, samples - channels + channel]
+            )
         for sample in range(samples + 2 * half * channels):
             has_nan |= lines[line, sample] != lines[line, sample]
     return has_nan

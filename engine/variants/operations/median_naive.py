@@ -5,8 +5,8 @@ Idea
     than n / 2. A thread tries every cell of its window: no sorting and no array, which would lie in local
     memory.
 Who loads what
-    Each thread loads its n cells, for each of them all n again, and all once more for NaN, from global memory: 99 loads for 3 x 3,
-    675 for 5 x 5. Neighbours ask for the same cells; only L1 and L2 know.
+    Each thread loads its n cells, for each of them all n again, and all once more for NaN, from global
+    memory: 99 loads for 3 x 3, 675 for 5 x 5. Neighbours ask for the same cells; only L1 and L2 know.
 Limit
     n squared loads and comparisons.
 

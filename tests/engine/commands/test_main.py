@@ -15,7 +15,7 @@ from engine.commands.output import log, print_answer, print_json, printable, rep
 from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
 from engine.mask.presets import presets
-from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, OPERATION_VARIANTS, VARIANTS
 from tests.engine.commands.conftest import LOST, raising
 from tests.fresh_python import fresh_python
 
@@ -160,7 +160,7 @@ def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(comman
 
 
 def test_that_the_ladder_is_listed_in_teaching_order_and_json_has_the_same_facts_of_every_task(command):
-    ladder, remarks, products = command("variants").out.split("\n\n")
+    ladder, remarks, products, operations = command("variants").out.split("\n\n")
     keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
     for variant in VARIANTS:
@@ -178,6 +178,9 @@ def test_that_the_ladder_is_listed_in_teaching_order_and_json_has_the_same_facts
     tiles = [v.default_block.x if v.uses_block else None for v in MATMUL_VARIANTS]
     assert multiplying == [(v.key, v.idea, tile) for v, tile in zip(MATMUL_VARIANTS, tiles, strict=True)]
     assert all(entry.keys() >= COMMON for entry in entries)
+    of_operations = [(e["key"], e["operation"], e["idea"]) for e in entries if e["task"] == "operation"]
+    assert of_operations == [(v.key, v.operation, v.idea) for v in OPERATION_VARIANTS]
+    assert all(f"{v.operation}: {v.key}: {v.idea}" in operations for v in OPERATION_VARIANTS)
 
 
 def test_that_masks_are_listed_with_their_weights(command):
