@@ -95,6 +95,7 @@ class BlockLines(QWidget):
         # Marks that overlap are no marks.
         is_dense = self.plot.width() / len(self._blocks) < 2 * _MARK_SIZE
         mark_size = _SMALL_MARK_SIZE if is_dense else _MARK_SIZE
+        edge = pg.mkPen(theme.base, width=1)
         glyphs = []
         spots: list[dict[str, object]] = []
         for variant, points in values.items():
@@ -105,9 +106,9 @@ class BlockLines(QWidget):
                 pg.PlotCurveItem(xs, ys, pen=pg.mkPen(series.colour, width=1.5), antialias=True)
             )
             best = next(one.best for one in self._maps if one.variant == variant)
+            # Marks with the same pen and brush are rendered once.
+            look = {"symbol": series.symbol, "brush": pg.mkBrush(series.colour), "size": mark_size}
             for block, x, y in zip(ordered, xs, ys, strict=True):
-                look = {"symbol": series.symbol, "brush": pg.mkBrush(series.colour), "size": mark_size}
-                edge = pg.mkPen(theme.base, width=1)
                 spots.append({"pos": (x, y), "data": (variant, block), "pen": edge, **look})
                 if block == best:
                     ring = {"symbol": "o", "brush": pg.mkBrush(None), "size": _RING_SIZE}
