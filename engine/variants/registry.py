@@ -7,12 +7,14 @@ filter on the CPU needs (40 ms).
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.matmul.contract import MatmulVariant
+
+if TYPE_CHECKING:
+    from engine.variants.matmul.contract import MatmulVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -82,13 +84,18 @@ VARIANTS = Registered[Variant](
 )
 """The variants that filter."""
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
+    cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
+
+# By the key of their task.
+_VARIANTS_OF: dict[str, Sequence[AnyVariant[Any, Any]]] = {"filtering": VARIANTS, "product": MATMUL_VARIANTS}
 
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    return VARIANTS if task == Variant.task else MATMUL_VARIANTS if task == MatmulVariant.task else ()
+    return _VARIANTS_OF.get(task, ())
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -104,7 +111,7 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
-def matmul_variant(key: str) -> MatmulVariant:
+def matmul_variant(key: str) -> "MatmulVariant":
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 

@@ -24,7 +24,6 @@ Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, a
 kernel (kernel_c), whose mask lies there.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -58,7 +57,7 @@ def constant_bytes(mask_shape: tuple[int, int]) -> int:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch, one thread per result, no shared memory."""
     (launch,) = one_launch(problem, block)
-    return (replace(launch, constant_bytes=constant_bytes(problem.mask_shape)),)
+    return (launch._replace(constant_bytes=constant_bytes(problem.mask_shape)),)
 
 
 def work(problem: Problem, block: Block) -> Work:
