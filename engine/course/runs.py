@@ -33,9 +33,8 @@ class FilterRun(FilterRequest):
     @property
     def expected_s(self) -> float:
         """About how long it takes, seconds; only the proportions matter."""
-        if self.variant != "cpu-serial":
-            return 2.0
-        return 2.0 + self.width * self.height * self.mask.taps * _SERIAL_S
+        multiply_adds = {"cpu-serial": self.mask.taps, "cpu-separable-serial": sum(self.mask.shape)}
+        return 2.0 + self.width * self.height * multiply_adds.get(self.variant, 0) * _SERIAL_S
 
 
 @dataclass(frozen=True, slots=True)

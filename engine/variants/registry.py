@@ -52,6 +52,7 @@ def _variant_in(module: str) -> Any:
 VARIANTS = Registered[Variant](
     cpu=(
         "cpu.serial",
+        "cpu.separable_serial",
         "cpu.parallel",
         "cpu.separable",
         "cpu.box",
@@ -59,10 +60,12 @@ VARIANTS = Registered[Variant](
     ),
     cuda=(
         "ladder.naive",
+        "ladder.naive_uncoalesced",
         "ladder.constant",
         "ladder.tiled_input",
         "ladder.tiled",
         "ladder.cached",
+        "ladder.cached_constant",
         "ladder.separable_l0",
         "ladder.separable_l1",
         "ladder.separable_l2",
@@ -76,6 +79,7 @@ VARIANTS = Registered[Variant](
         "box.box",
         "fft.cuda_fft",
         "ladder.row_naive",
+        "ladder.row_constant",
         "ladder.row_tiled",
         "ladder.row_cached",
     ),
