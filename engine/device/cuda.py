@@ -180,15 +180,15 @@ class CudaBackend:
                 copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return device arrays for two matrices and their product."""
-        shape = (a.shape[0], b.shape[1])
-        with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
+    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
+        """Return device arrays for the operands and the result."""
+        needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
+        with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             pool = device_pool()
-            pair = pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)
-            out = pool.take(shape, np.float32)
-            buffers = Buffers(pair, out, np.empty(shape, np.float32))
-            pool.follow(buffers, *pair, out)
+            arrays = tuple(pool.take(array.shape, np.float32) for array in inputs)
+            out = pool.take(out_shape, np.float32)
+            buffers = Buffers(arrays, out, np.empty(out_shape, np.float32))
+            pool.follow(buffers, *arrays, out)
             return buffers
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
