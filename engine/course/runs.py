@@ -79,6 +79,14 @@ class BusRun:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributesRun:
+    """What the driver states of the GPU: the fields of `GpuAttributes`."""
+
+    label: str = "the device's attributes"
+    expected_s: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
 class ProductRun:
     """A product of two square float32 matrices: "kernel_ms", "gflops"."""
 
@@ -93,7 +101,7 @@ class ProductRun:
         return f"{self.variant}, {self.side} x {self.side}, tile {self.tile}"
 
 
-Run = FilterRun | BankRun | TimerRun | BusRun | ProductRun
+Run = FilterRun | BankRun | TimerRun | BusRun | AttributesRun | ProductRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,16 @@ from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import FILTERING, FilterOperands
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.task import NETWORK, NetworkOperands
+from engine.tasks.network.weights import Weights
 from engine.tasks.product.operands import Matrices, Matrix, product_of
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.network.contract import NetworkVariant
 from engine.variants.registry import registered
 
 
@@ -59,6 +63,7 @@ def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any)
 AnyJob = Job[Any, Any, Any]
 FilterJob = Job[Problem, FilterOperands, Variant]
 ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
+NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
 
 
 def filter_job(
@@ -111,3 +116,20 @@ def bank_job(
 def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
     """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
     return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)
+
+
+def network_job(
+    stage: NetworkVariant,
+    drawings: np.ndarray,
+    weights: Weights,
+    *,
+    block: Block | None = None,
+    seed: int = 0,
+    affordable: int | None = None,
+) -> NetworkJob:
+    """Return the job of passing drawings (batch, side, side), float32, through a network."""
+    problem = ForwardPass(len(drawings), drawings.shape[1], *weights.sizes)
+    operands = NetworkOperands(drawings, weights)
+    return Job(
+        NETWORK, stage, block or stage.default_block, problem, operands, seed=seed, affordable=affordable
+    )

@@ -13,6 +13,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
 from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.network.contract import NetworkVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -89,10 +90,22 @@ VARIANTS = Registered[Variant](
 MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
 """The variants that multiply matrices."""
 
+NETWORK_VARIANTS = Registered[NetworkVariant](
+    cpu=("network.serial",),
+    cuda=(),
+)
+"""The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
+
+_OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
+    Variant.task: VARIANTS,
+    MatmulVariant.task: MATMUL_VARIANTS,
+    NetworkVariant.task: NETWORK_VARIANTS,
+}
+
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    return VARIANTS if task == Variant.task else MATMUL_VARIANTS if task == MatmulVariant.task else ()
+    return _OF_TASK.get(task, ())
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -111,6 +124,11 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
 def matmul_variant(key: str) -> MatmulVariant:
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+def network_variant(key: str) -> NetworkVariant:
+    """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
+    return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
 
 
 def _named(
