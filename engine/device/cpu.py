@@ -60,10 +60,10 @@ class CpuBackend:
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Do nothing: the picture is in the host's memory."""
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return the matrices themselves and an array for their product."""
-        out = np.empty((a.shape[0], b.shape[1]), np.float32)
-        return Buffers((a, b), out, out)
+    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
+        """Return the operands themselves and an array for the result."""
+        out = np.empty(out_shape, np.float32)
+        return Buffers(tuple(inputs), out, out)
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""

@@ -108,6 +108,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
     # others, whose `unsupported` need not check it.
     integer_output: bool = False
+    # Whether its sums are float64, as a paper's kernel has them; all others sum in float32.
+    float64_sums: bool = False
     # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
     uint8_only: bool = False
     # Whether a result depends on the cells under its mask alone, formed in an order that does not depend on

@@ -1,5 +1,7 @@
 """Papers, what their tables count without a device, and what they make of runs as one might answer them."""
 
+import dataclasses
+
 import pytest
 
 import engine.course.bench
@@ -7,10 +9,11 @@ from engine.course import lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
-from engine.course.runs import NOT_YET, BusRun, FilterRun, Measured, ProductRun, Results
+from engine.course.runs import NOT_YET, AttributesRun, BusRun, FilterRun, Measured, ProductRun, Results
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
+from engine.device_info import GpuAttributes
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -21,6 +24,9 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
 
+GPU = GpuAttributes(
+    10, 2048, 32, 65536, 233472, 1024, 1024, 1000.0, 100.0, 1000.0, 400, host_bus_gb_s=8.0, lanes=128
+)
 FAULT = Measured(reason="no such luck")
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
 
@@ -221,6 +227,8 @@ def lecture_values(run):
     """Return a device of 100 GB/s and, for every run, round times."""
     if isinstance(run, BusRun):
         return {"memory_clock_mhz": 1000.0, "bus_width_bits": 400, "bytes_per_second": 100e9}
+    if isinstance(run, AttributesRun):
+        return dataclasses.asdict(GPU)
     if isinstance(run, ProductRun):
         return {"kernel_ms": 2.0, "gflops": 10.0 * run.tile if run.variant == "matmul-tiled" else 5.0}
     if isinstance(run, FilterRun):
@@ -229,9 +237,9 @@ def lecture_values(run):
 
 
 def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
-    timers, theoretical, effective, cgma, tiles, _ = tables_from("performance", lecture_values, (1024,))
+    timers, theoretical, effective, cgma, tiles, *_ = tables_from("performance", lecture_values, (1024,))
     assert here(timers) == [["0.5", "0.25", "0.25"]]
-    assert here(theoretical) == [["1", "400", "100"]]
+    assert here(theoretical) == [["1.85", "384", "177.6"], ["1", "400", "100"]]
     # 8 MiB in 0.1 ms are 83.9 GB/s.
     assert here(effective) == [["8388608", "0.1", "83.89", "83.89"]]
     assert [row[-1] for row in here(cgma)] == ["25", "50", "100", "200", "400", "800"]
