@@ -1,6 +1,8 @@
 """Papers, what their tables count without a device, and what they make of runs as one might answer them."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 
@@ -268,6 +270,24 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
         "cnn", lambda run: {"kernel_ms": 2.0 if isinstance(run, FilterRun) else 4.0}, (64,)
     )
     assert here(banks) == [["2", "4", "0.5"], ["16", "4", "4"], ["64", "4", "16"]]
+
+
+def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_found():
+    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    _, _, listed = text.partition("## Every printed number\n")
+    listed = listed.partition("\n## ")[0]
+    parts = dict(re.findall(r"(?ms)^`(\w+)`, \".*?$(.*?)(?=^`\w+`, \"|\Z)", listed))
+    assert list(parts) == [one.key for one in PAPERS]
+    for one in PAPERS:
+        rows = [line for line in parts[one.key].splitlines() if line.startswith("|")]
+        named = set(re.findall(r'"([^"]+)"', " ".join(row.split(" | ")[-1] for row in rows)))
+        printed = [table.title for table in TABLE_TEXTS[one] if table.printed]
+        assert [title for title in printed if title not in named] == [], one.key
+        misprints = [row for row in rows if "misprint" in row]
+        notes = {note for table in counted_tables(one.key) for note in table.notes if "Misprint" in note}
+        for note in notes:
+            value = note.rpartition("printed is ")[2].rstrip(".")
+            assert [row for row in misprints if value in row], note
 
 
 @pytest.mark.parametrize("key", ["report", "lab"])
