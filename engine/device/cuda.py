@@ -10,13 +10,13 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cpu import HostClock
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.host_bus import host_bus_gb_s
+from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
