@@ -10,19 +10,25 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cpu import HostClock
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.host_bus import host_bus_gb_s
+from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo, Environment, GpuAttributes
 from engine.errors import DeviceUnavailable
 from engine.geometry.block import Limits
 from engine.geometry.layout import Layout
+
+# Lanes of a multiprocessor that multiply and add float32, by compute capability, and as many as on all others
+# since 5.0: CUDA C++ Programming Guide, "Arithmetic Instructions".
+_LANES = {(6, 0): 64, (7, 0): 64, (7, 5): 64, (8, 0): 64}
+_MOST_LANES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,28 @@ def cuda_info(number: int) -> DeviceInfo:
                 shared_bytes=device.MAX_SHARED_MEMORY_PER_BLOCK,
                 compute_capability=(major, minor),
             ),
+            attributes=_attributes_of(device),
         )
+
+
+def _attributes_of(device: Any) -> GpuAttributes:
+    bus = _bus_of(device)
+    address = (device.PCI_DOMAIN_ID, device.PCI_BUS_ID, device.PCI_DEVICE_ID)
+    return GpuAttributes(
+        multiprocessors=device.MULTIPROCESSOR_COUNT,
+        threads=device.MAX_THREADS_PER_MULTIPROCESSOR,
+        blocks=device.MAX_BLOCKS_PER_MULTIPROCESSOR,
+        registers=device.MAX_REGISTERS_PER_MULTIPROCESSOR,
+        shared_bytes=device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        reserved_shared_bytes=device.RESERVED_SHARED_MEMORY_PER_BLOCK,
+        most_block_threads=device.MAX_THREADS_PER_BLOCK,
+        clock_mhz=device.CLOCK_RATE / 1e3,
+        bandwidth_gb_s=bus.bytes_per_second / 1e9,
+        memory_clock_mhz=bus.clock_mhz,
+        bus_width_bits=bus.width_bits,
+        host_bus_gb_s=host_bus_gb_s(*address),
+        lanes=_LANES.get(tuple(device.compute_capability), _MOST_LANES),
+    )
 
 
 class CudaBackend:
@@ -153,15 +180,15 @@ class CudaBackend:
                 copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return device arrays for two matrices and their product."""
-        shape = (a.shape[0], b.shape[1])
-        with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
+    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
+        """Return device arrays for the operands and the result."""
+        needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
+        with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             pool = device_pool()
-            pair = pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)
-            out = pool.take(shape, np.float32)
-            buffers = Buffers(pair, out, np.empty(shape, np.float32))
-            pool.follow(buffers, *pair, out)
+            arrays = tuple(pool.take(array.shape, np.float32) for array in inputs)
+            out = pool.take(out_shape, np.float32)
+            buffers = Buffers(arrays, out, np.empty(out_shape, np.float32))
+            pool.follow(buffers, *arrays, out)
             return buffers
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:

@@ -212,7 +212,7 @@ def test_that_versions_are_looked_up_only_for_a_document(command, grey, tmp_path
     assert command(*arguments, "--json").document["result"]["environment"]["versions"]["numpy"]
     for name in ("versions", "commit"):
         monkeypatch.setattr(f"engine.run.measure.{name}", raising(AssertionError(name)))
-        monkeypatch.setattr(f"engine.device.cpu.{name}", raising(AssertionError(name)))
+        monkeypatch.setattr(f"engine.device.versions.{name}", raising(AssertionError(name)))
     assert command(*arguments).status == 0
 
 
