@@ -47,8 +47,8 @@ SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # Of one channel, each is in use with all mask columns at once; of more, in turn.
 MOST_WINDOW_SAMPLES = (120, 250)
-# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
-MOST_UNROLLED = 1000
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
+MOST_UNROLLED = 1300
 
 
 # `auto` asks again and again, while somebody waits.
@@ -56,34 +56,36 @@ MOST_UNROLLED = 1000
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
     """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.
 
-    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have
-    three or four samples: the next one of a channel is so many samples on, and each sample of one vector's
-    input serves one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it
-    only takes registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better
-    order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's
-    loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45
-    instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    A row more per thread shares input rows, a vector more shares input samples (of three or four channels);
+    each costs registers. Up to 5 x 5 memory is the limit, and many rows of one vector are stored in better
+    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80). Two steps per block
+    overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
+    (7 x 7 float32: 45 instead of 46 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = whole_vectors(left)
     columns = mask_shape[1]
     is_small, is_float = columns <= 5, itemsize == 4
-    steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
+    steps = 2 if is_float and channels == 1 and 6 <= columns <= 7 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
         whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
     vectors, rows = [1], [4, 3, 2, 1]
-    if channels >= 3 and not is_small:
-        vectors, rows = [3, 2, 1] if channels == 3 else [2, 1], [2, 1]
-    elif is_small and is_float and channels >= 3:
+    if channels >= 3 and is_small:
         rows = [8, *rows]
+    elif channels == 3 and 8 <= columns <= 9:
+        pass
+    elif channels >= 3:
+        vectors, rows = (
+            ([2, 1], [3, 2, 1]) if columns <= 9 else ([3, 2, 1] if channels == 3 else [2, 1], [2, 1])
+        )
     elif is_small and channels > 1 and not is_float:
-        vectors = [3, 1] if channels == 3 else [2, 1]
+        vectors = [2, 1]
     elif not is_float and channels == 1 and columns <= 7:
         rows = [8 if is_small else 6, *rows]
-    elif 9 <= columns <= 11:
+    elif 10 <= columns <= 11:
         rows = [3, 2, 1]
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
@@ -106,7 +108,7 @@ def _unrolled_rows(shape: TileShape) -> int:
     Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
     the next.
     """
-    one = shape.rows * shape.across * (shape.mask_columns + 1)
+    one = shape.rows * shape.across * shape.mask_columns
     if shape.mask_rows * one <= MOST_UNROLLED:
         return shape.mask_rows
     return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
