@@ -43,6 +43,16 @@ from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte
 
 MAX_SIDE = 31
 WARPS = 4
+# By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:
+# the fastest of those tried (H200, 4000 x 3000), where shared memory has room for them.
+TILES = {
+    1: ((9, 1, 4), (11, 1, 3), (MAX_SIDE, 1, 4)),
+    2: ((5, 1, 4), (9, 1, 6), (MAX_SIDE, 1, 4)),
+    3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
+    4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
+}
+# Of pictures of 8 and 16 bit with one channel.
+INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # Of one channel, each is in use with all mask columns at once; of more, in turn.
@@ -65,32 +75,19 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
     left = anchor_column * channels
     before = whole_vectors(left)
     columns = mask_shape[1]
-    is_small, is_float = columns <= 5, itemsize == 4
+    is_float = itemsize == 4
     steps = 2 if is_float and channels == 1 and 6 <= columns <= 7 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
         whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
-    vectors, rows = [1], [4, 3, 2, 1]
-    if channels >= 3 and is_small:
-        rows = [8, *rows]
-    elif channels == 3 and 8 <= columns <= 9:
-        pass
-    elif channels >= 3:
-        vectors, rows = (
-            ([2, 1], [3, 2, 1]) if columns <= 9 else ([3, 2, 1] if channels == 3 else [2, 1], [2, 1])
-        )
-    elif is_small and channels > 1 and not is_float:
-        vectors = [2, 1]
-    elif not is_float and channels == 1 and columns <= 7:
-        rows = [8 if is_small else 6, *rows]
-    elif 10 <= columns <= 11:
-        rows = [3, 2, 1]
+    tiles = (*(INTEGER_TILES if channels == 1 and not is_float else ()), *TILES[channels])
+    vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
-        for rows_of_thread in rows
-        for vectors_of_row in vectors
+        for rows_of_thread in range(rows, 0, -1)
+        for vectors_of_row in range(vectors, 0, -1)
         for warps in (WARPS, WARPS // 2)
     ]
     most_samples = MOST_WINDOW_SAMPLES[channels > 1]
