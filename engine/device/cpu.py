@@ -1,9 +1,6 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
-import platform
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,28 +8,13 @@ from numpy.typing import DTypeLike
 
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import NAN_BYTE, Buffers
-from engine.device.core_count import cores
+from engine.device.device_list import cpu_info
 from engine.device.launches import Prepared
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import Environment
 from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.device.host_clock import HostClock
-
-
-def _model() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def cpu_info() -> DeviceInfo:
-    """Return the facts of the CPU."""
-    count = cores()
-    title = f"CPU, {count} core{'s' if count != 1 else ''}"
-    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(count)})
 
 
 class CpuBackend:

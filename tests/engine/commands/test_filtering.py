@@ -9,7 +9,7 @@ import engine
 from engine.commands import filter_steps
 from engine.commands.arguments import size_in_bytes
 from engine.device import devices as device_module
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask

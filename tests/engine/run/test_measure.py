@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.cpu import CpuBackend, cpu_info
+from engine.device.cpu import CpuBackend
+from engine.device.device_list import cpu_info
 from engine.device.devices import backend, simulator_info
 from engine.device.host_clock import HostClock
 from engine.errors import (
