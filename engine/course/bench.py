@@ -23,8 +23,9 @@ from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
-from engine.run.job import Job, bank_job, filter_job, product_job
+from engine.run.job import Job, bank_job, filter_job
 from engine.run.measure import measure
+from engine.run.product_job import product_job
 from engine.run.resolve import describe_problem
 from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.product.operands import random_matrices

@@ -1,7 +1,6 @@
 """What all CUDA variants share: types of arguments, compiling ahead, uploading the mask, launching."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,6 +128,6 @@ def _loaded(step: Pass) -> Pass:
         return step
     kernel = for_current_device(step.kernel)
     if step.constant is not None:
-        return replace(step, kernel=with_constant(kernel, step.signature, *step.constant))
+        return step._replace(kernel=with_constant(kernel, step.signature, *step.constant))
     kernel.compile(step.signature)
-    return replace(step, kernel=kernel)
+    return step._replace(kernel=kernel)

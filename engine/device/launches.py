@@ -1,8 +1,7 @@
 """What a device runs: launches, passes with their arguments, and a variant made ready. No Numba in here."""
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,8 +13,7 @@ class DeviceKind(StrEnum):
     CUDA = "cuda"
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """One kernel launch: grid and block in (x, y, z), static shared and constant memory in bytes."""
 
     grid: tuple[int, int, int]
@@ -57,8 +55,7 @@ class Operand(Enum):
     MATRIX_B = "the right matrix of a product"
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
     `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of

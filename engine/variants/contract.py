@@ -23,7 +23,7 @@ P = TypeVar("P")
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
@@ -83,7 +83,7 @@ class Growth(StrEnum):
     NOTHING = "hardly at all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variant(AnyVariant[Problem, Mask]):
     """One way to compute a filtering."""
 

@@ -7,13 +7,15 @@ filter on the CPU needs (40 ms).
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.network.contract import NetworkVariant
+
+if TYPE_CHECKING:
+    from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -87,19 +89,21 @@ VARIANTS = Registered[Variant](
 )
 """The variants that filter."""
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
+    cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
 
-NETWORK_VARIANTS = Registered[NetworkVariant](
+NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
     cpu=("network.serial",),
     cuda=(),
 )
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
 
 _OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
-    Variant.task: VARIANTS,
-    MatmulVariant.task: MATMUL_VARIANTS,
-    NetworkVariant.task: NETWORK_VARIANTS,
+    "filtering": VARIANTS,
+    "product": MATMUL_VARIANTS,
+    "network": NETWORK_VARIANTS,
 }
 
 
@@ -121,12 +125,12 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
-def matmul_variant(key: str) -> MatmulVariant:
+def matmul_variant(key: str) -> "MatmulVariant":
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 
 
-def network_variant(key: str) -> NetworkVariant:
+def network_variant(key: str) -> "NetworkVariant":
     """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
 

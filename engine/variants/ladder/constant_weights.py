@@ -11,7 +11,6 @@ weights lie in the array that the kernel is given as an argument; on a device on
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,4 +59,4 @@ def with_weights(passes: Iterable[Pass], mask: Mask, count: int) -> tuple[Pass, 
     """Return passes whose `count` float32 in constant memory are the mask's weights, and zeros after them."""
     contents = np.zeros(count, np.float32)
     contents[: mask.taps] = mask.weights32.ravel()
-    return tuple(replace(step, constant=(WEIGHTS, contents)) for step in passes)
+    return tuple(step._replace(constant=(WEIGHTS, contents)) for step in passes)

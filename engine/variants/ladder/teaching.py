@@ -1,7 +1,6 @@
 """What the teaching kernels share: declarations, arguments of a pass, models of work, refusals of masks."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -86,7 +85,7 @@ def one_pass_variant(
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
         used, results = shared_bytes(problem.mask_shape, block), tile(problem.mask_shape, block)
         (launch,) = one_launch(problem, block, used, results)
-        return (replace(launch, constant_bytes=FLOAT_BYTES * constant_floats(problem.mask_shape)),)
+        return (launch._replace(constant_bytes=FLOAT_BYTES * constant_floats(problem.mask_shape)),)
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
