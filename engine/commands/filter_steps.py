@@ -1,7 +1,6 @@
 """The request to filter a picture, and the picture to save, as `filter` and `batch` make them."""
 
 import argparse
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ def _cheapest(options: argparse.Namespace, mask: Mask, pixels: np.ndarray, pictu
     why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, pictures)
     if not why:
         return Request(pixels, mask, **asked)
-    on_cpu.choice = replace(on_cpu.choice, reason=f"{on_cpu.choice.reason}; {why}")
+    on_cpu.choice = on_cpu.choice._replace(reason=f"{on_cpu.choice.reason}; {why}")
     return on_cpu
 
 

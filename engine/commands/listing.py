@@ -25,11 +25,12 @@ def run_devices(arguments: list[str]) -> int:
         _EXAMPLES,
     )
     options = parser.read(arguments)
-    from engine.device.devices import devices
+    from engine.device.device_list import listed_devices
 
+    devices = listed_devices()
     if options.json:
-        return _print_entries("devices", [asdict(device) for device in devices()])
-    for device in devices():
+        return _print_entries("devices", [asdict(device) for device in devices])
+    for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
         print_answer(f"{device.key:<10} {device.title}: {state}")
         for name, value in device.facts.items():
@@ -91,14 +92,15 @@ def run_masks(arguments: list[str]) -> int:
         _EXAMPLES,
     )
     options = parser.read(arguments)
-    from engine.mask.presets import presets
-
     if options.json:
+        from engine.mask.presets import presets
+
         names = ("key", "title", "group", "teaches")
         entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
         return _print_entries("masks", entries)
-    rows = [(p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()]
-    print_answer(table(("key", "size", "group", "title", "what it teaches"), rows))
+    from engine.mask.preset_texts import preset_texts
+
+    print_answer(table(("key", "size", "group", "title", "what it teaches"), preset_texts()))
     return DONE
 
 

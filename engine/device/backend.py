@@ -15,7 +15,7 @@ NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 

@@ -10,18 +10,18 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cpu import HostClock
+from engine.device.cuda_driver import gpu_info, memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
 from engine.errors import DeviceUnavailable
-from engine.geometry.block import Limits
 from engine.geometry.layout import Layout
 
 
@@ -34,16 +34,8 @@ class MemoryBus:
 
     @property
     def bytes_per_second(self) -> float:
-        """Theoretical bandwidth: clock x width in bytes x 2 for double data rate.
-
-        Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
-        """
-        return self.clock_mhz * 1e6 * (self.width_bits / 8) * 2
-
-
-def _bus_of(device: Any) -> MemoryBus:
-    """Return what the driver states; 0 where it does not know."""
-    return MemoryBus(device.MEMORY_CLOCK_RATE / 1e3, device.GLOBAL_MEMORY_BUS_WIDTH)
+        """Theoretical bandwidth, with data twice a cycle."""
+        return memory_bytes_per_second(self.clock_mhz, self.width_bits)
 
 
 def memory_bus(device: DeviceInfo) -> MemoryBus:
@@ -52,7 +44,8 @@ def memory_bus(device: DeviceInfo) -> MemoryBus:
     if SIMULATED:
         raise DeviceUnavailable(what, "a simulated device has none")
     with cuda_errors_in_words("asking for the memory's clock and width"):
-        bus = _bus_of(cuda.gpus[_number(device)])
+        stated = cuda.gpus[_number(device)]
+        bus = MemoryBus(stated.MEMORY_CLOCK_RATE / 1e3, stated.GLOBAL_MEMORY_BUS_WIDTH)
     if bus.clock_mhz <= 0 or bus.width_bits <= 0:
         raise DeviceUnavailable(what, "its driver states neither clock nor width of the bus")
     return bus
@@ -63,39 +56,10 @@ def _number(device: DeviceInfo) -> int:
 
 
 def cuda_info(number: int) -> DeviceInfo:
-    """Return the facts of a real CUDA device."""
-    from cuda.bindings import driver
-
-    with cuda_errors_in_words(f"asking CUDA device {number} for its properties"):
-        device = cuda.gpus[number]
-        name = device.name.decode() if isinstance(device.name, bytes) else str(device.name)
-        major, minor = device.compute_capability
-        with device:
-            _, total = cuda.current_context().get_memory_info()
-        _, driver_version = driver.cuDriverGetVersion()
-        return DeviceInfo(
-            key=f"cuda:{number}",
-            kind="cuda",
-            title=name,
-            facts={
-                "compute capability": f"{major}.{minor}",
-                "multiprocessors": str(device.MULTIPROCESSOR_COUNT),
-                "memory": f"{total / 1e9:.0f} GB",
-                "L2 cache": f"{device.L2_CACHE_SIZE / 1e6:.0f} MB",
-                "clock": f"{device.CLOCK_RATE / 1e3:.0f} MHz",
-                "memory clock": f"{device.MEMORY_CLOCK_RATE / 1e3:.0f} MHz",
-                "shared memory per block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
-                "driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
-            },
-            bandwidth_gb_s=_bus_of(device).bytes_per_second / 1e9 or None,
-            limits=Limits(
-                max_threads=device.MAX_THREADS_PER_BLOCK,
-                max_block_x=device.MAX_BLOCK_DIM_X,
-                max_block_y=device.MAX_BLOCK_DIM_Y,
-                shared_bytes=device.MAX_SHARED_MEMORY_PER_BLOCK,
-                compute_capability=(major, minor),
-            ),
-        )
+    """Return the facts of a CUDA device that gives this process a context: else it cannot be used."""
+    with cuda_errors_in_words(f"starting to use CUDA device {number}"), cuda.gpus[number]:
+        cuda.current_context()
+    return gpu_info(number)
 
 
 class CudaBackend:

@@ -18,8 +18,8 @@ from engine.errors import EngineError
 from engine.results.measurement import NetworkResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
-from engine.run.job import NetworkJob, network_job
 from engine.run.measure import measure, unrun
+from engine.run.network_job import NetworkJob, network_job
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import batch_of, held_out
 from engine.tasks.network.problem import ForwardPass, refuse_too_large

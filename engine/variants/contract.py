@@ -22,7 +22,7 @@ P = TypeVar("P")
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
@@ -82,7 +82,7 @@ class Growth(StrEnum):
     NOTHING = "hardly at all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variant(AnyVariant[Problem, Mask]):
     """One way to compute a filtering."""
 
@@ -108,6 +108,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
     # others, whose `unsupported` need not check it.
     integer_output: bool = False
+    # Whether its sums are float64, as a paper's kernel has them; all others sum in float32.
+    float64_sums: bool = False
     # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
     uint8_only: bool = False
     # Whether a result depends on the cells under its mask alone, formed in an order that does not depend on

@@ -7,13 +7,15 @@ filter on the CPU needs (40 ms).
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.network.contract import NetworkVariant
+
+if TYPE_CHECKING:
+    from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -53,6 +55,7 @@ def _variant_in(module: str) -> Any:
 VARIANTS = Registered[Variant](
     cpu=(
         "cpu.serial",
+        "cpu.separable_serial",
         "cpu.parallel",
         "cpu.separable",
         "cpu.box",
@@ -60,10 +63,12 @@ VARIANTS = Registered[Variant](
     ),
     cuda=(
         "ladder.naive",
+        "ladder.naive_uncoalesced",
         "ladder.constant",
         "ladder.tiled_input",
         "ladder.tiled",
         "ladder.cached",
+        "ladder.cached_constant",
         "ladder.separable_l0",
         "ladder.separable_l1",
         "ladder.separable_l2",
@@ -77,16 +82,19 @@ VARIANTS = Registered[Variant](
         "box.box",
         "fft.cuda_fft",
         "ladder.row_naive",
+        "ladder.row_constant",
         "ladder.row_tiled",
         "ladder.row_cached",
     ),
 )
 """The variants that filter."""
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
+    cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
 
-NETWORK_VARIANTS = Registered[NetworkVariant](
+NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
     cpu=("network.serial", "network.cpu_fast"),
     cuda=(
         "network.parallel_convolution",
@@ -102,9 +110,9 @@ NETWORK_VARIANTS = Registered[NetworkVariant](
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
 
 _OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
-    Variant.task: VARIANTS,
-    MatmulVariant.task: MATMUL_VARIANTS,
-    NetworkVariant.task: NETWORK_VARIANTS,
+    "filtering": VARIANTS,
+    "product": MATMUL_VARIANTS,
+    "network": NETWORK_VARIANTS,
 }
 
 
@@ -126,12 +134,12 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
-def matmul_variant(key: str) -> MatmulVariant:
+def matmul_variant(key: str) -> "MatmulVariant":
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 
 
-def network_variant(key: str) -> NetworkVariant:
+def network_variant(key: str) -> "NetworkVariant":
     """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
 

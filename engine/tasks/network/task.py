@@ -15,7 +15,7 @@ from engine.tasks.network.weights import Weights
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
-    from engine.run.job import NetworkJob
+    from engine.run.network_job import NetworkJob
     from engine.variants.network.contract import NetworkVariant
     from engine.verify.verification import Verification
 

@@ -10,7 +10,7 @@ from engine.tasks.product.problem import MatrixProduct
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
-    from engine.run.job import ProductJob
+    from engine.run.product_job import ProductJob
     from engine.variants.matmul.contract import MatmulVariant  # noqa: F401 - named in the class's bases
     from engine.verify.verification import Verification
 

@@ -43,12 +43,22 @@ from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte
 
 MAX_SIDE = 31
 WARPS = 4
+# By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:
+# the fastest of those tried (H200, 4000 x 3000), where shared memory has room for them.
+TILES = {
+    1: ((9, 1, 4), (11, 1, 3), (MAX_SIDE, 1, 4)),
+    2: ((5, 1, 4), (9, 1, 6), (MAX_SIDE, 1, 4)),
+    3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
+    4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
+}
+# Of pictures of 8 and 16 bit with one channel.
+INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # Of one channel, each is in use with all mask columns at once; of more, in turn.
 MOST_WINDOW_SAMPLES = (120, 250)
-# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
-MOST_UNROLLED = 1000
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
+MOST_UNROLLED = 1300
 
 
 # `auto` asks again and again, while somebody waits.
@@ -56,39 +66,28 @@ MOST_UNROLLED = 1000
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
     """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.
 
-    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have
-    three or four samples: the next one of a channel is so many samples on, and each sample of one vector's
-    input serves one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it
-    only takes registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better
-    order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's
-    loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45
-    instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    A row more per thread shares input rows, a vector more shares input samples (of three or four channels);
+    each costs registers. Up to 5 x 5 memory is the limit, and many rows of one vector are stored in better
+    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80). Two steps per block
+    overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
+    (7 x 7 float32: 45 instead of 46 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = whole_vectors(left)
     columns = mask_shape[1]
-    is_small, is_float = columns <= 5, itemsize == 4
-    steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
+    is_float = itemsize == 4
+    steps = 2 if is_float and channels == 1 and 6 <= columns <= 7 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
         whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
-    vectors, rows = [1], [4, 3, 2, 1]
-    if channels >= 3 and not is_small:
-        vectors, rows = [3, 2, 1] if channels == 3 else [2, 1], [2, 1]
-    elif is_small and is_float and channels >= 3:
-        rows = [8, *rows]
-    elif is_small and channels > 1 and not is_float:
-        vectors = [3, 1] if channels == 3 else [2, 1]
-    elif not is_float and channels == 1 and columns <= 7:
-        rows = [8 if is_small else 6, *rows]
-    elif 9 <= columns <= 11:
-        rows = [3, 2, 1]
+    tiles = (*(INTEGER_TILES if channels == 1 and not is_float else ()), *TILES[channels])
+    vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
-        for rows_of_thread in rows
-        for vectors_of_row in vectors
+        for rows_of_thread in range(rows, 0, -1)
+        for vectors_of_row in range(vectors, 0, -1)
         for warps in (WARPS, WARPS // 2)
     ]
     most_samples = MOST_WINDOW_SAMPLES[channels > 1]
@@ -106,7 +105,7 @@ def _unrolled_rows(shape: TileShape) -> int:
     Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
     the next.
     """
-    one = shape.rows * shape.across * (shape.mask_columns + 1)
+    one = shape.rows * shape.across * shape.mask_columns
     if shape.mask_rows * one <= MOST_UNROLLED:
         return shape.mask_rows
     return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))

@@ -161,7 +161,7 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
     def watched(*given):
         request = request_for(*given)
         chosen = replace(request.choice.variant, prepare=lambda *given: prepared.append(given))
-        request.choice = replace(request.choice, variant=chosen)
+        request.choice = request.choice._replace(variant=chosen)
         return request
 
     monkeypatch.setattr(filter_file, "request_for", watched)

@@ -39,27 +39,30 @@ class Counts:
 
 
 class Number:
-    """A float32 that counts its multiplications."""
+    """A float32, or a float64, that counts its multiplications; of both together float64 comes out."""
 
     __array_ufunc__ = None
     __slots__ = ("counts", "value")
 
-    def __init__(self, value, counts):
-        self.value = np.float32(value.value if isinstance(value, Number) else value)
+    def __init__(self, value, counts, kind=np.float32):
+        self.value = kind(value.value if isinstance(value, Number) else value)
         self.counts = counts
 
     def _number(self, other):
         return other.value if isinstance(other, Number) else np.float32(other)
 
+    def _made(self, value):
+        return Number(value, self.counts, type(value))
+
     def __mul__(self, other):
         self.counts.multiplications += 1
-        return Number(self.value * self._number(other), self.counts)
+        return self._made(self.value * self._number(other))
 
     def __add__(self, other):
-        return Number(self.value + self._number(other), self.counts)
+        return self._made(self.value + self._number(other))
 
     def __sub__(self, other):
-        return Number(self.value - self._number(other), self.counts)
+        return self._made(self.value - self._number(other))
 
     __rmul__, __radd__ = __mul__, __add__
 
@@ -101,6 +104,10 @@ class CountingArray:
         self._count("loads")
         value = self.values[self._place(index)]
         return Number(value, self.counts) if self.values.dtype == np.float32 else value
+
+    def ravel(self):
+        """Return the same elements in one row, which are counted alike."""
+        return CountingArray(self.values.ravel(), self.counts, self.kind)
 
     def __setitem__(self, index, value):
         self._count("stores")
@@ -244,5 +251,6 @@ def _as_generator(function, cuda, counts):
     # Device functions run as the plain functions that they are.
     names |= {name: value.py_func for name, value in names.items() if hasattr(value, "py_func")}
     names |= {"cuda": cuda, "float32": lambda value: Number(value, counts)}
+    names["float64"] = lambda value: Number(value, counts, np.float64)
     exec(code, names)
     return names[definition.name]
