@@ -79,8 +79,13 @@ class Backend(Protocol):
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or the two matrices of a product, to the device and wait for it."""
 
-    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
-        """Return buffers for dense float32 operands and a result; raises OutOfDeviceMemory."""
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return buffers for dense float32 operands and a result; raises OutOfDeviceMemory.
+
+        `pinned` operands stay in page-locked memory of the host, from where a device copies them by itself.
+        """
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""

@@ -42,7 +42,9 @@ class CpuBackend:
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Do nothing: the picture is in the host's memory."""
 
-    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
         """Return the operands themselves and an array for the result."""
         out = np.empty(out_shape, np.float32)
         return Buffers(tuple(inputs), out, out)

@@ -95,8 +95,17 @@ MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
 """The variants that multiply matrices."""
 
 NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
-    cpu=("network.serial",),
-    cuda=(),
+    cpu=("network.serial", "network.cpu_fast"),
+    cuda=(
+        "network.parallel_convolution",
+        "network.parallel_pool",
+        "network.fused_pool",
+        "network.parallel_connected",
+        "network.implicit_gemm",
+        "network.unrolled_matrix",
+        "network.constant_filters",
+        "network.streams",
+    ),
 )
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
 

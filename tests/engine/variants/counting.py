@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.device.launches import Operand
+from engine.device.launches import Between, Operand
 
 
 @dataclass
@@ -35,6 +35,9 @@ class Counts:
     constant_loads: int = 0
     matrix_loads: int = 0
     multiplications: int = 0
+    # A list gets each access of memory by a thread: block, thread, array, "loads" or "stores", index.
+    trace: list | None = None
+    place: SimpleNamespace = field(default_factory=SimpleNamespace)
     out: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
@@ -91,9 +94,12 @@ class CountingArray:
     def shape(self):
         return self.values.shape
 
-    def _count(self, what):
+    def _count(self, what, index):
         name = f"{self.kind}_{what}"
         setattr(self.counts, name, getattr(self.counts, name) + 1)
+        if self.counts.trace is not None:
+            place = self.counts.place
+            self.counts.trace.append((place.block, place.thread, self, what, index))
 
     def _place(self, index):
         place = index if isinstance(index, tuple) else (index,)
@@ -101,7 +107,7 @@ class CountingArray:
         return place
 
     def __getitem__(self, index):
-        self._count("loads")
+        self._count("loads", index)
         value = self.values[self._place(index)]
         return Number(value, self.counts) if self.values.dtype == np.float32 else value
 
@@ -110,16 +116,16 @@ class CountingArray:
         return CountingArray(self.values.ravel(), self.counts, self.kind)
 
     def __setitem__(self, index, value):
-        self._count("stores")
+        self._count("stores", index)
         self.values[self._place(index)] = float(value)
 
 
-def count(variant, problem, mask, block, image):
-    """Run a CUDA variant's passes thread by thread and count.
+def count(variant, problem, mask, block, image, trace=None):
+    """Run a CUDA variant's passes thread by thread and count; write a trace of each access if wanted.
 
     The rows of the picture and of the result are padded with what must not be read or counted.
     """
-    counts = Counts()
+    counts = Counts(trace=trace)
     padded = np.full((problem.height, problem.width + 3, problem.channels), 77, image.dtype)
     padded[:, : problem.width] = image
     shape = padded.shape
@@ -150,13 +156,13 @@ def run_pass(step, counts, arrays, *, in_order=False):
     """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
     def counted(argument):
-        if isinstance(argument, Operand):
+        if isinstance(argument, Operand | Between):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
             return CountingArray(argument, counts, "weight" if step.constant is None else "constant")
         return Number(argument, counts) if isinstance(argument, np.float32) else argument
 
-    place = SimpleNamespace()
+    place = counts.place = SimpleNamespace()
     kernel = _as_generator(step.kernel.py_func, _fake_cuda(place, step, counts), counts)
     arguments = [counted(argument) for argument in step.arguments]
     shuffle = (lambda threads: None) if in_order else random.Random(step.name).shuffle
