@@ -178,7 +178,7 @@ def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResul
 
 def run_matmul(request: RunMatmul, report: Checkpoint) -> ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    from engine.run.job import product_job
+    from engine.run.product_job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
 
     variant = matmul_variant(request.variant)
