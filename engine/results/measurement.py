@@ -13,6 +13,7 @@ from engine.device_info import SIMULATOR, Environment
 from engine.geometry.block import Block
 from engine.tasks.contract import P
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.network.problem import ForwardPass
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
@@ -214,6 +215,7 @@ class Measurement(Generic[P]):
 if TYPE_CHECKING:
     RunResult = Measurement[Problem]
     ProductResult = Measurement[MatrixProduct]
+    NetworkResult = Measurement[ForwardPass]
 else:
     # Scripts ask `isinstance(result, engine.RunResult)`; a class with its parameter cannot answer.
-    RunResult = ProductResult = Measurement
+    RunResult = ProductResult = NetworkResult = Measurement

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
-from engine.tasks import operation as operation_task
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.matmul.contract import MatmulVariant
 
 if TYPE_CHECKING:
-    # What it imports takes 8 ms of every start.
+    from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
     from engine.variants.operations.contract import OperationVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
@@ -57,6 +56,7 @@ def _variant_in(module: str) -> Any:
 VARIANTS = Registered[Variant](
     cpu=(
         "cpu.serial",
+        "cpu.separable_serial",
         "cpu.parallel",
         "cpu.separable",
         "cpu.box",
@@ -64,10 +64,12 @@ VARIANTS = Registered[Variant](
     ),
     cuda=(
         "ladder.naive",
+        "ladder.naive_uncoalesced",
         "ladder.constant",
         "ladder.tiled_input",
         "ladder.tiled",
         "ladder.cached",
+        "ladder.cached_constant",
         "ladder.separable_l0",
         "ladder.separable_l1",
         "ladder.separable_l2",
@@ -81,16 +83,34 @@ VARIANTS = Registered[Variant](
         "box.box",
         "fft.cuda_fft",
         "ladder.row_naive",
+        "ladder.row_constant",
         "ladder.row_tiled",
         "ladder.row_cached",
     ),
 )
 """The variants that filter."""
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
+    cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
 
-OPERATION_VARIANTS = Registered["OperationVariant"](
+NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
+    cpu=("network.serial", "network.cpu_fast"),
+    cuda=(
+        "network.parallel_convolution",
+        "network.parallel_pool",
+        "network.fused_pool",
+        "network.parallel_connected",
+        "network.implicit_gemm",
+        "network.unrolled_matrix",
+        "network.constant_filters",
+        "network.streams",
+    ),
+)
+"""The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
+
+OPERATION_VARIANTS: Registered["OperationVariant"] = Registered(
     cpu=(
         "operations.cpu_negative",
         "operations.cpu_desaturate",
@@ -116,15 +136,17 @@ OPERATION_VARIANTS = Registered["OperationVariant"](
 )
 """The variants of other operations on pictures; of an operation the last on a device is the fastest there."""
 
+_OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
+    "filtering": VARIANTS,
+    "product": MATMUL_VARIANTS,
+    "network": NETWORK_VARIANTS,
+    "operation": OPERATION_VARIANTS,
+}
+
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    known: dict[str, Sequence[AnyVariant[Any, Any]]] = {
-        Variant.task: VARIANTS,
-        MatmulVariant.task: MATMUL_VARIANTS,
-        operation_task.KEY: OPERATION_VARIANTS,
-    }
-    return known.get(task, ())
+    return _OF_TASK.get(task, ())
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -140,9 +162,14 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
-def matmul_variant(key: str) -> MatmulVariant:
+def matmul_variant(key: str) -> "MatmulVariant":
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+def network_variant(key: str) -> "NetworkVariant":
+    """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
+    return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
 
 
 def operation_variants(operation: str) -> "tuple[OperationVariant, ...]":

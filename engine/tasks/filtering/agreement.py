@@ -26,6 +26,7 @@ from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
+from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
@@ -75,7 +76,7 @@ def regions_to_check(problem: Problem, seed: int, affordable: int | None = None)
 
 
 def verify(
-    result: np.ndarray,
+    result: np.ndarray | CheckedSamples,
     image: np.ndarray,
     mask: Mask,
     problem: Problem,
@@ -89,6 +90,8 @@ def verify(
 
     Parameters
     ----------
+    result : ndarray or CheckedSamples
+        The latter of `regions_to_check` with the same seed.
     seed : int
         Of the grid, where not everything can be checked.
     affordable : int, optional

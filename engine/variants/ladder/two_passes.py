@@ -36,7 +36,6 @@ from engine.device.launches import Launch, Operand, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -97,6 +96,8 @@ def refuse_mask(mask: Mask, instead: str = "'tiled' and 'naive' take every mask"
 # The window asks at every edit; the singular values of 63 x 63 cells take 2 to 190 ms.
 @lru_cache(maxsize=64)
 def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
+    from engine.mask.analysis import analyse, why_not_separable
+
     mask = Mask(np.frombuffer(weights).reshape(shape))
     return why_not_separable(mask, analyse(mask))
 

@@ -185,7 +185,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
         ({"format": "another"}, "no file of results"),
         ({"version": 3}, "reads up to 2"),
         ({"results": None}, "list of results is missing"),
-        ({"results": [{"task": "network"}]}, "'network' is no task"),
+        ({"results": [{"task": "weather"}]}, "'weather' is no task"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
