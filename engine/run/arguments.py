@@ -12,7 +12,7 @@ from engine.errors import BadValue
 if TYPE_CHECKING:
     from engine.image.picture import Picture
 
-Image: TypeAlias = ArrayLike | "Picture"
+Image: TypeAlias = "ArrayLike | Picture"
 
 
 def as_array(image: Image) -> np.ndarray:
