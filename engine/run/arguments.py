@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engine.image.picture import Picture
 
 # Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
-Image: TypeAlias = Union[ArrayLike, "Picture"]  # noqa: UP007
+Image: TypeAlias = Union[ArrayLike, "Picture"]
 
 
 def as_array(image: Image) -> np.ndarray:
