@@ -14,6 +14,7 @@ HANDLERS: dict[type[Request], Handler] = {
     protocol.Preview: run_jobs.preview,
     protocol.Run: run_jobs.run,
     protocol.CheckVariants: run_jobs.check_variants,
+    protocol.CheckBlocks: run_jobs.check_blocks,
     protocol.DescribeTile: tile_jobs.describe_tile,
     protocol.CountMatmul: run_jobs.count_matmul,
     protocol.RunMatmul: run_jobs.run_matmul,

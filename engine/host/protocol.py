@@ -106,6 +106,19 @@ class CheckVariants(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckBlocks(Request):
+    """Cross variants with blocks for a job, also during a run. Reply: tuple of BlockAvailability.
+
+    "auto" is the variant that it would choose; one without blocks is answered once. No variants: all.
+    """
+
+    job: FilterJob
+    variants: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeTile(Request):
     """Say who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
 
@@ -312,3 +325,15 @@ class Availability:
     variant: str
     reason: str = ""
     nearest_block: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAvailability:
+    """Why one variant cannot do a job with a block, empty if it can.
+
+    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
+    """
+
+    variant: str
+    block: Block | None
+    reason: str = ""
