@@ -1,10 +1,10 @@
 """Columns of the tables of runs, for the window and the command line: facts in words, and every metric."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.mask.mask import names_size
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.results.metrics import Metric, metrics_of
@@ -90,11 +90,6 @@ def mask_text(result: Measurement[Problem]) -> str:
     if name in ("", f"random {size}"):
         return size
     return name if names_size(name, rows, columns) else f"{name}, {size}"
-
-
-def names_size(name: str, rows: int, columns: int) -> bool:
-    """Return whether the name of a mask has its size, as "Gaussian 9 x 9, sigma 1.5" has."""
-    return re.search(rf"(?<!\d){rows} x {columns}(?!\d)", name) is not None
 
 
 def layout_suffix(result: Measurement[Problem]) -> str:
