@@ -69,6 +69,9 @@ class Number:
     def __gt__(self, other):
         return bool(self.value > self._number(other))
 
+    def __lt__(self, other):
+        return bool(self.value < self._number(other))
+
     def __ge__(self, other):
         return bool(self.value >= self._number(other))
 
