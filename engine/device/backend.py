@@ -64,8 +64,8 @@ class Backend(Protocol):
         Parameters
         ----------
         host_out : ndarray of shape (H, W, C), of the result's type, optional
-            The host's memory for the result; allocated where none is given. Several results of one picture (a
-            bank of masks) are stacked: it then has H rows for each.
+            The host's memory for the result; allocated where none is given. It may have another shape:
+            several results of one picture (a bank of masks) are stacked, a histogram has a row per channel.
         layout : Layout
             Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
