@@ -28,6 +28,7 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
+from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
@@ -89,6 +90,7 @@ class ExplorePage(Page):
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.tabifyDockWidget(beside, self.blocks_dock)
         beside.raise_()
+        self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -192,7 +194,8 @@ class ExplorePage(Page):
         self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
-        mask, kernel, *lower = (dock for dock in self.docks if dock is not self.blocks_dock)
+        tabbed = self.blocks_dock, self.tile_dock
+        mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
         height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
@@ -213,6 +216,24 @@ class ExplorePage(Page):
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
+
+    def _add_tile(self, services: Services) -> None:
+        """Put the panel Tile behind the mask; it is made when it is first looked at."""
+        self.tile = TileState(self.workspace, services.state, services.link)
+        self.tile_place = Place()
+        mask = self.docks[0]
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
+        self.tabifyDockWidget(mask, self.tile_dock)
+        mask.raise_()
+        self.tile_dock.visibilityChanged.connect(self._watch_tile)
+
+    def _watch_tile(self, is_visible: bool) -> None:
+        if is_visible and not self.tile_place.is_filled:
+            from gui.explore.tile.tile_panel import TilePanel
+
+            self.tile_place.fill(TilePanel(self.tile))
+        self.tile.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
