@@ -26,7 +26,10 @@ ROUNDS = 3
 # Of a time that takes longer nothing is lost if it is taken from one launch.
 LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is put down from a smaller picture.
-TOO_LONG_MULTIPLY_ADDS = {"cpu-serial": 3e7, "cpu": 2e10, "tiled-input": 4e9, "constant": 2e10, "cuda": 3e11}
+TOO_LONG_MULTIPLY_ADDS = {
+    "cpu-serial": 3e7, "cpu-separable-serial": 3e7, "cpu": 2e10, "tiled-input": 4e9, "constant": 2e10,
+    "naive-uncoalesced": 2e10, "cuda": 3e11,
+}  # fmt: skip
 MASK_KINDS = ("gaussian", "sobel", "random", "box")
 COST_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""

@@ -19,8 +19,9 @@ from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.results.metrics import number_of
-from engine.run.job import filter_job, product_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
+from engine.run.product_job import product_job
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import SamplingPlan
 from engine.tasks.product.operands import random_matrices

@@ -1,8 +1,12 @@
 """What the rest of the program knows about a device; `engine.device` finds it out. No Numba in here."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.geometry.block import Limits
+
+if TYPE_CHECKING:
+    from engine.gpu_attributes import GpuAttributes
 
 AUTO = "auto"
 """In place of a key: any device that works."""
@@ -25,20 +29,9 @@ class DeviceInfo:
     # Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
     # unknown.
     bandwidth_gb_s: float | None = None
+    attributes: "GpuAttributes | None" = None  # of a real GPU
 
     @property
     def is_usable_gpu(self) -> bool:
         """Whether it is a real GPU, not the simulator, that can be used."""
         return self.available and self.kind == "cuda" and self.times_mean_speed
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """The machine and the versions behind a result; `bandwidth_gb_s` as in `DeviceInfo`."""
-
-    device: str
-    driver: str = ""
-    clocks: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    commit: str = ""
-    bandwidth_gb_s: float | None = None

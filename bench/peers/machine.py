@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.peers.roster import LIMIT
 from engine.device.core_count import cores
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 
 _SMI = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "temperature.gpu", "power.draw")
 

@@ -16,7 +16,6 @@ from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
 from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.compute import compute
 from engine.run.resolve import ResolvedFilter, as_samples
@@ -34,7 +33,7 @@ MaskLike = Mask | ArrayLike | str
 BlockLike = Block | tuple[int, int] | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Applied:
     """A filtered picture with its verification and its times.
 
@@ -221,7 +220,7 @@ class Request(ResolvedFilter):
             border=Border.named(border),
             cval=as_number(cval),
             variant=key,
-            block=_as_block(block),
+            block=as_block(block),
             device=as_device(device),
             layout=Layout.named(layout),
             result_type=result,
@@ -290,13 +289,16 @@ def as_device(device: str | None) -> str:
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
     if isinstance(mask, str):
+        from engine.mask.resolve import resolve_mask
+
         mask = resolve_mask(mask)
     if not isinstance(mask, Mask):
         return Mask(mask, anchor)
     return mask if anchor is None else mask.with_anchor(anchor)
 
 
-def _as_block(block: BlockLike | None) -> Block | None:
+def as_block(block: BlockLike | None) -> Block | None:
+    """Return a block from any of its forms; a `BadValue` for what is none."""
     if block is None or isinstance(block, Block):
         return block
     if isinstance(block, str):

@@ -10,6 +10,8 @@ from engine.commands.output import mask_document, print_answer, print_json, tabl
 if TYPE_CHECKING:
     from engine.variants.contract import Variant
     from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
+    from engine.variants.operations.contract import OperationVariant
 
 VERSION = 1
 _EXAMPLES = ("", "--json")
@@ -24,11 +26,12 @@ def run_devices(arguments: list[str]) -> int:
         _EXAMPLES,
     )
     options = parser.read(arguments)
-    from engine.device.devices import devices
+    from engine.device.device_list import listed_devices
 
+    devices = listed_devices()
     if options.json:
-        return _print_entries("devices", [asdict(device) for device in devices()])
-    for device in devices():
+        return _print_entries("devices", [asdict(device) for device in devices])
+    for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
         print_answer(f"{device.key:<10} {device.title}: {state}")
         for name, value in device.facts.items():
@@ -40,7 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     """List the variants in teaching order; return the exit status."""
     parser = Parser("variants", "Each step of the ladder saves what the one before it wastes.", _EXAMPLES)
     options = parser.read(arguments)
-    from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+    from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 
     if options.json:
         filters = [
@@ -61,7 +64,18 @@ def run_variants(arguments: list[str]) -> int:
             )
             for v in MATMUL_VARIANTS
         ]
-        return _print_entries("variants", [*filters, *products])
+        operations = [
+            _entry(
+                "operation",
+                v,
+                operation=v.operation,
+                uses_block=v.uses_block,
+                default_block=asdict(v.default_block) if v.uses_block else None,
+            )
+            for v in OPERATION_VARIANTS
+        ]
+        stages = [_entry("network", v, remark=v.remark) for v in NETWORK_VARIANTS]
+        return _print_entries("variants", [*filters, *products, *stages, *operations])
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
         for v in VARIANTS
@@ -74,6 +88,10 @@ def run_variants(arguments: list[str]) -> int:
         f"8- and 16-bit results (--result-type same): {integer_output}",
         "\nMatrix products (`python main.py matmul`):",
         *(f"{known.key}: {known.idea}" for known in MATMUL_VARIANTS),
+        "\nStages of the network (`python main.py network`):",
+        *(f"{known.key}: {known.idea}" for known in NETWORK_VARIANTS),
+        "\nOther operations (`python main.py filter --operation KEY`):",
+        *(f"{known.operation}: {known.key}: {known.idea}" for known in OPERATION_VARIANTS),
     ]
     print_answer("\n".join(lines))
     return DONE
@@ -87,18 +105,21 @@ def run_masks(arguments: list[str]) -> int:
         _EXAMPLES,
     )
     options = parser.read(arguments)
-    from engine.mask.presets import presets
-
     if options.json:
+        from engine.mask.presets import presets
+
         names = ("key", "title", "group", "teaches")
         entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
         return _print_entries("masks", entries)
-    rows = [(p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()]
-    print_answer(table(("key", "size", "group", "title", "what it teaches"), rows))
+    from engine.mask.preset_texts import preset_texts
+
+    print_answer(table(("key", "size", "group", "title", "what it teaches"), preset_texts()))
     return DONE
 
 
-def _entry(task: str, known: "Variant | MatmulVariant", **facts: Any) -> dict[str, Any]:
+def _entry(
+    task: str, known: "Variant | MatmulVariant | NetworkVariant | OperationVariant", **facts: Any
+) -> dict[str, Any]:
     """Return an entry of `variants --json`; entries of every task have the same keys."""
     head = {
         "key": known.key,

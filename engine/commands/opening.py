@@ -46,8 +46,10 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
         result = FLOAT_BYTES * form.values
         finished = depth * form.values
-        # A constant border may have a value that the picture's type does not hold; transforms are of floats.
-        working = result if options.border == "constant" or options.variant == "cpu-fft" else 0
+        # A constant border may have a value that the picture's type does not hold; transforms are of floats;
+        # two passes over the whole picture have one of sums between them.
+        has_copy = options.border == "constant" or options.variant in ("cpu-fft", "cpu-separable-serial")
+        working = result if has_copy else 0
         # Results of the picture's type are in memory together with the floats that they become.
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0

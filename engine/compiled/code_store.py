@@ -24,7 +24,6 @@ from typing import Any
 import platformdirs
 
 from engine.errors import CodeNotKept, FileWriteError
-from engine.files.atomic_write import atomic_write, write_error
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
@@ -69,6 +68,8 @@ class CodeStore:
 
     def save(self, kind: str, key: str, code: bytes) -> None:
         """Keep compiled code; where it cannot be written, a warning says so."""
+        from engine.files.atomic_write import atomic_write, write_error
+
         path = self._path(kind, key)
         try:
             if not self._folder.is_absolute():
@@ -164,14 +165,15 @@ def _unpacked(content: bytes, key: str) -> bytes | None:
 def source_digest() -> str:
     """Return a short digest of every source file that compiled code comes from."""
     sources = []
-    for folder, _, names in os.walk(_ENGINE):
-        room = os.path.relpath(folder, _ENGINE).split(os.sep)[0]
+    for folder, folders, names in os.walk(_ENGINE):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        room = folder[len(str(_ENGINE)) + 1 :].partition(os.sep)[0]
         sources += [os.path.join(folder, name) for name in names if _is_compiled(room, name)]
     digest = hashlib.sha256()
     for path in sorted(sources):
         digest.update(os.path.basename(path).encode())
-        with open(path, "rb") as file:
-            digest.update(file.read())
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.readall())
     return digest.hexdigest()[:16]
 
 
@@ -185,10 +187,19 @@ def code_store() -> CodeStore:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     own = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
     folder = (Path(chosen).absolute() if chosen else own) / source_digest()
-    with suppress(OSError):
+    try:
         os.utime(folder)
-        # The code of other versions of the sources that has not been used for a month.
-        for other in () if chosen else own.iterdir():
-            if time.time() - other.stat().st_mtime > _UNUSED_AFTER_S:
-                shutil.rmtree(other, ignore_errors=True)
+    except OSError:
+        # The first start of this version: there are 200 folders after some weeks of work on the sources, and
+        # looking at each takes 1 ms.
+        if not chosen:
+            _remove_unused(own)
     return CodeStore(folder)
+
+
+def _remove_unused(versions: Path) -> None:
+    """Remove the code of those versions of the sources that have not been used for a month."""
+    with suppress(OSError):
+        for version in versions.iterdir():
+            if time.time() - version.stat().st_mtime > _UNUSED_AFTER_S:
+                shutil.rmtree(version, ignore_errors=True)

@@ -5,14 +5,13 @@ for AVX2 is compiled, tested and measured on a machine with AVX-512 so.
 """
 
 import os
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTarget:
+class CpuTarget(NamedTuple):
     """A processor, as LLVM knows it; `features` are those of LLVM, such as "+avx2,+fma"."""
 
     name: str

@@ -5,13 +5,13 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from engine.course.copy_variant import COPY
-from engine.course.runs import BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
+from engine.course.runs import AttributesRun, BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
 from engine.device.cuda import memory_bus
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
@@ -23,8 +23,9 @@ from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
-from engine.run.job import Job, bank_job, filter_job, product_job
+from engine.run.job import Job, bank_job, filter_job
 from engine.run.measure import measure
+from engine.run.product_job import product_job
 from engine.run.resolve import describe_problem
 from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.product.operands import random_matrices
@@ -96,6 +97,8 @@ class Bench:
                     return self._multiply(run, checkpoint)
                 case BusRun():
                     return self._ask_bus()
+                case AttributesRun():
+                    return self._ask_attributes()
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
@@ -171,6 +174,12 @@ class Bench:
                 "bytes_per_second": bus.bytes_per_second,
             }
         )
+
+    def _ask_attributes(self) -> Measured:
+        device = cuda_device(self.device)
+        if device.attributes is None:
+            return Measured(reason=f"{device.title} has no attributes.")
+        return Measured(asdict(device.attributes))
 
 
 def _variant(key: str) -> Variant:

@@ -83,10 +83,8 @@ def _divergence() -> CourseTable:
 
 
 def _stages() -> CourseTable:
-    later = Quantity(
-        reason="The network and pooling come later; the convolutions are measured in the next table."
-    )
-    return course_table(CNN, 2, [((stage,), (later,)) for stage in TABLE_TEXTS[CNN][2].printed])
+    elsewhere = Quantity(reason="The command network measures the stages; the next table, its convolutions.")
+    return course_table(CNN, 2, [((stage,), (elsewhere,)) for stage in TABLE_TEXTS[CNN][2].printed])
 
 
 def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:

@@ -86,6 +86,7 @@ def _square_tiles() -> CourseTable:
 # The lecture's name, the variant, the mask's sides, the block.
 _KERNELS = (
     ("convolution_1D_basic_kernel", "row-naive", (1, 5), Block(256, 1)),
+    ("with M in constant memory", "row-constant", (1, 5), Block(256, 1)),
     ("convolution_1D_tiled_kernel", "row-tiled", (1, 5), Block(256, 1)),
     ("convolution_1D_tiled_caching_kernel", "row-cached", (1, 5), Block(256, 1)),
     ("convolution_2D_basic_kernel", "naive", (5, 5), BLOCK),

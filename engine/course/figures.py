@@ -11,6 +11,7 @@ from engine.course.paper import Figure, Series
 # Okabe and Ito's colours, darker where white paper needs it: those that the window gives these variants.
 _OF_VARIANT = {
     "cpu-serial": "#4d5560",
+    "cpu-separable-serial": "#4d5560",
     "separable-l0": "#0072b2",
     "separable-l1": "#b85c92",
     "separable-l2": "#008a64",

@@ -1,11 +1,15 @@
-"""The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines."""
+"""The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines, examples."""
+
+from dataclasses import fields
 
 from engine.course.cells import Row, course_table
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import paper
-from engine.course.runs import BusRun, FilterRun, ProductRun, Results, Run, TimerRun
+from engine.course.runs import AttributesRun, BusRun, FilterRun, ProductRun, Results, Run, TimerRun
+from engine.course.worked_examples import EXAMPLES, Gpu
 from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -21,7 +25,7 @@ TILES = (2, 4, 8, 16, 32)
 NAIVE, TILED = "matmul-naive", "matmul-tiled"
 LECTURE_TILE = 16
 IDENTITY = Mask([[1.0]], name="identity")
-BUS = BusRun()
+BUS, ATTRIBUTES = BusRun(), AttributesRun()
 BLOCK = Block(16, 16)
 
 
@@ -29,6 +33,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     """Return what the tables measure or ask the device for."""
     return (
         BUS,
+        ATTRIBUTES,
         *(_timers(size) for size in sizes or TIMER_SIZES),
         *(_copy(size) for size in sizes or COPY_SIZES),
         *(run for size in sizes or PRODUCT_SIZES for run in _products(size)),
@@ -36,14 +41,16 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
 
 
 def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
-    """Return the lecture's tables."""
+    """Return the lecture's tables, the worked examples last; one of these stands with the bandwidths."""
+    gpu, (bandwidths, *others) = _gpu(results), EXAMPLES
     return (
         _both_timers(results, sizes or TIMER_SIZES),
-        _theoretical(results),
+        bandwidths.table(gpu),
         _effective(results, sizes or COPY_SIZES),
         _cgma(results),
         _tile_effects(results, sizes or PRODUCT_SIZES),
         _guidelines(),
+        *(example.table(gpu) for example in others),
     )
 
 
@@ -68,13 +75,14 @@ def _both_timers(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     return course_table(PERFORMANCE, 0, rows)
 
 
-def _theoretical(results: Results) -> CourseTable:
-    values = (
-        results.value(BUS, "memory_clock_mhz") / 1e3,
-        results.value(BUS, "bus_width_bits"),
-        results.value(BUS, "bytes_per_second") / 1e9,
-    )
-    return course_table(PERFORMANCE, 1, [(("Tesla in the lecture, this device here",), values)])
+def _gpu(results: Results) -> Gpu:
+    """Return the attributes of the GPU here, or why they are not known."""
+    names = [field.name for field in fields(GpuAttributes)]
+    found = {name: results.value(ATTRIBUTES, name) for name in names}
+    reason = next((value.reason for value in found.values() if value.number is None), None)
+    if reason is not None:
+        return reason
+    return GpuAttributes(**{name: value.number for name, value in found.items()})  # type: ignore[arg-type]
 
 
 def _effective(results: Results, sizes: tuple[int, ...]) -> CourseTable:
@@ -143,7 +151,8 @@ def _guidelines() -> CourseTable:
         ),
         (
             "Choose block dimensions that ... fully utilize the SM capabilities",
-            "the report's tables compare blocks of 8, 16 and 32: `python main.py course report`",
+            "the worked example on occupancy; the report's tables compare blocks of 8, 16 and 32: `python "
+            "main.py course report`",
         ),
         (
             "Reduce global memory traffic by copying frequently accessed data to faster memory",

@@ -16,22 +16,28 @@ REPORT = paper("report")
 MASK = REPORT.kernels[0].here.mask
 SIZES = (512, 1024, 2048)
 BLOCKS = (8, 16, 32)
-SERIAL, NAIVE, OPTIMIZED = "cpu-serial", "naive", "cached"
+SERIAL, NAIVE, OPTIMIZED = "cpu-serial", "naive-uncoalesced", "cached-constant"
+# Beside the paper's kernels: those with the paper's blocks, and the fastest, which has blocks of its own.
+BESIDE, FASTEST = ("naive", "tiled"), "register-blocked"
 
 # The block whose times the paper's GFLOPs come from, and that of its overhead's fractions (but one).
 GFLOPS_BLOCK, OVERHEAD_BLOCK = 16, 8
 
 
 def _run(key: str, size: int, side: int = 0) -> FilterRun:
-    """Return the run of a variant; the serial one has no block."""
+    """Return the run of a variant; `side` is 0 for one that takes no block."""
     block = Block(side, side) if side else None
     return FilterRun(variant=key, mask=resolve_mask(MASK), width=size, height=size, block=block)
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
-    """Return what the tables need: the serial loops once per size, both kernels with every block."""
+    """Return what the tables need: once per size what has no block, the kernels with every block."""
     kernels = [
-        [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED) for side in BLOCKS)]
+        [
+            _run(SERIAL, size),
+            *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE) for side in BLOCKS),
+            _run(FASTEST, size),
+        ]
         for size in sizes or SIZES
     ]
     return tuple(itertools.chain.from_iterable(kernels))
@@ -56,9 +62,9 @@ def _seconds(results: Results, run: Run) -> Quantity:
 def _times(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size, side in itertools.product(sizes, BLOCKS):
-        runs = _run(SERIAL, size), _run(NAIVE, size, side), _run(OPTIMIZED, size, side)
-        serial, naive, optimized = (_seconds(results, run) for run in runs)
-        values = serial, naive, optimized, serial / naive, serial / optimized
+        runs = [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))]
+        serial, naive, optimized, *beside = (_seconds(results, run) for run in (*runs, _run(FASTEST, size)))
+        values = serial, naive, optimized, serial / naive, serial / optimized, naive / optimized, *beside
         rows.append(((_size(size), side), values))
     return course_table(REPORT, 0, rows)
 

@@ -33,9 +33,8 @@ class FilterRun(FilterRequest):
     @property
     def expected_s(self) -> float:
         """About how long it takes, seconds; only the proportions matter."""
-        if self.variant != "cpu-serial":
-            return 2.0
-        return 2.0 + self.width * self.height * self.mask.taps * _SERIAL_S
+        multiply_adds = {"cpu-serial": self.mask.taps, "cpu-separable-serial": sum(self.mask.shape)}
+        return 2.0 + self.width * self.height * multiply_adds.get(self.variant, 0) * _SERIAL_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,14 @@ class BusRun:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributesRun:
+    """What the driver states of the GPU: the fields of `GpuAttributes`."""
+
+    label: str = "the device's attributes"
+    expected_s: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
 class ProductRun:
     """A product of two square float32 matrices: "kernel_ms", "gflops"."""
 
@@ -94,7 +101,7 @@ class ProductRun:
         return f"{self.variant}, {self.side} x {self.side}, tile {self.tile}"
 
 
-Run = FilterRun | BankRun | TimerRun | BusRun | ProductRun
+Run = FilterRun | BankRun | TimerRun | BusRun | AttributesRun | ProductRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.launches import Prepared
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
+
+if TYPE_CHECKING:
+    from engine.results.environment import Environment
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
     On CUDA their rows may be padded, and the arrays serve the next run once the buffers are dropped
-    (`cuda_pool.py`). Of a product of matrices `image` is the pair (A, B), unpadded. `host_out` is where the
-    result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh memory
-    takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+    (`cuda_pool.py`). Of other tasks `image` is a tuple of dense arrays: of a product (A, B). `host_out` is
+    where the result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh
+    memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
 
     image: Any
@@ -64,8 +67,8 @@ class Backend(Protocol):
         Parameters
         ----------
         host_out : ndarray of shape (H, W, C), of the result's type, optional
-            The host's memory for the result; allocated where none is given. Several results of one picture (a
-            bank of masks) are stacked: it then has H rows for each.
+            The host's memory for the result; allocated where none is given. It may have another shape:
+            several results of one picture (a bank of masks) are stacked, a histogram has a row per channel.
         layout : Layout
             Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
@@ -79,8 +82,13 @@ class Backend(Protocol):
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or the two matrices of a product, to the device and wait for it."""
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return buffers for a product of float32 matrices, undefined; raises OutOfDeviceMemory."""
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return buffers for dense float32 operands and a result; raises OutOfDeviceMemory.
+
+        `pinned` operands stay in page-locked memory of the host, from where a device copies them by itself.
+        """
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
@@ -94,5 +102,5 @@ class Backend(Protocol):
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""

@@ -85,10 +85,10 @@ def _groups_of(process: Path) -> Iterator[tuple[str, PurePosixPath]]:
 def _quota(group: Path) -> float | None:
     try:
         if (group / "cpu.max").exists():
-            quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
+            quota, period = (group / "cpu.max").read_text(encoding="utf-8").split()
         else:
             files = (group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us")
-            quota, period = (file.read_text(encoding="ascii") for file in files)
+            quota, period = (file.read_text(encoding="utf-8") for file in files)
         cores_worth = float(quota) / float(period)
     except (OSError, ValueError, ZeroDivisionError):
         # Missing, unreadable, or "max".

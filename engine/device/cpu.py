@@ -1,66 +1,20 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
-import platform
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import NAN_BYTE, Buffers
-from engine.device.core_count import cores
+from engine.device.device_list import cpu_info
 from engine.device.launches import Prepared
-from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
 from engine.geometry.layout import Layout
 
-# Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one
-# sample.
-SHORTEST_SAMPLE_S = 200e-6
-
-
-def _model() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def cpu_info() -> DeviceInfo:
-    """Return the facts of the CPU."""
-    count = cores()
-    title = f"CPU, {count} core{'s' if count != 1 else ''}"
-    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(count)})
-
-
-@dataclass
-class HostClock:
-    """Times launches with the host's monotonic clock; times of the simulator are never shown as speed."""
-
-    prepared: Prepared
-    buffers: Buffers
-    launches: int = 1
-    name: str = "host clock"
-
-    def calibrate(self) -> None:
-        """Choose how many launches make one sample."""
-        once_s = self.sample_ms() / 1e3
-        self.launches = max(1, round(SHORTEST_SAMPLE_S / max(once_s, 1e-7)))
-
-    def sample_ms(self) -> float:
-        """Return the time of one launch, ms."""
-        begin = time.perf_counter()
-        for _ in range(self.launches):
-            self.prepared.launch(self.buffers.image, self.buffers.out)
-        return (time.perf_counter() - begin) * 1e3 / self.launches
-
-    def close(self) -> None:
-        """Do nothing: the clock holds nothing."""
+if TYPE_CHECKING:
+    from engine.device.host_clock import HostClock
+    from engine.results.environment import Environment
 
 
 class CpuBackend:
@@ -88,10 +42,12 @@ class CpuBackend:
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Do nothing: the picture is in the host's memory."""
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return the matrices themselves and an array for their product."""
-        out = np.empty((a.shape[0], b.shape[1]), np.float32)
-        return Buffers((a, b), out, out)
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return the operands themselves and an array for the result."""
+        out = np.empty(out_shape, np.float32)
+        return Buffers(tuple(inputs), out, out)
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""
@@ -106,13 +62,18 @@ class CpuBackend:
         """Return the result's own array."""
         return buffers.host_out
 
-    def clock(self, prepared: Prepared, buffers: Buffers) -> HostClock:
+    def clock(self, prepared: Prepared, buffers: Buffers) -> "HostClock":
         """Return a host clock that resolves one launch."""
+        from engine.device.host_clock import HostClock
+
         clock = HostClock(prepared, buffers)
         clock.calibrate()
         return clock
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return model, cores and versions."""
+        from engine.device.versions import commit, versions
+        from engine.results.environment import Environment
+
         facts = self.info.facts
         return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())

@@ -10,19 +10,20 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cpu import HostClock
+from engine.device.cuda_driver import gpu_info, memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_pool import device_pool
+from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.geometry.block import Limits
 from engine.geometry.layout import Layout
+from engine.results.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +35,8 @@ class MemoryBus:
 
     @property
     def bytes_per_second(self) -> float:
-        """Theoretical bandwidth: clock x width in bytes x 2 for double data rate.
-
-        Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
-        """
-        return self.clock_mhz * 1e6 * (self.width_bits / 8) * 2
-
-
-def _bus_of(device: Any) -> MemoryBus:
-    """Return what the driver states; 0 where it does not know."""
-    return MemoryBus(device.MEMORY_CLOCK_RATE / 1e3, device.GLOBAL_MEMORY_BUS_WIDTH)
+        """Theoretical bandwidth, with data twice a cycle."""
+        return memory_bytes_per_second(self.clock_mhz, self.width_bits)
 
 
 def memory_bus(device: DeviceInfo) -> MemoryBus:
@@ -52,7 +45,8 @@ def memory_bus(device: DeviceInfo) -> MemoryBus:
     if SIMULATED:
         raise DeviceUnavailable(what, "a simulated device has none")
     with cuda_errors_in_words("asking for the memory's clock and width"):
-        bus = _bus_of(cuda.gpus[_number(device)])
+        stated = cuda.gpus[_number(device)]
+        bus = MemoryBus(stated.MEMORY_CLOCK_RATE / 1e3, stated.GLOBAL_MEMORY_BUS_WIDTH)
     if bus.clock_mhz <= 0 or bus.width_bits <= 0:
         raise DeviceUnavailable(what, "its driver states neither clock nor width of the bus")
     return bus
@@ -63,39 +57,10 @@ def _number(device: DeviceInfo) -> int:
 
 
 def cuda_info(number: int) -> DeviceInfo:
-    """Return the facts of a real CUDA device."""
-    from cuda.bindings import driver
-
-    with cuda_errors_in_words(f"asking CUDA device {number} for its properties"):
-        device = cuda.gpus[number]
-        name = device.name.decode() if isinstance(device.name, bytes) else str(device.name)
-        major, minor = device.compute_capability
-        with device:
-            _, total = cuda.current_context().get_memory_info()
-        _, driver_version = driver.cuDriverGetVersion()
-        return DeviceInfo(
-            key=f"cuda:{number}",
-            kind="cuda",
-            title=name,
-            facts={
-                "compute capability": f"{major}.{minor}",
-                "multiprocessors": str(device.MULTIPROCESSOR_COUNT),
-                "memory": f"{total / 1e9:.0f} GB",
-                "L2 cache": f"{device.L2_CACHE_SIZE / 1e6:.0f} MB",
-                "clock": f"{device.CLOCK_RATE / 1e3:.0f} MHz",
-                "memory clock": f"{device.MEMORY_CLOCK_RATE / 1e3:.0f} MHz",
-                "shared memory per block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
-                "driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
-            },
-            bandwidth_gb_s=_bus_of(device).bytes_per_second / 1e9 or None,
-            limits=Limits(
-                max_threads=device.MAX_THREADS_PER_BLOCK,
-                max_block_x=device.MAX_BLOCK_DIM_X,
-                max_block_y=device.MAX_BLOCK_DIM_Y,
-                shared_bytes=device.MAX_SHARED_MEMORY_PER_BLOCK,
-                compute_capability=(major, minor),
-            ),
-        )
+    """Return the facts of a CUDA device that gives this process a context: else it cannot be used."""
+    with cuda_errors_in_words(f"starting to use CUDA device {number}"), cuda.gpus[number]:
+        cuda.current_context()
+    return gpu_info(number)
 
 
 class CudaBackend:
@@ -122,12 +87,14 @@ class CudaBackend:
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result, or its results."""
-        height, width, channels = image.shape
-        out_height = height if host_out is None else host_out.shape[0]
         out_dtype = np.dtype(result_dtype) if host_out is None else host_out.dtype
+        wanted = image.shape if host_out is None else host_out.shape
         image_shape, out_shape = (
             (rows, layout.row_pixels(width, channels, itemsize), channels)
-            for rows, itemsize in ((height, image.itemsize), (out_height, out_dtype.itemsize))
+            for (rows, width, channels), itemsize in (
+                (image.shape, image.itemsize),
+                (wanted, out_dtype.itemsize),
+            )
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
@@ -150,18 +117,26 @@ class CudaBackend:
         )
         with CAPTURE_LOCK, cuda_errors_in_words("copying to the device"):
             for host, device in pairs:
+                if isinstance(device, np.ndarray):
+                    # Pinned memory of the host.
+                    np.copyto(device, host)
+                    continue
                 copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
-    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return device arrays for two matrices and their product."""
-        shape = (a.shape[0], b.shape[1])
-        with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return device arrays for the operands, or `pinned` arrays of the host, and the result."""
+        needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
+        with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             pool = device_pool()
-            pair = pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)
-            out = pool.take(shape, np.float32)
-            buffers = Buffers(pair, out, np.empty(shape, np.float32))
-            pool.follow(buffers, *pair, out)
+            of_inputs = pinned_pool() if pinned else pool
+            arrays = tuple(of_inputs.take(array.shape, np.float32) for array in inputs)
+            out = pool.take(out_shape, np.float32)
+            buffers = Buffers(arrays, out, np.empty(out_shape, np.float32))
+            of_inputs.follow(buffers, *arrays)
+            pool.follow(buffers, out)
             return buffers
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
@@ -188,9 +163,17 @@ class CudaBackend:
         return wanted
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
-        """Return a clock of device events around a replayed graph; in the simulator the host's."""
+        """Return a clock of device events around a replayed graph; in the simulator the host's.
+
+        What waits for the device on its way, because the host does a part or copies in chunks, cannot be
+        captured: the host's clock times it.
+        """
         if SIMULATED:
             return HostClock(prepared, buffers, name="none: simulated")
+        if getattr(prepared, "waits_for_device", False):
+            host_clock = HostClock(prepared, buffers)
+            host_clock.calibrate()
+            return host_clock
         with cuda_errors_in_words("capturing launches"):
             clock = GraphClock(prepared, buffers, self._stream)
             clock.calibrate()

@@ -1,7 +1,6 @@
 """What all CUDA variants share: types of arguments, compiling ahead, uploading the mask, launching."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,13 @@ from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.kernel_cache import for_current_device
-from engine.device.launches import Operand, Pass
+from engine.device.launches import Between, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.device.uploads import Upload, uploaded
 from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
+float64 = types.float64
 int64 = types.int64
 
 SCRATCH = types.Array(types.float32, 3, "C")
@@ -55,9 +55,12 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
     Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler schedules
     differently (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
     """
-    if threads <= UNLIMITED_THREADS:
-        return jit_within(None)
-    return jit_within(max(16, REGISTERS // threads // 8 * 8))
+    return jit_within(registers_for(threads))
+
+
+def registers_for(threads: int) -> int | None:
+    """Return the most registers per thread for blocks of `threads` threads; None: no limit."""
+    return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
 
 
 def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
@@ -104,10 +107,14 @@ class PreparedPasses:
         self._uploads += [value for value in found if isinstance(value, Upload)]
         return tuple(value.array if isinstance(value, Upload) else value for value in found)
 
-    def _enqueue(self, arrays: dict[Operand, Any], stream: Any) -> None:
-        for step, arguments in self._steps:
-            values = (arrays[value] if isinstance(value, Operand) else value for value in arguments)
-            step.kernel[step.launch.grid, step.launch.block, stream](*values)
+    def _enqueue(self, arrays: dict[Any, Any], stream: Any) -> None:
+        for number in range(len(self._steps)):
+            self._enqueue_step(number, arrays, stream)
+
+    def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: Any) -> None:
+        step, arguments = self._steps[number]
+        values = (arrays[value] if isinstance(value, Operand | Between) else value for value in arguments)
+        step.kernel[step.launch.grid, step.launch.block, stream](*values)
 
 
 class PreparedProduct(PreparedPasses):
@@ -125,6 +132,6 @@ def _loaded(step: Pass) -> Pass:
         return step
     kernel = for_current_device(step.kernel)
     if step.constant is not None:
-        return replace(step, kernel=with_constant(kernel, step.signature, *step.constant))
+        return step._replace(kernel=with_constant(kernel, step.signature, *step.constant))
     kernel.compile(step.signature)
-    return replace(step, kernel=kernel)
+    return step._replace(kernel=kernel)

@@ -15,16 +15,20 @@ missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not i
 _FOLDERS = ("/usr/lib", "/usr/lib64")
 
 
-@cache
 def has_driver() -> bool:
     """Return whether the library of the NVIDIA driver is found, as by Numba; it may still not work."""
-    if os.environ.get("NUMBA_CUDA_DRIVER"):
-        return True
+    return bool(os.environ.get("NUMBA_CUDA_DRIVER")) or driver_library() is not None
+
+
+@cache
+def driver_library() -> ctypes.CDLL | None:
+    """Return the library of the NVIDIA driver; None where there is none."""
     names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so", "libcuda.so.1")
-    for name in (*names, *(str(Path(folder, name)) for folder in _FOLDERS for name in names)):
+    paths = (*names, *(str(Path(folder, name)) for folder in _FOLDERS for name in names))
+    chosen = os.environ.get("NUMBA_CUDA_DRIVER")
+    for path in (chosen,) if chosen else paths:
         try:
-            ctypes.CDLL(name)
+            return ctypes.CDLL(path)
         except OSError:
             continue
-        return True
-    return False
+    return None

@@ -6,14 +6,20 @@ from functools import cache, wraps
 from typing import TypeVar
 
 from engine.device.backend import Backend
-from engine.device.cpu import CpuBackend, cpu_info
-from engine.device.cuda_presence import SIMULATED, has_driver, missing
+from engine.device.cpu import CpuBackend
+from engine.device.cuda_presence import SIMULATED
+from engine.device.device_list import (
+    NO_GPU,
+    SIMULATOR_SIDE,
+    cpu_info,
+    simulator_info,
+    unusable_gpu,
+    why_no_cuda,
+)
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 
 __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
-
-SIMULATOR_SIDE = 64
 
 Made = TypeVar("Made")
 
@@ -44,43 +50,25 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 
 def _cuda_devices() -> tuple[DeviceInfo, ...]:
-    if SIMULATED:
-        return ()
-    if missing:
-        return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
-    if not has_driver():
-        return (_no_cuda("No NVIDIA driver."),)
+    why_not = why_no_cuda()
+    if why_not is not None:
+        return (unusable_gpu(why_not),) if why_not else ()
     from engine.device.cuda import cuda_info
     from engine.device.numba_cuda import cuda
 
     try:
         count = len(cuda.gpus)
     except Exception as error:  # noqa: BLE001 - the CPU must work with any broken driver
-        return (_no_cuda(_why_no_driver(error)),)
+        return (unusable_gpu(_why_no_driver(error)),)
     if count == 0:
-        return (_no_cuda("The NVIDIA driver is installed, but it finds no GPU."),)
+        return (unusable_gpu(NO_GPU),)
     found = []
     for number in range(count):
         try:
             found.append(cuda_info(number))
         except Exception as error:  # noqa: BLE001 - as above, for one device of several
-            found.append(_no_cuda(_why_no_driver(error), f"cuda:{number}"))
+            found.append(unusable_gpu(_why_no_driver(error), f"cuda:{number}"))
     return tuple(found)
-
-
-def simulator_info() -> DeviceInfo:
-    """Return the facts of the simulator, which needs no driver."""
-    return DeviceInfo(
-        key="simulator",
-        kind="cuda",
-        title="CUDA simulator",
-        times_mean_speed=False,
-        facts={
-            "what it is": "the real kernels, run by Python threads",
-            "times": "mean nothing and are never shown as speed",
-            "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
-        },
-    )
 
 
 def _why_no_driver(error: Exception) -> str:
@@ -88,10 +76,6 @@ def _why_no_driver(error: Exception) -> str:
     if "driver library cannot be found" in why:
         return "No NVIDIA driver."
     return f"The NVIDIA driver cannot be used: {why}."
-
-
-def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
-    return DeviceInfo(key, "cuda", "CUDA device", available=False, reason=reason)
 
 
 def device_named(key: str) -> DeviceInfo:

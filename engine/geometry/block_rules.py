@@ -4,7 +4,7 @@ Pure arithmetic: the window applies the same rules before it asks the engine's p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.geometry.block import Block, Limits
 
@@ -14,8 +14,7 @@ MAX_GRID_Y = 65_535
 """Blocks down that CUDA allows, on every device; across it is 2^31 - 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why something cannot be done, for people, and the nearest legal block if the block is the reason."""
 
     reason: str

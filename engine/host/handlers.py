@@ -4,7 +4,7 @@ A handler is called on the main thread of the host process, one at a time; that 
 once on the thread that reads the pipe.
 """
 
-from engine.host import course_jobs, executor, picture_jobs, protocol, run_jobs
+from engine.host import course_jobs, executor, network_jobs, picture_jobs, protocol, run_jobs, tile_jobs
 from engine.host.request import Request
 from engine.host.server import Handler
 
@@ -14,8 +14,15 @@ HANDLERS: dict[type[Request], Handler] = {
     protocol.Preview: run_jobs.preview,
     protocol.Run: run_jobs.run,
     protocol.CheckVariants: run_jobs.check_variants,
+    protocol.CheckBlocks: run_jobs.check_blocks,
+    protocol.DescribeTile: tile_jobs.describe_tile,
     protocol.CountMatmul: run_jobs.count_matmul,
     protocol.RunMatmul: run_jobs.run_matmul,
+    protocol.DescribeNetwork: network_jobs.describe,
+    protocol.ForwardDrawing: network_jobs.forward,
+    protocol.RunNetwork: network_jobs.run,
+    protocol.CheckStages: network_jobs.check,
+    protocol.TellDigits: network_jobs.tell,
     protocol.CountCourse: course_jobs.count_course,
     protocol.MeasureCourse: course_jobs.measure_course,
     protocol.SaveCourse: course_jobs.save_course,

@@ -9,10 +9,14 @@ from typing import ClassVar
 
 from engine.course.paper import CourseTable
 from engine.geometry.block import Block
+from engine.geometry.tile_plan import TilePlan
+from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
-from engine.results.measurement import RunResult
+from engine.results.measurement import NetworkResult, RunResult
 from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.network.problem import Layer
+from engine.tasks.network.results import ChunkSpan, LayerTime
 from engine.tasks.product.problem import MatrixProduct
 
 
@@ -102,6 +106,28 @@ class CheckVariants(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckBlocks(Request):
+    """Cross variants with blocks for a job, also during a run. Reply: tuple of BlockAvailability.
+
+    "auto" is the variant that it would choose; one without blocks is answered once. No variants: all.
+    """
+
+    job: FilterJob
+    variants: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTile(Request):
+    """Say who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
+
+    job: FilterJob
+    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
 class SaveResult(Request):
     """Write a result, or a picture, to a file. Reply: Saved."""
 
@@ -173,6 +199,94 @@ class SaveCourse(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeNetwork(Request):
+    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardDrawing(Request):
+    """Pass one drawing through the network, with every feature map. Reply: Recognised.
+
+    `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
+    """
+
+    ink: bytes
+    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class RunNetwork(Request):
+    """Run a stage on a batch of held-out digits: verify, warm up, sample, and time each layer.
+
+    Reply: NetworkRun. Reports progress.
+    """
+
+    stage: str
+    batch: int = 100
+    device: str = "auto"
+    seed: int = 0
+    budget_s: float = 0.5
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStages(Request):
+    """Check which stages can compute a batch, also during a run. Reply: tuple of Availability."""
+
+    batch: int
+    device: str = "auto"
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class TellDigits(Request):
+    """Tell every held-out digit with one stage. Reply: Confusion."""
+
+    stage: str = "auto"
+    device: str = "auto"
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFacts:
+    """What the page on the network shows before anything is run; the arrays lie in shared memory."""
+
+    layers: tuple[Layer, ...]
+    stages: tuple[VariantInfo, ...]
+    first_filters: SharedArray  # (32, 1, 5, 5) float32: a filter for each map
+    second_filters: SharedArray  # (64, 32, 5, 5) float32: a filter for each map and each map before
+    digits: SharedArray  # (n, 28, 28) uint8, never trained on: 0 is paper, 255 is ink
+    labels: tuple[int, ...]  # which digit each one is
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMaps:
+    """A layer's values of one drawing: (maps, rows, columns) or (values,), float32."""
+
+    layer: Layer
+    values: SharedArray
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A drawing with every layer's values, the probability of each digit, and the most likely one."""
+
+    layers: tuple[LayerMaps, ...]
+    probabilities: tuple[float, ...]
+    digit: int
+    elapsed_ms: float  # by the host's clock
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """A stage's run: its proof and times, the time of each layer, and of streams the chunks' timeline."""
+
+    result: NetworkResult
+    layers: tuple[LayerTime, ...] = ()
+    timeline: tuple[ChunkSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Filtered:
     """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result."""
 
@@ -183,6 +297,17 @@ class Filtered:
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: RunResult | None = None
     chosen_because: str = ""  # the planner's reason where "auto" was asked for
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTiles:
+    """The tiles of a block, one per pass; none with the reason."""
+
+    variant: str
+    grid: tuple[int, int] = (1, 1)  # blocks across and down
+    at: tuple[int, int] = (0, 0)
+    tiles: tuple[TilePlan, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +325,15 @@ class Availability:
     variant: str
     reason: str = ""
     nearest_block: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAvailability:
+    """Why one variant cannot do a job with a block, empty if it can.
+
+    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
+    """
+
+    variant: str
+    block: Block | None
+    reason: str = ""

@@ -32,8 +32,8 @@ Scale
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,7 @@ SMALLEST_NORMAL = 2.0**-126
 _SECOND_ORDER = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Factors:
+class Factors(NamedTuple):
     """The best column and row that were found for a mask, and how well their product gives it.
 
     Attributes

@@ -1,7 +1,8 @@
 """The ready masks of `assets/masks/presets.json`, in teaching order.
 
 The file is read when the first preset is needed. Each entry has a key, a title, a group, one sentence that
-teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling.
+teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling
+and the rows and columns that it makes.
 """
 
 import difflib
@@ -10,12 +11,11 @@ from functools import cache
 from typing import Any
 
 from engine.errors import BadValue, UnknownName
-from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.assets import faults_of_asset
 from engine.mask.generators import generate
 from engine.mask.json_form import mask_from_values, read_object
 from engine.mask.mask import Mask
-
-PRESETS_FILE = ASSETS / "masks" / "presets.json"
+from engine.mask.preset_texts import PRESETS_FILE
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,26 @@
 
 import math
 import reprlib
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.errors import BadValue
-from engine.image.picture import Picture
 
-Image = ArrayLike | Picture
+if TYPE_CHECKING:
+    from engine.image.picture import Picture
+
+# Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
+Image: TypeAlias = Union[ArrayLike, "Picture"]
 
 
 def as_array(image: Image) -> np.ndarray:
     """Return a picture as an array; a `BadValue` says why it is none."""
+    if type(image) is np.ndarray:
+        return image
+    from engine.image.picture import Picture
+
     if isinstance(image, Picture):
         return image.pixels
     if image is None:

@@ -3,29 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import FILTERING, FilterOperands
-from engine.tasks.product.operands import Matrices, Matrix, product_of
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import registered
 
+if TYPE_CHECKING:
+    from engine.mask.bank import Bank
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Job(Generic[P, O, V]):
     """What the pipeline computes: a task's problem with its operands, by one variant with one block."""
 
@@ -58,7 +56,6 @@ def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any)
 
 AnyJob = Job[Any, Any, Any]
 FilterJob = Job[Problem, FilterOperands, Variant]
-ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
 
 
 def filter_job(
@@ -76,7 +73,7 @@ def filter_job(
 
 
 def bank_job(
-    bank: Bank,
+    bank: "Bank",
     problem: Problem,
     samples: np.ndarray,
     *,
@@ -106,8 +103,3 @@ def bank_job(
     operands = FilterOperands(samples, bank.masks[0], layout, bank)
     block = block or chosen.default_block
     return Job(FILTERING, chosen, block, problem, operands, seed=seed, affordable=affordable)
-
-
-def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
-    """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
-    return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)

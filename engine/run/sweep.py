@@ -14,8 +14,9 @@ from engine.mask.mask import Mask
 from engine.results.measurement import Measurement
 from engine.run.device_choice import device_for
 from engine.run.executor import ExecutorFor, outcome_of
-from engine.run.job import AnyJob, FilterJob, Job, ProductJob, filter_job
+from engine.run.job import AnyJob, FilterJob, Job, filter_job
 from engine.run.measure import unrun
+from engine.run.product_job import ProductJob
 from engine.run.resolve import describe_problem, result_dtype_for
 from engine.run.sampling import SamplingPlan
 from engine.tasks.contract import V

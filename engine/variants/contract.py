@@ -7,7 +7,7 @@ and uploads the weights; what it returns launches as often as wanted.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from engine.mask.mask import MAX_LINE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.tasks.work import Work
 
+if TYPE_CHECKING:
+    from engine.geometry.tile_plan import TilePlan
+
 P = TypeVar("P")
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
@@ -82,7 +85,7 @@ class Growth(StrEnum):
     NOTHING = "hardly at all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variant(AnyVariant[Problem, Mask]):
     """One way to compute a filtering."""
 
@@ -99,6 +102,9 @@ class Variant(AnyVariant[Problem, Mask]):
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
     # whatever the picture.
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
+    # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
+    tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None
@@ -108,6 +114,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
     # others, whose `unsupported` need not check it.
     integer_output: bool = False
+    # Whether its sums are float64, as a paper's kernel has them; all others sum in float32.
+    float64_sums: bool = False
     # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
     uint8_only: bool = False
     # Whether a result depends on the cells under its mask alone, formed in an order that does not depend on

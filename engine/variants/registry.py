@@ -7,12 +7,16 @@ filter on the CPU needs (40 ms).
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
 from engine.variants.contract import AnyVariant, Variant
-from engine.variants.matmul.contract import MatmulVariant
+
+if TYPE_CHECKING:
+    from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
+    from engine.variants.operations.contract import OperationVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -52,6 +56,7 @@ def _variant_in(module: str) -> Any:
 VARIANTS = Registered[Variant](
     cpu=(
         "cpu.serial",
+        "cpu.separable_serial",
         "cpu.parallel",
         "cpu.separable",
         "cpu.box",
@@ -59,10 +64,12 @@ VARIANTS = Registered[Variant](
     ),
     cuda=(
         "ladder.naive",
+        "ladder.naive_uncoalesced",
         "ladder.constant",
         "ladder.tiled_input",
         "ladder.tiled",
         "ladder.cached",
+        "ladder.cached_constant",
         "ladder.separable_l0",
         "ladder.separable_l1",
         "ladder.separable_l2",
@@ -76,19 +83,71 @@ VARIANTS = Registered[Variant](
         "box.box",
         "fft.cuda_fft",
         "ladder.row_naive",
+        "ladder.row_constant",
         "ladder.row_tiled",
         "ladder.row_cached",
     ),
 )
 """The variants that filter."""
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
+    cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
+
+NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
+    cpu=("network.serial", "network.cpu_fast"),
+    cuda=(
+        "network.parallel_convolution",
+        "network.parallel_pool",
+        "network.fused_pool",
+        "network.parallel_connected",
+        "network.implicit_gemm",
+        "network.unrolled_matrix",
+        "network.constant_filters",
+        "network.streams",
+        "network.fast",
+    ),
+)
+"""The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
+
+OPERATION_VARIANTS: Registered["OperationVariant"] = Registered(
+    cpu=(
+        "operations.cpu_negative",
+        "operations.cpu_desaturate",
+        "operations.cpu_hue_shift",
+        "operations.cpu_histogram",
+        "operations.cpu_median",
+        "operations.cpu_match",
+        "operations.cpu_dct",
+    ),
+    cuda=(
+        "operations.cuda_negative",
+        "operations.cuda_desaturate",
+        "operations.cuda_hue_shift",
+        "operations.histogram_global",
+        "operations.histogram_shared",
+        "operations.median_naive",
+        "operations.median_tiled",
+        "operations.match_naive",
+        "operations.match_tiled",
+        "operations.dct_direct",
+        "operations.dct_tiled",
+    ),
+)
+"""The variants of other operations on pictures; of an operation the last on a device is the fastest there."""
+
+_OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
+    "filtering": VARIANTS,
+    "product": MATMUL_VARIANTS,
+    "network": NETWORK_VARIANTS,
+    "operation": OPERATION_VARIANTS,
+}
 
 
 def variants_of(task: str) -> Sequence[AnyVariant[Any, Any]]:
     """Return the variants of a task."""
-    return VARIANTS if task == Variant.task else MATMUL_VARIANTS if task == MatmulVariant.task else ()
+    return _OF_TASK.get(task, ())
 
 
 def registered(task: str, key: str) -> AnyVariant[Any, Any]:
@@ -104,9 +163,25 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
-def matmul_variant(key: str) -> MatmulVariant:
+def matmul_variant(key: str) -> "MatmulVariant":
     """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+def network_variant(key: str) -> "NetworkVariant":
+    """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
+    return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
+
+
+def operation_variants(operation: str) -> "tuple[OperationVariant, ...]":
+    """Return the variants of an operation, in teaching order."""
+    return tuple(known for known in OPERATION_VARIANTS if known.operation == operation)
+
+
+def operation_variant(key: str, operation: str) -> "OperationVariant":
+    """Return the variant of an operation of that key; an `UnknownName` names all of them."""
+    known = operation_variants(operation)
+    return _named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 
 
 def _named(

@@ -48,6 +48,8 @@ class CourseController(QObject):
         course.paper_changed.connect(self.count)
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
+        state.ready_changed.connect(self._find_gpu)
+        self._find_gpu()
 
     def load(self, kernel: CourseKernel) -> None:
         """Have a kernel's configuration shown by the page that runs it."""
@@ -89,7 +91,7 @@ class CourseController(QObject):
 
     def save(self, paper: str, around: Path) -> None:
         """Write the tables of a paper, as they are now, into a folder of their own in the folder `around`."""
-        tables = self._course.known(paper).tables
+        tables = self._course.tables(paper)
         folder = around / f"{paper}-tables"
         self._state.set_task(SAVE_SOURCE, f"saving {folder.name}")
 
@@ -103,6 +105,15 @@ class CourseController(QObject):
             self._messages.show_error(SAVE_SOURCE, error)
 
         self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
+
+    def _find_gpu(self) -> None:
+        """Have the worked examples computed for the GPU that would be measured, or say why there is none."""
+        if not self._state.devices:
+            return
+        device = self._state.used_device(self._device())
+        gpu = device.attributes if device is not None and device.is_usable_gpu else None
+        missing = next((one.reason for one in self._state.devices if one.kind == "cuda" and one.reason), "")
+        self._course.set_gpu(gpu or f"There is no GPU here. {missing}".rstrip())
 
     def _device(self) -> str:
         """Return the device to measure: never the simulator, which has no times."""

@@ -1,11 +1,14 @@
 """The course papers as the window knows them: which one is shown, and its tables so far."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS
+from engine.course.runs import NOT_YET
+from engine.course.worked_examples import Gpu, example_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class CourseModel(QObject):
         """Every paper, in the course's order."""
         self._paper: Paper | None = None
         self._known: dict[str, PaperTables] = {}
+        # Values that were typed into a worked example, by its paper and title.
+        self._typed: dict[tuple[str, str], dict[str, str]] = {}
+        self._gpu: Gpu = ""
 
     @property
     def paper(self) -> Paper | None:
@@ -45,6 +51,35 @@ class CourseModel(QObject):
     def known(self, key: str) -> PaperTables:
         """Return a paper's tables so far."""
         return self._known.get(key, PaperTables())
+
+    def tables(self, key: str) -> tuple[CourseTable, ...]:
+        """Return a paper's tables as they are shown: worked examples by their values and the GPU here."""
+        return tuple(self._followed(key, table) for table in self.known(key).tables)
+
+    def _followed(self, key: str, table: CourseTable) -> CourseTable:
+        example, typed = example_of(key, table.title), self.typed(key, table.title)
+        if example is None or not (typed or self._gpu):
+            return table
+        return example.table(self._gpu or NOT_YET, typed)
+
+    def typed(self, key: str, title: str) -> Mapping[str, str] | None:
+        """Return the values that were typed into a worked example; None where they are the lecture's."""
+        return self._typed.get((key, title))
+
+    def type_values(self, key: str, title: str, texts: Mapping[str, str]) -> None:
+        """Compute a worked example with other values; all of them are legal."""
+        example = example_of(key, title)
+        self._typed.pop((key, title), None)
+        if example is not None and dict(texts) != example.texts:
+            self._typed[key, title] = dict(texts)
+        self.tables_changed.emit(key)
+
+    def set_gpu(self, gpu: Gpu) -> None:
+        """Note what is known of the GPU here, or why there is none."""
+        if gpu != self._gpu:
+            self._gpu = gpu
+            if self._paper is not None:
+                self.tables_changed.emit(self._paper.key)
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
         """Store counted tables; measured ones hold more and stay."""

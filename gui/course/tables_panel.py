@@ -26,6 +26,7 @@ from engine.course.sheet import tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
+from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.panel_parts import centred_text, column, row, text_button
@@ -105,6 +106,7 @@ class TablesPanel(QWidget):
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
         self.notes = Notes()
+        self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
         self._words = centred_text()
         self._stack = QStackedWidget()
@@ -148,7 +150,7 @@ class TablesPanel(QWidget):
 
     def _tables(self) -> tuple[CourseTable, ...]:
         paper = self._course.paper
-        return self._course.known(paper.key).tables if paper else ()
+        return self._course.tables(paper.key) if paper else ()
 
     def _follow(self, key: str) -> None:
         if self._course.paper and self._course.paper.key == key:
@@ -172,6 +174,7 @@ class TablesPanel(QWidget):
         self._stack.setCurrentIndex(_TABLE if table else _WORDS)
         self._words.setText(known.problem or _COUNTING if paper else _NO_PAPER)
         self.table.show_table(table)
+        self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
         self.notes.show_notes(_notes_of(table, is_measured=known.is_measured) if table else ())
         self._show_figure(table)
 
@@ -215,7 +218,7 @@ class TablesPanel(QWidget):
         self._beside.setChildrenCollapsible(False)
         self._stack.addWidget(self._beside)
         self._stack.addWidget(self._words)
-        self.setLayout(column(bar, (self._stack, 1), self.notes, spacing=HALF_GRID))
+        self.setLayout(column(bar, self.inputs, (self._stack, 1), self.notes, spacing=HALF_GRID))
 
 
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "low-rank-3": (_PURPLE, _STAR), "box": (_YELLOW, _SQUARE), "fft": (_GREY, _DIAMOND),
     "cpu-box": (_YELLOW, _UP), "cpu-fft": (_GREY, _UP), "row-naive": (_ORANGE, _CIRCLE),
     "row-tiled": (_GREEN, _SQUARE), "row-cached": (_VERMILION, _UP), "matmul-naive": (_ORANGE, _DIAMOND),
+    "row-constant": (_YELLOW, _CIRCLE), "naive-uncoalesced": (_ORANGE, _DOWN),
+    "cached-constant": (_VERMILION, _DOWN), "cpu-separable-serial": (_GREY, _STAR),
     "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
 }  # fmt: skip
 

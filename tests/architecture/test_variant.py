@@ -13,7 +13,7 @@ from bench import representative
 from bench.auto_grid import able, cost_rows, is_too_long
 from bench.peers import own
 from engine.commands import benchmark
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo

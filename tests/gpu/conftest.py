@@ -27,7 +27,7 @@ def assert_compiled_as_planned(passes):
     """Check that no kernel spills registers, and that memory and threads are those of the plan."""
     for step in passes:
         signature = types.void(*step.signature)
-        # `constant` has a kernel per mask: what was not prepared is compiled here.
+        # A kernel with constant memory was prepared as a copy: this one is compiled here.
         step.kernel.compile(step.signature)
         assert step.kernel.get_local_mem_per_thread(signature) == 0
         assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes

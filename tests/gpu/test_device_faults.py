@@ -78,6 +78,18 @@ def test_that_the_device_says_what_a_block_may_be(gpu):
     assert {"compute capability", "multiprocessors", "memory", "driver API"} <= gpu.info.facts.keys()
 
 
+def test_that_the_device_states_what_occupancy_and_peaks_need(gpu):
+    stated = gpu.info.attributes
+    assert stated.threads >= stated.most_block_threads >= 512
+    assert stated.blocks >= 8
+    assert stated.registers >= 32768
+    assert stated.shared_bytes >= gpu.info.limits.shared_bytes
+    assert stated.bandwidth_gb_s == gpu.info.bandwidth_gb_s
+    assert str(stated.multiprocessors) == gpu.info.facts["multiprocessors"]
+    # From a small laptop's to the largest: 300 GFLOPS to 300 TFLOPS.
+    assert 300 <= stated.peak_gflops <= 300_000
+
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, time

@@ -8,8 +8,8 @@ from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.results.metrics import number_of
-from engine.run.job import product_job
 from engine.run.measure import measure
+from engine.run.product_job import product_job
 from engine.run.sampling import SamplingPlan
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct

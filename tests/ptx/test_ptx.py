@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import types
 
 from engine.course.copy_variant import COPY
 from engine.device.numba_cuda import cuda
@@ -14,9 +15,10 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.ladder import constant
-from engine.variants.registry import VARIANTS, matmul_variant
+from engine.variants.registry import NETWORK_VARIANTS, VARIANTS, matmul_variant, variant
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
@@ -81,11 +83,24 @@ def bytes_of(memory, ptx):
 
 
 def assert_in_float32(ptx, capability):
-    """Check that code is for that device, without float64, local memory or flushed subnormal numbers."""
+    """Check that code is for that device, in float32 alone."""
     lines = ptx.splitlines()
     assert any("fma.rn.f32" in line for line in lines)
     # A register may be named %f64, and an unused one may be declared.
     assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+    assert_for_device(ptx, capability)
+
+
+def assert_sums_in_float64(ptx, capability):
+    """Check that code is for that device: float32 products, each added to a float64 sum."""
+    operations = set(re.findall(r"\b\S+\.f64(?:\.\S+)?(?=\s)", re.sub(r"\.reg[^;]*;", "", ptx)))
+    assert operations - {"mov.f64"} == {"cvt.f64.f32", "add.f64", "cvt.rn.f32.f64"}
+    assert "mul.f32" in ptx
+    assert_for_device(ptx, capability)
+
+
+def assert_for_device(ptx, capability):
+    """Check that code is for that device, without local memory or flushed subnormal numbers."""
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     # The rounding bound counts on subnormal numbers.
     assert ".ftz" not in ptx
@@ -107,9 +122,10 @@ def assert_places_have_64_bits(ptx):
 @pytest.mark.parametrize(
     ("variant", "pair"), [(variant, pair) for variant in CUDA for pair in pairs_of(variant)], ids=named
 )
-def test_that_code_is_in_float32_for_that_device_with_places_of_64_bits_and_the_planned_bytes(variant, pair):
+def test_that_code_has_its_sums_for_that_device_with_places_of_64_bits_and_the_planned_bytes(variant, pair):
+    check_sums = assert_sums_in_float64 if variant.float64_sums else assert_in_float32
     for ptx in codes_of(variant, *pair):
-        assert_in_float32(ptx, pair[0])
+        check_sums(ptx, pair[0])
         assert_places_have_64_bits(ptx)
 
 
@@ -167,53 +183,100 @@ def test_that_the_code_of_products_is_as_planned(key, capability, tile):
     assert (barriers > 0, barriers % 2) == (key == "matmul-tiled", 0)
 
 
-def weights_of(rows, columns):
-    return np.random.default_rng(3).standard_normal((rows, columns))
-
-
-def code_of_constant(mask, border, dtype, capability):
-    """Return the code of `constant`, and the bytes of constant memory in it, which are the planned ones."""
-    problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border)
-    (step,) = constant.VARIANT.passes(problem, mask, Block(32, 8))
-    ptx = compiled(step, capability)
-    assert bytes_of("const", ptx) == step.launch.constant_bytes
-    return ptx, step.launch.constant_bytes
-
-
-SMALLER = ((1, 1), (1, 3), (3, 1), (2, 2), (3, 2))
-
-
-@pytest.mark.parametrize(
-    ("shape", "pair"),
-    [*((shape, PAIRS[2]) for shape in SMALLER), *(((3, 3), pair) for pair in PAIRS)],
-    ids=named,
-)
-def test_that_the_weights_of_masks_up_to_3_by_3_become_immediates(shape, pair):
-    capability, dtype, border = pair
-    mask = Mask(weights_of(*shape))
-    ptx, constant_bytes = code_of_constant(mask, border, dtype, capability)
-    assert constant_bytes == 0
-    assert "ld.const" not in ptx
-    for weight in mask.weights32.flat:
-        assert f"0f{struct.pack('>f', weight).hex().upper()}" in ptx
+def code_of_weights(key, mask, capability, block):
+    """Return the code of a kernel whose weights lie in constant memory, and its pass."""
+    problem = Problem(100, 200, 3, "float32", mask.shape, mask.anchor, Border.MIRROR)
+    (step,) = variant(key).passes(problem, mask, block)
+    return compiled(step, capability), step
 
 
 @every_capability
 @pytest.mark.parametrize(
-    ("weights", "border"),
+    ("key", "shape", "floats"),
     [
-        (weights_of(5, 5), Border.ZERO),
-        # A compiler could see that every index of these gives the same.
-        (np.ones((5, 5)) / 25, Border.REPLICATE),
-        (np.zeros((1, 4)), Border.CONSTANT),
-        (np.repeat([[1.0], [2.0], [3.0], [4.0]], 2, axis=1), Border.MIRROR),
-        (weights_of(1, 127), Border.WRAP),
-        (weights_of(127, 1), Border.ZERO),
-        (weights_of(63, 63), Border.REFLECT),
+        ("constant", (3, 3), 3969), ("constant", (63, 63), 3969), ("row-constant", (1, 5), 127),
+        ("cached-constant", (3, 3), 9), ("cached-constant", (5, 5), 25), ("cached-constant", (1, 127), 127),
     ],
-    ids=["5x5", "5x5 box", "1x4 zeros", "4x2 equal columns", "1x127", "127x1", "63x63"],
-)
-def test_that_a_larger_mask_stays_in_constant_memory(weights, border, capability):
-    ptx, constant_bytes = code_of_constant(Mask(weights), border, "float32", capability)
-    assert constant_bytes == weights.size * 4
-    assert "ld.const.f32" in ptx or "ld.const.b32" in ptx
+    ids=named,
+)  # fmt: skip
+def test_that_weights_come_from_an_array_that_the_host_fills_and_are_no_part_of_the_code(
+    key, shape, floats, capability
+):
+    # A compiler could see that every index of these gives the same.
+    even, random = Mask(np.ones(shape)), Mask(np.random.default_rng(3).standard_normal(shape))
+    ptx, step = code_of_weights(key, random, capability, Block(16, 16))
+    assert step.launch.constant_bytes == 4 * floats
+    assert f".extern .const .align 16 .b8 haloscope_weights[{4 * floats}];" in ptx
+    assert re.search(r"\bld\.const(?:\.v[24])?\.[fb]32\b", ptx)
+    for weight in random.weights32.flat[:25]:
+        assert f"0f{struct.pack('>f', weight).hex().upper()}" not in ptx
+    name, contents = step.constant
+    assert (name, contents.size) == ("haloscope_weights", floats)
+    assert np.array_equal(contents[: random.taps], random.weights32.ravel())
+    assert not contents[random.taps :].any()
+    assert code_of_weights(key, even, capability, Block(16, 16))[1].kernel is step.kernel
+
+
+def test_that_numbas_own_constant_arrays_are_part_of_the_code_as_the_documents_say():
+    weights = np.arange(1, 10, dtype=np.float32).reshape(3, 3)
+
+    def unrolled(image, out):
+        baked = cuda.const.array_like(weights)
+        total = types.float32(0.0)
+        for m in range(3):
+            for n in range(3):
+                total += image[m, n] * baked[m, n]
+        out[0] = total
+
+    def in_loops(image, rows, columns, out):
+        baked = cuda.const.array_like(weights)
+        total = types.float32(0.0)
+        for m in range(rows):
+            for n in range(columns):
+                total += image[m, n] * baked[m, n]
+        out[0] = total
+
+    image, out, length = types.float32[:, ::1], types.float32[::1], types.int64
+    ptx = cuda.compile_ptx(unrolled, (image, out), cc=(9, 0))[0]
+    assert "fma.rn.f32 \t%f18, %f17, 0f41100000, %f16;" in ptx
+    assert ".const" not in ptx
+    ptx = cuda.compile_ptx(in_loops, (image, length, length, out), cc=(9, 0))[0]
+    assert "ld.const.f32" in ptx
+    assert ".const .align 4 .b8 _cudapy_cmem[36] = {0, 0, 128, 63, 0, 0, 0, 64, " in ptx
+
+
+NETWORK = [stage for stage in NETWORK_VARIANTS if stage.has_kernels]
+
+
+@pytest.mark.parametrize("stage", NETWORK, ids=named)
+@every_capability
+def test_that_the_networks_code_is_in_float32_for_that_device_with_the_planned_bytes(stage, capability):
+    for batch in (1, 1000):
+        problem = ForwardPass(batch)
+        passes = stage.passes(problem, trained_weights(), stage.default_block)
+        codes = [compiled(step, capability) for step in passes]
+        launches = [step.launch for step in passes]
+        assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
+        assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
+        for ptx, step in zip(codes, passes, strict=True):
+            # A pool only adds, and unrolling only copies.
+            if "convolution" in step.name and "unroll" not in step.name:
+                assert_in_float32(ptx, capability)
+            assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+            assert [
+                line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line
+            ] == []
+
+
+def test_that_the_fastest_network_loads_once_for_many_multiply_adds():
+    problem = ForwardPass(1000)
+    stage = NETWORK[-1]
+    first, second, _ = (
+        compiled(step, (9, 0)) for step in stage.passes(problem, trained_weights(), stage.default_block)
+    )
+    for ptx in (first, second):
+        # A row of a filter: 5 x 2 x 8 products of four maps; three loads of cells (and those of the first
+        # row), five of weights, all of 16 bytes.
+        assert ptx.count("fma.rn.f32") == 320
+        assert len(re.findall(r"ld\.shared\S*v4\.f32", ptx)) == 11
+        assert "cp.async" in ptx

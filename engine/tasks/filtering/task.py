@@ -10,19 +10,19 @@ import numpy as np
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import UnsupportedVariant
 from engine.geometry.layout import Layout
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.contract import Task
 from engine.tasks.filtering.problem import Problem
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
+    from engine.mask.bank import Bank
     from engine.run.job import FilterJob
     from engine.variants.contract import Variant
     from engine.verify.verification import Verification
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FilterOperands:
     """A picture (H, W, C) of the problem's dtype with what it is filtered by, a mask or a bank of masks.
 
@@ -32,7 +32,7 @@ class FilterOperands:
     samples: np.ndarray
     mask: Mask
     layout: Layout = Layout.PITCHED
-    bank: Bank | None = None
+    bank: "Bank | None" = None
 
 
 class Filtering(Task[Problem, FilterOperands, "Variant"]):

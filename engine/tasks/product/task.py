@@ -10,7 +10,7 @@ from engine.tasks.product.problem import MatrixProduct
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
-    from engine.run.job import ProductJob
+    from engine.run.product_job import ProductJob
     from engine.variants.matmul.contract import MatmulVariant  # noqa: F401 - named in the class's bases
     from engine.verify.verification import Verification
 
@@ -34,7 +34,7 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
 
     def allocate(self, backend: "Backend", job: "ProductJob", host_out: Any = None) -> "Buffers":
         """Return buffers for the three matrices."""
-        return backend.allocate_matrices(*job.operands)
+        return backend.allocate_arrays(job.operands, (job.problem.rows, job.problem.columns))
 
     def upload(self, backend: "Backend", operands: Matrices, buffers: "Buffers") -> None:
         """Copy A and B to the device."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.device_info import DeviceInfo
 from engine.tasks.filtering.problem import Problem
@@ -37,8 +37,7 @@ MANY = 4
 """How often the inner work was done for the second of two rows of a variant; others lie on their line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(NamedTuple):
     """What a machine can do: bytes copied, read and written, GB/s, and multiply-adds of all cores, G/s."""
 
     copy_gb_s: float

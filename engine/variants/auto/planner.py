@@ -1,8 +1,9 @@
 """`auto`: chooses a device and a variant, and says why. It never hides which one ran."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
@@ -14,8 +15,7 @@ from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.registry import VARIANTS, variant
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """The variant that runs, and why `auto` chose it; the reason is empty where it was named."""
 
     variant: Variant

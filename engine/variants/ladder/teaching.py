@@ -13,9 +13,10 @@ from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
-from engine.tasks.work import Work
+from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
+from engine.variants.ladder.tile_plans import direct_tiles
 
 DEFAULT_BLOCK = Block(32, 8)
 
@@ -60,7 +61,7 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **traits,
+        **{"tiles": direct_tiles, **traits},
     )
 
 
@@ -69,6 +70,7 @@ def one_pass_variant(
     shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
     *,
     tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
+    constant_floats: Callable[[tuple[int, int]], int] = lambda mask_shape: 0,
     unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
     pass_of: Callable[..., tuple[Pass, ...]] = one_pass,
     **traits: Any,
@@ -76,18 +78,26 @@ def one_pass_variant(
     """Return the variant of one kernel in one launch.
 
     `shared_bytes` and `tile` say, for a mask shape and a block, how much static shared memory a block uses,
-    and which results it computes: by default one per thread. `pass_of` makes the pass.
+    and which results it computes: by default one per thread. `constant_floats` says how many float32 the
+    kernel declares in constant memory, which the mask's weights are copied to. `pass_of` makes the pass.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
         used, results = shared_bytes(problem.mask_shape, block), tile(problem.mask_shape, block)
-        return one_launch(problem, block, used, results)
+        (launch,) = one_launch(problem, block, used, results)
+        return (launch._replace(constant_bytes=FLOAT_BYTES * constant_floats(problem.mask_shape)),)
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        return pass_of(problem, mask, plan(problem, block), kernel_of(problem, block))
+        made = pass_of(problem, mask, plan(problem, block), kernel_of(problem, block))
+        count = constant_floats(problem.mask_shape)
+        if not count:
+            return made
+        from engine.variants.ladder.constant_weights import with_weights
+
+        return with_weights(made, mask, count)
 
     return teaching_variant(passes, plan=plan, unsupported=unsupported or refuse, **traits)
 
@@ -121,15 +131,25 @@ def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:
     return block.threads * 4
 
 
-def work_by_taps(problem: Problem, block: Block) -> Work:
-    """Return the work: each tap loads a cell (ghost cells cost no load) and a weight from global memory."""
-    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
+def work_by_taps(problem: Problem, block: Block, *, constant_weights: bool = False) -> Work:
+    """Return the work: each tap loads a cell from global memory (ghost cells cost no load) and a weight.
+
+    The weights come from global memory, or from constant memory.
+    """
+    return filter_work(
+        problem, picture_loads=loads_by_taps(problem), **_weight_loads(problem, constant_weights)
+    )
 
 
-def work_of_own_cells(problem: Problem, block: Block) -> Work:
+def _weight_loads(problem: Problem, constant_weights: bool) -> dict[str, int]:
+    return {"constant_loads" if constant_weights else "weight_loads": problem.multiply_adds}
+
+
+def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool = False) -> Work:
     """Return the work where each thread loads one cell into its block's tile.
 
-    Taps in the tile read shared memory, all others global memory.
+    Taps in the tile read shared memory, all others global memory. The weights come from global memory, or
+    from constant memory.
     """
     rows, columns = problem.mask_shape
     in_tile = (
@@ -140,9 +160,9 @@ def work_of_own_cells(problem: Problem, block: Block) -> Work:
     return filter_work(
         problem,
         picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
-        weight_loads=problem.multiply_adds,
         shared_loads=in_tile,
         shared_stores=problem.samples,
+        **_weight_loads(problem, constant_weights),
     )
 
 

@@ -36,7 +36,6 @@ from engine.device.launches import Launch, Operand, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -44,7 +43,6 @@ from engine.tasks.filtering.work import filter_work, taps_inside
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import teaching_variant
 
 
 def two_pass_variant(
@@ -57,6 +55,8 @@ def two_pass_variant(
     `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in either
     pass.
     """
+    # Not for `cpu-separable`, which asks `refuse_mask` alone: a first filter on the CPU loads no tiles.
+    from engine.variants.ladder.teaching import teaching_variant
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
         horizontal, vertical = shared_bytes(problem.mask_shape, block)
@@ -97,6 +97,8 @@ def refuse_mask(mask: Mask, instead: str = "'tiled' and 'naive' take every mask"
 # The window asks at every edit; the singular values of 63 x 63 cells take 2 to 190 ms.
 @lru_cache(maxsize=64)
 def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
+    from engine.mask.analysis import analyse, why_not_separable
+
     mask = Mask(np.frombuffer(weights).reshape(shape))
     return why_not_separable(mask, analyse(mask))
 

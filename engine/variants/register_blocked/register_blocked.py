@@ -32,6 +32,7 @@ from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -40,15 +41,27 @@ from engine.variants.contract import Variant
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
+from engine.variants.register_blocked.piece_tiles import piece_loads
+from engine.variants.register_blocked.vector_tiles import LANES, sample_tile, vector_tile
 
 MAX_SIDE = 31
 WARPS = 4
+# By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:
+# the fastest of those tried (H200, 4000 x 3000), where shared memory has room for them.
+TILES = {
+    1: ((9, 1, 4), (11, 1, 3), (MAX_SIDE, 1, 4)),
+    2: ((5, 1, 4), (9, 1, 6), (MAX_SIDE, 1, 4)),
+    3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
+    4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
+}
+# Of pictures of 8 and 16 bit with one channel.
+INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # Of one channel, each is in use with all mask columns at once; of more, in turn.
 MOST_WINDOW_SAMPLES = (120, 250)
-# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
-MOST_UNROLLED = 1000
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
+MOST_UNROLLED = 1300
 
 
 # `auto` asks again and again, while somebody waits.
@@ -56,39 +69,28 @@ MOST_UNROLLED = 1000
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
     """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.
 
-    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have
-    three or four samples: the next one of a channel is so many samples on, and each sample of one vector's
-    input serves one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it
-    only takes registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better
-    order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's
-    loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45
-    instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    A row more per thread shares input rows, a vector more shares input samples (of three or four channels);
+    each costs registers. Up to 5 x 5 memory is the limit, and many rows of one vector are stored in better
+    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80). Two steps per block
+    overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
+    (7 x 7 float32: 45 instead of 46 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = whole_vectors(left)
     columns = mask_shape[1]
-    is_small, is_float = columns <= 5, itemsize == 4
-    steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
+    is_float = itemsize == 4
+    steps = 2 if is_float and channels == 1 and 6 <= columns <= 7 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
         whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
-    vectors, rows = [1], [4, 3, 2, 1]
-    if channels >= 3 and not is_small:
-        vectors, rows = [3, 2, 1] if channels == 3 else [2, 1], [2, 1]
-    elif is_small and is_float and channels >= 3:
-        rows = [8, *rows]
-    elif is_small and channels > 1 and not is_float:
-        vectors = [3, 1] if channels == 3 else [2, 1]
-    elif not is_float and channels == 1 and columns <= 7:
-        rows = [8 if is_small else 6, *rows]
-    elif 9 <= columns <= 11:
-        rows = [3, 2, 1]
+    tiles = (*(INTEGER_TILES if channels == 1 and not is_float else ()), *TILES[channels])
+    vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
-        for rows_of_thread in rows
-        for vectors_of_row in vectors
+        for rows_of_thread in range(rows, 0, -1)
+        for vectors_of_row in range(vectors, 0, -1)
         for warps in (WARPS, WARPS // 2)
     ]
     most_samples = MOST_WINDOW_SAMPLES[channels > 1]
@@ -106,7 +108,7 @@ def _unrolled_rows(shape: TileShape) -> int:
     Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
     the next.
     """
-    one = shape.rows * shape.across * (shape.mask_columns + 1)
+    one = shape.rows * shape.across * shape.mask_columns
     if shape.mask_rows * one <= MOST_UNROLLED:
         return shape.mask_rows
     return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
@@ -141,6 +143,26 @@ def work(problem: Problem, block: Block) -> Work:
         constant_loads=rounds * problem.taps,
         multiply_adds=rounds * shape.rows * shape.across * problem.taps,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block, which has several rows of results in each thread."""
+    shape = _shape_of(problem)
+
+    def thread_of(row, sample):
+        return row % shape.step_rows // shape.rows * LANES + sample // shape.across
+
+    results = shape.out_rows, shape.out_samples
+    if isinstance(shape, ByteTileShape):
+        top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
+        loads = piece_loads(problem, shape, top, left)
+        note = "A thread loads 16 bytes at once."
+        tile = sample_tile(
+            problem, at, shape.before, *loads, results, thread_of, warps=shape.warps, note=note
+        )
+        return (tile,)
+    lots = [shape.first_rows, *[shape.step_rows] * (shape.steps - 1)]
+    return (vector_tile(problem, at, shape, lots, results, thread_of),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -286,6 +308,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     integer_output=True,
     most_rows=MAX_SIDE,

@@ -52,6 +52,22 @@ def test_that_importing_the_package_loads_nothing_heavy():
     assert fresh_python("-c", code) == ""
 
 
+@pytest.mark.slow
+def test_that_a_first_filter_loads_only_what_it_needs():
+    """With these it took 1.65 times as long as OpenCV's, without them 1.45 times."""
+    rooms = {
+        "engine": "image files results verify streams host tasks.product tasks.network variants.matmul",
+        "engine.mask": "text resolve analysis bank generators",
+        "engine.device": "cuda versions host_clock",
+    }
+    ours = {f"{room}.{name}" for room, names in rooms.items() for name in names.split()}
+    unneeded = ours | {"numba", "scipy", "uuid", "difflib"}
+    first = "import sys, numpy, engine; engine.correlate(numpy.ones((9, 9)), [[1]], device='cpu')"
+    fresh_python("-c", first)  # its code is compiled and kept
+    loaded = f"{unneeded} & set(sys.modules)"
+    assert fresh_python("-c", f"{first}; assert not {loaded}, {loaded}") == ""
+
+
 def test_that_every_public_name_exists_and_is_documented_with_a_true_example_and_no_module_has_it():
     assert sorted(engine.__all__) == sorted(engine._HOME)
     for name in engine.__all__:

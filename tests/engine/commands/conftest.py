@@ -13,6 +13,7 @@ import pytest
 
 import engine.commands
 import engine.files.atomic_write
+from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
@@ -134,7 +135,9 @@ def no_gpu(monkeypatch):
     """Make this a machine without a CUDA device."""
     known = {device.key: device for device in device_module.devices()}
     missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.")
-    monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
+    found = known["cpu"], missing, known["simulator"]
+    monkeypatch.setattr(device_module, "devices", lambda: found)
+    monkeypatch.setattr(device_list, "listed_devices", lambda: found)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_that_it_lists_the_papers_and_which_kernel_is_which(command):
     document = command("course --json").document
     assert (document["format"], document["version"]) == ("haloscope-course", 1)
     assert [one["key"] for one in document["papers"]] == [one.key for one in PAPERS]
-    assert document["papers"][0]["kernels"][2]["here"]["variant"] == "cached"
+    assert document["papers"][0]["kernels"][3]["here"]["variant"] == "cached-constant"
 
 
 def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):

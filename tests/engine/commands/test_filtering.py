@@ -9,7 +9,7 @@ import engine
 from engine.commands import filter_steps
 from engine.commands.arguments import size_in_bytes
 from engine.device import devices as device_module
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
@@ -212,7 +212,7 @@ def test_that_versions_are_looked_up_only_for_a_document(command, grey, tmp_path
     assert command(*arguments, "--json").document["result"]["environment"]["versions"]["numpy"]
     for name in ("versions", "commit"):
         monkeypatch.setattr(f"engine.run.measure.{name}", raising(AssertionError(name)))
-        monkeypatch.setattr(f"engine.device.cpu.{name}", raising(AssertionError(name)))
+        monkeypatch.setattr(f"engine.device.versions.{name}", raising(AssertionError(name)))
     assert command(*arguments).status == 0
 
 

@@ -145,7 +145,7 @@ def test_that_what_filters_is_imported_while_the_picture_is_opened():
     ("changed", "form", "is_loaded"),
     [
         ({}, Form(30, 40, 3, False, np.dtype(np.uint8)), True),
-        ({"range": "absolute"}, Form(30, 40, 1, True, np.dtype(np.uint16)), True),
+        ({"range": "offset"}, Form(30, 40, 1, True, np.dtype(np.uint16)), True),
         # Refused, or not for the CPU: nothing is loaded, and the error is left to the picture itself.
         ({"max_bytes": 100}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),
         ({"border": "none"}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),
@@ -161,7 +161,7 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
     def watched(*given):
         request = request_for(*given)
         chosen = replace(request.choice.variant, prepare=lambda *given: prepared.append(given))
-        request.choice = replace(request.choice, variant=chosen)
+        request.choice = request.choice._replace(variant=chosen)
         return request
 
     monkeypatch.setattr(filter_file, "request_for", watched)

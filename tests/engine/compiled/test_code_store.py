@@ -3,6 +3,7 @@
 import os
 import resource
 import stat
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -130,6 +131,19 @@ def test_that_compiled_code_is_in_the_chosen_folder_or_the_persons_cache(monkeyp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     parent = tmp_path if is_chosen else tmp_path / "haloscope" / "compiled"
     assert code_store.code_store.__wrapped__()._folder == parent / code_store.source_digest()
+
+
+def test_that_a_new_version_removes_the_code_of_those_that_were_not_used_for_a_month(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    parent = tmp_path / "haloscope" / "compiled"
+    for name, days in (("unused", 31), ("used", 29)):
+        (parent / name).mkdir(parents=True)
+        (parent / name / "entry.cpu").write_bytes(CODE)
+        then = time.time() - days * 24 * 3600
+        os.utime(parent / name, (then, then))
+    code_store.code_store.__wrapped__()
+    assert [path.name for path in parent.iterdir()] == ["used"]
 
 
 def test_that_the_folder_follows_the_sources(monkeypatch, tmp_path):

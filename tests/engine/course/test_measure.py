@@ -68,7 +68,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
     assert texts[0] == "cpu-serial, 33 x 33, Gaussian 5 x 5, sigma 1"
-    assert "naive, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in texts
+    assert "naive-uncoalesced, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in texts
 
 
 def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work(measured):
@@ -188,7 +188,9 @@ def test_that_the_markdown_has_headings_kernels_machine_and_reasons_and_every_li
         assert f"| {heading} |" in text
     assert "- CUDA device: none: no driver" in lines
     assert "- Commit: abc1234" in lines
-    assert any(line.startswith("| ConvolutionKernel\\_optimized |") and "`cached`" in line for line in lines)
+    assert any(
+        line.startswith("| ConvolutionKernel\\_optimized |") and "`cached-constant`" in line for line in lines
+    )
     assert "(1) not measured yet  " in lines
     assert "| 512x512 | 8 | 0.018511 | (1) | 0.000402 | (1) |" in text
     for one in PAPERS:

@@ -1,5 +1,9 @@
 """Papers, what their tables count without a device, and what they make of runs as one might answer them."""
 
+import dataclasses
+import re
+from pathlib import Path
+
 import pytest
 
 import engine.course.bench
@@ -7,7 +11,7 @@ from engine.course import lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
-from engine.course.runs import NOT_YET, BusRun, FilterRun, Measured, ProductRun, Results
+from engine.course.runs import NOT_YET, AttributesRun, BusRun, FilterRun, Measured, ProductRun, Results
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
@@ -15,12 +19,16 @@ from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
 
+GPU = GpuAttributes(
+    10, 2048, 32, 65536, 233472, 1024, 1024, 1000.0, 100.0, 1000.0, 400, host_bus_gb_s=8.0, lanes=128
+)
 FAULT = Measured(reason="no such luck")
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
 
@@ -113,6 +121,17 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     taps = str(1024 * 1024 * 25)
     assert (rows["naive"][1], rows["naive"][3]) == (taps, "0")
     assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
+    assert (rows["row-constant"][1], rows["row-constant"][3]) == ("0", str(1024 * 1024 * 5))
+
+
+def test_that_the_reports_own_kernels_are_measured_and_no_cell_puts_off_to_another_time():
+    assert {run.variant for run in report.runs((512,))} == {
+        *("cpu-serial", "naive-uncoalesced", "cached-constant", "naive", "tiled", "register-blocked")
+    }
+    texts = {cell.reason for one in PAPERS for table in counted_tables(one.key) for row in table.rows
+             for cell in row}  # fmt: skip
+    assert not [text for text in texts if "later" in text]
+    assert not [one.key for one in PAPERS if "later" in one.about]
 
 
 def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
@@ -151,20 +170,20 @@ def test_that_counting_asks_no_device_and_every_table_has_its_title_and_named_ro
 
 
 def report_times(run):
-    """Return times that grow with the block: serial 100 ms, naive side / 8 ms, cached side / 16 ms."""
-    if run.variant == "cpu-serial":
-        return {"kernel_ms": 100.0}
+    """Return times that grow with the block: serial 100 ms, naïve side / 8 ms, all others side / 16 ms."""
+    if run.block is None:
+        return {"kernel_ms": 100.0 if run.variant == "cpu-serial" else 0.25}
     side = run.block.x
-    return {"kernel_ms": side / (8 if run.variant == "naive" else 16), "overhead_ms": 10.0}
+    return {"kernel_ms": side / (8 if run.variant == report.NAIVE else 16), "overhead_ms": 10.0}
 
 
 def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
     times, naive, optimized, overhead, gflops = tables_from("report", report_times, (512,))
     # Times are seconds, speed-ups their quotients.
     assert here(times) == [
-        ["0.1", "0.001", "0.0005", "100", "200"],
-        ["0.1", "0.002", "0.001", "50", "100"],
-        ["0.1", "0.004", "0.002", "25", "50"],
+        ["0.1", "0.001", "0.0005", "100", "200", "2", "0.0005", "0.0005", "0.00025"],
+        ["0.1", "0.002", "0.001", "50", "100", "2", "0.001", "0.001", "0.00025"],
+        ["0.1", "0.004", "0.002", "25", "50", "2", "0.002", "0.002", "0.00025"],
     ]
     assert [row[2].printed for row in times.rows] == ["0.018511", "0.018466", "0.018533"]
 
@@ -180,28 +199,29 @@ def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
 
 def test_that_a_missing_time_empties_only_what_needs_it_and_says_why():
     def without_naive(run):
-        return None if run.variant == "naive" else report_times(run)
+        return None if run.variant == report.NAIVE else report_times(run)
 
     times, *_ = tables_from("report", without_naive, (512, 33))
     lost = "no such luck"
-    assert here(times)[0] == ["0.1", lost, "0.0005", lost, "200"]
-    assert [cell.printed for cell in times.rows[3]] == ["33x33", "8", "", "", "", "", ""]
+    assert here(times)[0] == ["0.1", lost, "0.0005", lost, "200", lost, "0.0005", "0.0005", "0.00025"]
+    assert [cell.printed for cell in times.rows[3]] == ["33x33", "8", *[""] * 9]
 
 
 def lab_times(run):
-    """Return 40 ms for each serial pass and 8, 4, 5 ms for the levels."""
+    """Return 80 ms for both serial passes and 8, 4, 5 ms for the levels."""
     level_ms = {"separable-l0": 8.0, "separable-l1": 4.0, "separable-l2": 5.0}
-    return {"kernel_ms": level_ms.get(run.variant, 40.0)}
+    return {"kernel_ms": level_ms.get(run.variant, 80.0)}
 
 
-def test_that_the_labs_serial_time_is_both_passes_each_level_is_over_the_one_before_and_curves_follow():
+def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_before_and_curves_follow():
+    assert {run.variant for run in lab.runs((256,))} == {"cpu-separable-serial", *lab.LEVELS.values()}
     times, speed_ups = tables_from("lab", lab_times, (256, 4096))
     assert here(times) == [["80", "8", "4", "5"]] * 2
     assert here(speed_ups) == [["10", "2", "0.8"]] * 2
     assert [cell.printed for cell in speed_ups.rows[0]] == ["256", "24.32", "1.09", "1.04"]
 
     assert [(curve.name, curve.variant, curve.y) for curve in times.figure.series] == [
-        ("Serial", "cpu-serial", (80.0, 80.0)),
+        ("Serial", "cpu-separable-serial", (80.0, 80.0)),
         ("L0", "separable-l0", (8.0, 8.0)),
         ("L1", "separable-l1", (4.0, 4.0)),
         ("L2", "separable-l2", (5.0, 5.0)),
@@ -221,6 +241,8 @@ def lecture_values(run):
     """Return a device of 100 GB/s and, for every run, round times."""
     if isinstance(run, BusRun):
         return {"memory_clock_mhz": 1000.0, "bus_width_bits": 400, "bytes_per_second": 100e9}
+    if isinstance(run, AttributesRun):
+        return dataclasses.asdict(GPU)
     if isinstance(run, ProductRun):
         return {"kernel_ms": 2.0, "gflops": 10.0 * run.tile if run.variant == "matmul-tiled" else 5.0}
     if isinstance(run, FilterRun):
@@ -229,9 +251,9 @@ def lecture_values(run):
 
 
 def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
-    timers, theoretical, effective, cgma, tiles, _ = tables_from("performance", lecture_values, (1024,))
+    timers, theoretical, effective, cgma, tiles, *_ = tables_from("performance", lecture_values, (1024,))
     assert here(timers) == [["0.5", "0.25", "0.25"]]
-    assert here(theoretical) == [["1", "400", "100"]]
+    assert here(theoretical) == [["1.85", "384", "177.6"], ["1", "400", "100"]]
     # 8 MiB in 0.1 ms are 83.9 GB/s.
     assert here(effective) == [["8388608", "0.1", "83.89", "83.89"]]
     assert [row[-1] for row in here(cgma)] == ["25", "50", "100", "200", "400", "800"]
@@ -248,6 +270,24 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
         "cnn", lambda run: {"kernel_ms": 2.0 if isinstance(run, FilterRun) else 4.0}, (64,)
     )
     assert here(banks) == [["2", "4", "0.5"], ["16", "4", "4"], ["64", "4", "16"]]
+
+
+def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_found():
+    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    _, _, listed = text.partition("## Every printed number\n")
+    listed = listed.partition("\n## ")[0]
+    parts = dict(re.findall(r"(?ms)^`(\w+)`, \".*?$(.*?)(?=^`\w+`, \"|\Z)", listed))
+    assert list(parts) == [one.key for one in PAPERS]
+    for one in PAPERS:
+        rows = [line for line in parts[one.key].splitlines() if line.startswith("|")]
+        named = set(re.findall(r'"([^"]+)"', " ".join(row.split(" | ")[-1] for row in rows)))
+        printed = [table.title for table in TABLE_TEXTS[one] if table.printed]
+        assert [title for title in printed if title not in named] == [], one.key
+        misprints = [row for row in rows if "misprint" in row]
+        notes = {note for table in counted_tables(one.key) for note in table.notes if "Misprint" in note}
+        for note in notes:
+            value = note.rpartition("printed is ")[2].rstrip(".")
+            assert [row for row in misprints if value in row], note
 
 
 @pytest.mark.parametrize("key", ["report", "lab"])

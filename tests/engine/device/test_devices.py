@@ -13,7 +13,7 @@ import pytest
 from numba.cuda.cudadrv.error import CudaSupportError
 
 import engine
-from engine.device import core_count, numba_cuda
+from engine.device import core_count, device_list, numba_cuda
 from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
@@ -64,7 +64,7 @@ def broken(number):
 def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(monkeypatch, found, reason):
     homes = {"cuda": numba_cuda, "cuda_info": cuda_module}
     for name, value in ({"missing": "", "SIMULATED": False, "has_driver": lambda: True} | found).items():
-        monkeypatch.setattr(homes.get(name, device_module), name, value)
+        monkeypatch.setattr(homes.get(name, device_list), name, value)
     cpu, *cuda, simulator = device_module.devices.__wrapped__()
     assert (cpu.key, cpu.available, cpu.facts["cores"]) == ("cpu", True, str(cores()))
     assert (simulator.key, simulator.available, simulator.times_mean_speed) == ("simulator", True, False)

@@ -10,7 +10,7 @@ from engine.course import papers
 from engine.errors import EngineError, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
-from engine.mask import presets
+from engine.mask import preset_texts, presets
 
 
 def failing(number, kind=OSError):
@@ -122,6 +122,10 @@ BAD_PAPERS = "papers = 3", "[[papers]]\nkernels = []", "[[papers]]\nkernels = [1
         *(
             (presets, "PRESETS_FILE", presets.presets.__wrapped__, text)
             for text in (None, "", "{}", *BAD_PRESETS)
+        ),
+        *(
+            (preset_texts, "PRESETS_FILE", preset_texts.preset_texts, text)
+            for text in (None, "", "{}", *BAD_PRESETS[:2])
         ),
         *((papers, "PAPERS_FILE", papers.read_papers, text) for text in (None, "", "{}", *BAD_PAPERS)),
     ],

@@ -344,6 +344,8 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
         # Picture and float32 result.
         ("o.png", {}, 300 + 1200 + 300),
         ("o.png", {"border": "constant"}, 300 + 1200 + 1200),
+        # Sums between two passes over the whole picture.
+        ("o.png", {"variant": "cpu-separable-serial"}, 300 + 1200 + 1200),
         ("o.tif", {"depth": "float32"}, 300 + 1200 + 1200),
         ("o.webp", {}, 300 + 600 + 1600),
     ],

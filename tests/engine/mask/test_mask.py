@@ -21,7 +21,8 @@ from engine.mask.bank import Bank
 from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
 from engine.mask.generators import laplacian_of_gaussian as log
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, presets
+from engine.mask.preset_texts import PRESETS_FILE, preset_texts
+from engine.mask.presets import find_preset, preset, preset_names, presets
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -288,8 +289,14 @@ def test_that_presets_have_keys_and_titles_of_their_own_stand_in_groups_and_are_
     for family in families.split():
         assert any(key.startswith(family) for key in preset_names()), family
     document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
-    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
+    known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate", "size"}
     assert all(set(entry) <= known for entry in document["presets"])
+
+
+def test_that_the_texts_of_presets_are_those_of_their_masks():
+    assert list(preset_texts()) == [
+        (p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()
+    ]
 
 
 @pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.key)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.device_info import Environment
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.compare import compared
+from engine.results.environment import Environment
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.results.metrics import metrics_of, number_of
@@ -185,7 +185,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
         ({"format": "another"}, "no file of results"),
         ({"version": 3}, "reads up to 2"),
         ({"results": None}, "list of results is missing"),
-        ({"results": [{"task": "network"}]}, "'network' is no task"),
+        ({"results": [{"task": "weather"}]}, "'weather' is no task"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.cpu import CpuBackend, HostClock, cpu_info
+from engine.device.cpu import CpuBackend
+from engine.device.device_list import cpu_info
 from engine.device.devices import backend, simulator_info
+from engine.device.host_clock import HostClock
 from engine.errors import (
     BadValue,
     Cancelled,
@@ -24,9 +26,10 @@ from engine.mask.mask import Mask
 from engine.results.metrics import number_of
 from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
-from engine.run.job import Job, filter_job, product_job
+from engine.run.job import Job, filter_job
 from engine.run.measure import measure, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
+from engine.run.product_job import product_job
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
 from engine.run.sweep import product_jobs

@@ -36,7 +36,7 @@ def test_that_a_picture_in_bands_is_bit_for_bit_the_whole(key, dtype, channels):
     random = np.random.default_rng(1)
     picture = (random.random((131, 70, channels)) * 255).astype(dtype)
     mask = random.random((5, 4)) - 0.5
-    if key == "cpu-separable":
+    if variant(key).rank == 1:
         mask = np.outer(mask[:, 0], mask[0])
     found = {}
     for border in Border:

@@ -27,9 +27,10 @@ def test_that_the_stable_keys_are_there_in_teaching_order_with_titles_of_their_o
         assert len({one.key for one in known}) == len({one.title for one in known}) == len(known)
         assert all(one.title and one.idea.endswith(".") for one in known)
     assert " ".join(known.key for known in VARIANTS) == (
-        "cpu-serial cpu-parallel cpu-separable cpu-box cpu-fft naive constant tiled-input tiled cached "
-        "separable-l0 separable-l1 separable-l2 implicit-gemm register-blocked digit-sums split-float16 "
-        "separable-fused low-rank-2 low-rank-3 box fft row-naive row-tiled row-cached"
+        "cpu-serial cpu-separable-serial cpu-parallel cpu-separable cpu-box cpu-fft naive naive-uncoalesced "
+        "constant tiled-input tiled cached cached-constant separable-l0 separable-l1 separable-l2 "
+        "implicit-gemm register-blocked digit-sums split-float16 separable-fused low-rank-2 low-rank-3 box "
+        "fft row-naive row-constant row-tiled row-cached"
     )
     assert [known.key for known in MATMUL_VARIANTS] == ["matmul-naive", "matmul-tiled", "numpy"]
     assert matmul_variant("numpy").title == "numpy (BLAS)"

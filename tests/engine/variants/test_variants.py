@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.geometry.block import Limits

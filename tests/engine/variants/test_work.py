@@ -7,12 +7,20 @@ from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.work import Work
-from engine.variants.cpu import parallel, separable, serial, serial_code
+from engine.variants.cpu import (
+    parallel,
+    separable,
+    separable_serial,
+    separable_serial_code,
+    serial,
+    serial_code,
+)
 from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.registry import VARIANTS, variant
@@ -130,6 +138,33 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypa
     assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
     assert model.global_store_bytes == counts.out_stores * 4
     assert model.flops == 2 * counts.multiplications
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_the_model_of_the_serial_loops_in_two_passes_counts_what_they_do(border, monkeypatch):
+    monkeypatch.setattr(separable_serial_code, "cpu_result", serial_code.cpu_result.py_func)
+    monkeypatch.setattr(separable_serial_code, "entry_point", lambda: None)
+    image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
+    mask = Mask(np.outer([1.0, 3.0, 1.0], [1.0, 2.0, 0.0, 5.0]), anchor=(2, 0))
+    problem = describe_problem(image, mask, border, 0.0)
+    factors, counts = factor(mask), Counts()
+    picture, row, column, sums, out = (
+        CountingArray(values, counts, kind)
+        for values, kind in (
+            (image, "picture"), (factors.row, "weight"), (factors.column, "weight"),
+            (np.empty(image.shape, np.float32), "scratch"), (np.empty(image.shape, np.float32), "out"),
+        )
+    )  # fmt: skip
+    code, zero = cpu_code(border), np.float32(0)
+    separable_serial_code.along_rows_serial(picture, row, 0, code, zero, sums)
+    largest = cpu_largest("float32")
+    separable_serial_code.down_columns_serial(sums, column, 2, code, zero, zero, largest, out)
+    model = separable_serial.VARIANT.work(problem, Block(1, 1))
+    assert model.picture_loads == counts.picture_loads
+    assert model.global_loads == counts.picture_loads + counts.scratch_loads + counts.weight_loads
+    assert model.global_stores == counts.out_stores + counts.scratch_stores
+    assert model.flops == 2 * counts.multiplications
+    assert np.array_equal(out.values, oracle.correlate(image, mask, border, 0.0))
 
 
 @pytest.mark.parametrize(("module", "multiply_adds"), [(parallel, 12), (separable, 7)])

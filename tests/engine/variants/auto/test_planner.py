@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from engine.device.cpu import cpu_info
+from engine.device.device_list import cpu_info
 from engine.device.devices import simulator_info
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo

@@ -12,7 +12,7 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu import serial
+from engine.variants.cpu import separable_serial, serial
 from engine.variants.fft import cpu_fft
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.matmul import blas
@@ -63,6 +63,35 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
         loops.launch(image, out)
     assert np.isfinite(out[:20]).all()
     assert np.isnan(out[20:]).all()
+
+
+@pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
+def test_that_two_serial_passes_give_the_same_however_many_rows_a_call_has(border, monkeypatch):
+    image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
+    mask = Mask(np.outer(RANDOM.standard_normal(6), RANDOM.standard_normal(5)), anchor=(1, 4))
+    problem = describe_problem(image, mask, border, 0.0)
+    results = []
+    for rows in (23, 5, 1):
+        monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_A_CALL", rows * 9 * 3 * 6)
+        results.append(np.full(image.shape, np.nan, np.float32))
+        separable_serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
+    assert np.isfinite(results[0]).all()
+    assert all(one.tobytes() == results[0].tobytes() for one in results)
+
+
+@pytest.mark.parametrize("first", ["along_rows", "down_columns"])
+def test_that_two_serial_passes_are_left_after_the_rows_of_one_call(first, monkeypatch):
+    image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
+    monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * 3)
+    loops = separable_serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
+    passes = separable_serial.SeparableSerial
+    monkeypatch.setattr(passes, first, staticmethod(then_interrupted(getattr(passes, first), 2)))
+    out = np.full(image.shape, np.nan, np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        loops.launch(image, out)
+    done = 20 if first == "down_columns" else 0
+    assert np.isfinite(out[:done]).all()
+    assert np.isnan(out[done:]).all()
 
 
 @pytest.fixture

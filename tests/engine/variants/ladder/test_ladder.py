@@ -1,6 +1,6 @@
-"""The ladder's `constant`, `tiled-input` and 1-D variants: plans, refusals, and who loads what."""
+"""The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import MaskClass
-from engine.variants.ladder import constant, tiled_input
+from engine.variants.ladder import tiled_input
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 from tests.engine.variants.emitted import check_counted
@@ -20,57 +20,89 @@ from tests.engine.variants.emitted import check_counted
 BLOCK = Block(8, 4)
 
 
-def kernel_for(mask, border=Border.ZERO):
+def kernel_for(key, mask, border=Border.ZERO):
     problem = Problem(9, 9, 1, "float32", mask.shape, mask.anchor, border)
-    return constant.VARIANT.passes(problem, mask, BLOCK)[0].kernel
+    return variant(key).passes(problem, mask, BLOCK)[0].kernel
 
 
 @pytest.mark.parametrize(
-    ("shape", "wanted"),
+    ("key", "shape", "wanted"),
     [
-        ((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100),
-        ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508),
+        ("constant", (1, 1), 15_876), ("constant", (MAX_SIDE, MAX_SIDE), 15_876),
+        ("constant", (MAX_LINE, 1), 15_876), ("row-constant", (1, 1), 508),
+        ("row-constant", (1, MAX_LINE), 508), ("cached-constant", (1, 1), 4),
+        ("cached-constant", (5, 5), 100), ("cached-constant", (MAX_SIDE, MAX_SIDE), 15_876),
     ],
 )  # fmt: skip
-def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape, wanted):
-    (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
-    assert launch.constant_bytes == wanted <= 64 * 1024
-    assert launch.shared_bytes == 0
+def test_that_an_array_of_the_largest_mask_or_of_the_masks_own_shape_holds_the_weights(key, shape, wanted):
+    random = np.random.default_rng(5)
+    mask = Mask(random.standard_normal(shape))
+    problem = Problem(9, 9, mask_shape=shape, anchor=mask.anchor)
+    (step,) = variant(key).passes(problem, mask, BLOCK)
+    assert step.launch == variant(key).plan(problem, BLOCK)[0]
+    assert step.launch.constant_bytes == step.constant[1].nbytes == wanted <= 64 * 1024
+    assert np.array_equal(step.constant[1][: mask.taps], mask.weights32.ravel())
 
 
-def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not():
+def test_that_an_edited_mask_has_the_same_kernel():
     mask = Mask(np.arange(25.0).reshape(5, 5))
-    edited = mask.with_weight(2, 2, 0.5)
-    assert kernel_for(mask) is kernel_for(mask.with_name("another").with_offset(3.0))
-    assert kernel_for(mask) is not kernel_for(edited)
-    assert kernel_for(mask) is not kernel_for(mask, Border.WRAP)
-    assert kernel_for(Mask(np.ones((1, 4)))) is not kernel_for(Mask(np.ones((4, 1))))
-    # Only the last few are kept.
-    for number in range(40):
-        kernel_for(Mask([[float(number)]]))
-    assert constant.kernel.cache_info().currsize <= 32
+    edited, other = mask.with_weight(2, 2, 0.5), Mask(np.ones((4, 2)))
+    for key in ("constant", "cached-constant"):
+        assert kernel_for(key, mask) is kernel_for(key, edited)
+        assert kernel_for(key, mask) is not kernel_for(key, mask, Border.WRAP)
+    # The report's KERNEL_SIZE is known when its kernel is compiled.
+    assert kernel_for("constant", mask) is kernel_for("constant", other)
+    assert kernel_for("cached-constant", mask) is not kernel_for("cached-constant", other)
+    assert kernel_for("row-constant", Mask([[1, 2, 3]])) is kernel_for("row-constant", Mask([[5.0]]))
 
 
 @pytest.mark.parametrize("border", list(Border))
-@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (2, 3), (3, 1)], ids=str)
-def test_that_small_masks_load_what_the_model_says(shape, border):
+@pytest.mark.parametrize(
+    ("key", "naive"), [("constant", "naive"), ("row-constant", "row-naive"), ("cached-constant", "cached")]
+)
+def test_that_the_weights_loads_alone_differ_from_those_with_a_mask_in_global_memory(key, naive, border):
     random = np.random.default_rng(5)
     image = random.standard_normal((3, 2, 2), np.float32)
-    mask = Mask(random.standard_normal(shape), anchor=(shape[0] - 1, 0))
+    mask = Mask(random.standard_normal((1, 3)), anchor=(0, 0))
     problem = describe_problem(image, mask, border, 1.5)
-    counts = check_counted(constant.VARIANT, problem, mask, image, Block(4, 2))
-    model = constant.VARIANT.work(problem, Block(4, 2))
+    counts = check_counted(variant(key), problem, mask, image, Block(4, 2))
+    model, other = (variant(one).work(problem, Block(4, 2)) for one in (key, naive))
     assert counts.weight_loads == 0
     assert counts.constant_loads == counts.multiplications == problem.multiply_adds
-    # A weight and a cell of each tap: half of the loads of `naive` are left where no tap meets a ghost cell.
-    if not border.has_ghost_cells:
-        assert model.global_loads * 2 == variant("naive").work(problem, Block(4, 2)).global_loads
+    assert replace(model, constant_loads=0) == replace(
+        other,
+        global_loads=other.global_loads - problem.multiply_adds,
+        global_load_bytes=other.global_load_bytes - 4 * problem.multiply_adds,
+    )
 
 
-def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory():
-    remark = variant("constant").remark
-    assert "each edit of the mask compiles it anew" in remark
-    assert "3 x 3 becomes immediates" in remark
+@pytest.mark.parametrize("block", [Block(16, 16), Block(8, 3), Block(1, 1)], ids=str)
+def test_that_x_counts_rows_and_y_columns_where_a_warp_goes_down_a_column(block):
+    chosen = variant("naive-uncoalesced")
+    problem = Problem(50, 33, 3, mask_shape=(3, 3), anchor=(1, 1))
+    (launch,) = chosen.plan(problem, block)
+    assert launch.grid == (-(-50 // block.x), -(-33 // block.y), 3)
+    assert launch.block == (block.x, block.y, 1)
+    random = np.random.default_rng(7)
+    image, mask = random.random((9, 4, 1), np.float32), Mask(random.standard_normal((3, 3)))
+    problem = describe_problem(image, mask, Border.ZERO, 0.0)
+    check_counted(chosen, problem, mask, image, block)
+    assert chosen.work(problem, block) == variant("naive").work(problem, block)
+
+
+def test_that_a_float64_sum_is_rounded_once_and_that_of_the_others_at_every_step():
+    # One large sample after many small ones: a float32 sum loses all of these.
+    image = np.full((1, 33, 1), 2.0**-24, np.float32)
+    image[0, 0] = 1.0
+    mask = Mask(np.ones((1, 33)), anchor=(0, 16))
+    problem = describe_problem(image, mask, Border.ZERO, 0.0)
+    exact = np.float32(1 + 32 * 2.0**-24)
+    found = {
+        key: count(variant(key), problem, mask, Block(16, 1), image).out[0, 16, 0]
+        for key in ("naive-uncoalesced", "naive")
+    }
+    assert found["naive-uncoalesced"] == exact
+    assert found["naive"] != exact
 
 
 @pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])

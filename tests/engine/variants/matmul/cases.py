@@ -79,7 +79,7 @@ def check(variant, case, device):
     machine = backend(device)
     machine.activate()
     prepared = variant.prepare(case.product, None, case.block)
-    buffers = machine.allocate_matrices(a, b)
+    buffers = machine.allocate_arrays((a, b), (len(a), b.shape[1]))
     machine.upload((a, b), buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)

@@ -1,0 +1,99 @@
+"""The Python call: `engine.network(drawings)`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.api.filtering import as_applied, as_device
+from engine.device.devices import backend, own_process_needed
+from engine.device_info import AUTO
+from engine.host.executor import executor_for
+from engine.run.compute import compute
+from engine.run.executor import outcome_of
+from engine.run.network import chosen_stage, feature_maps
+from engine.run.network_job import network_job
+from engine.run.sampling import NO_SAMPLES
+from engine.tasks.network.drawings import as_drawings, probabilities
+from engine.tasks.network.weights import read_weights, trained_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """What the network tells of drawings.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (batch, 10), float32
+    probabilities : ndarray of shape (batch, 10), float64
+        Softmax of the scores: each row sums to 1.
+    digits : ndarray of shape (batch,), int64
+        The most likely digit of each drawing.
+    stage, device : str
+        What computed the scores.
+    layers : dict of str to ndarray
+        Where asked for: every layer's values of the first drawing, computed by `network-serial`.
+    """
+
+    scores: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+    digits: NDArray[np.int64]
+    stage: str
+    device: str
+    layers: dict[str, NDArray[np.float32]]
+
+
+def network(
+    drawings: ArrayLike,
+    *,
+    stage: str = AUTO,
+    device: str | None = None,
+    weights: str | Path | None = None,
+    layers: bool = False,
+) -> Recognition:
+    """Tell which digits are drawn: the forward pass of the CNN report's network.
+
+    Parameters
+    ----------
+    drawings : array of shape (28, 28) or (batch, 28, 28)
+        0 is paper; whole numbers up to 255, others up to 1.
+    stage : str
+        A key such as "network-serial", or "auto": the fastest one of the device.
+    device : str, optional
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+    weights : path, optional
+        An .npz file with the four arrays of `engine.tasks.network.weights`; None: those that come with the
+        program.
+    layers : bool
+        Whether to return every layer's values of the first drawing, too.
+
+    Returns
+    -------
+    Recognition
+
+    Raises
+    ------
+    EngineError
+        Says what, why and what helps; nothing is ever computed another way instead.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> one = numpy.zeros((28, 28), numpy.uint8)
+    >>> one[3:25, 13:16] = 255
+    >>> engine.network(one, device="cpu").digits
+    array([1])
+    """
+    batch = as_drawings(drawings)
+    used = trained_weights() if weights is None else read_weights(Path(weights))
+    chosen, machine = chosen_stage(stage, as_device(device))
+    job = network_job(chosen, batch, used)
+    if own_process_needed(machine):
+        outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
+        scores = as_applied(outcome, (job.problem.batch, job.problem.classes)).values
+    else:
+        scores = compute(job, backend(machine.key))
+    chances = probabilities(scores)
+    maps = feature_maps(batch[0], used) if layers else {}
+    return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

@@ -1,0 +1,443 @@
+"""The worked examples of the lecture on memories and performance, with values that can be changed.
+
+Pure arithmetic that asks no device: what a GPU states of itself is given, or the reason why there is none.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited": slides "Enough Bandwidth?", "Problem!", "One Last
+Thing..." and "Performance Improvement Guidelines".
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.course.cells import Quantity, Row, Value, course_table
+from engine.course.paper import CourseTable
+from engine.course.papers import paper
+from engine.errors import BadValue, EngineError
+from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
+
+PERFORMANCE = paper("performance")
+
+WARP = 32
+LINE_BYTES, SEGMENT_BYTES = 128, 32
+"""What one transaction moves: through L1, and through L2 alone."""
+
+LECTURE, CHANGED, HERE = "G80 in the lecture", "with your values", "this device"
+_MOST_IN_A_LIST = 12
+_LONGEST = 40
+_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
+_TESLA = "Tesla in the lecture"
+# What a GPU may not state, in words.
+_STATED = {
+    "memory_clock_mhz": "the clock of its memory",
+    "bus_width_bits": "the width of its memory bus",
+    "bandwidth_gb_s": "clock and width of its memory bus",
+    "peak_gflops": "its clock",
+    "host_bus_gb_s": "how fast its bus to the host is",
+}
+
+# The GPU here, or why there is none.
+Gpu = GpuAttributes | str
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A value of an example that can be changed: `text` is the lecture's, as a person would type it."""
+
+    key: str
+    label: str  # with its unit
+    text: str
+    explanation: str
+    read: Callable[[str], Any]  # raises BadValue
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A worked example: the table of that number, counted from 0, and what can be changed in it."""
+
+    number: int
+    inputs: tuple[Input, ...]
+    rows: Callable[[Mapping[str, Any], str, Gpu], Iterable[Row]]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The lecture's values by the keys of the inputs."""
+        return {one.key: one.text for one in self.inputs}
+
+    def refusals(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return why values are refused, by the keys of the inputs; empty if all are taken."""
+        found = {}
+        for one in self.inputs:
+            try:
+                one.read(texts[one.key])
+            except EngineError as error:
+                found[one.key] = str(error)
+        return found
+
+    def table(self, gpu: Gpu, texts: Mapping[str, str] | None = None) -> CourseTable:
+        """Return the table.
+
+        Parameters
+        ----------
+        gpu : GpuAttributes or str
+            What the driver states of the GPU here, or the reason why its cells are empty.
+        texts : mapping of str to str, optional
+            Values as typed, by the keys of the inputs; by default the lecture's.
+
+        Raises
+        ------
+        BadValue
+            One of the values is none: `refusals` says which, and why.
+        """
+        texts = self.texts if texts is None else texts
+        values = {one.key: one.read(texts[one.key]) for one in self.inputs}
+        lecture = {one.key: one.read(one.text) for one in self.inputs}
+        whose = LECTURE if values == lecture else CHANGED
+        return course_table(PERFORMANCE, self.number, self.rows(values, whose, gpu))
+
+
+def example_of(paper_key: str, title: str) -> Example | None:
+    """Return the worked example behind a table of a paper; None where it is no such table."""
+    if paper_key != PERFORMANCE.key or title not in PERFORMANCE.tables:
+        return None
+    number = PERFORMANCE.tables.index(title)
+    return next((example for example in EXAMPLES if example.number == number), None)
+
+
+def blocks_at_once(
+    block: Block, gpu: GpuAttributes, registers_per_thread: int, shared_per_thread: int
+) -> tuple[int, str]:
+    """Return how many blocks a multiprocessor takes at once, and what limits them, in words.
+
+    A block takes whole warps. Registers and shared memory are counted exactly; a device hands them out in
+    units (256 registers a warp on recent ones), so that at the edge one block less may fit.
+
+    Examples
+    --------
+    >>> g80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
+    >>> [blocks_at_once(Block(side, side), g80, 10, 8)[0] for side in (8, 16, 32)]
+    [8, 3, 0]
+    """
+    if block.threads > gpu.most_block_threads:
+        return 0, f"a block may have {gpu.most_block_threads:,} threads"
+    threads = -(-block.threads // WARP) * WARP
+    room = {"blocks": gpu.blocks, "threads": gpu.threads // threads}
+    if registers_per_thread:
+        room["registers"] = gpu.registers // (threads * registers_per_thread)
+    shared = block.threads * shared_per_thread + gpu.reserved_shared_bytes
+    if shared:
+        room["shared memory"] = gpu.shared_bytes // shared
+    fewest = min(room.values())
+    return fewest, ", ".join(what for what, blocks in room.items() if blocks == fewest)
+
+
+def transactions(stride: int, element_bytes: int, first: int, transaction_bytes: int) -> int:
+    """Return the transactions of a warp whose thread t reads element first + t x stride.
+
+    Examples
+    --------
+    >>> [transactions(stride, 4, 0, 128) for stride in (1, 2, 32)], transactions(1, 4, 1, 128)
+    ([1, 2, 32], 2)
+    """
+    touched: set[int] = set()
+    for thread in range(WARP):
+        begin = (first + thread * stride) * element_bytes
+        end = begin + element_bytes - 1
+        touched.update(range(begin // transaction_bytes, end // transaction_bytes + 1))
+    return len(touched)
+
+
+def _fact(gpu: Gpu, name: str) -> Quantity:
+    """Return an attribute of the GPU here, or why there is none."""
+    if isinstance(gpu, str):
+        return Quantity(reason=gpu)
+    value = getattr(gpu, name)
+    return Quantity(value) if value > 0 else Quantity(reason=f"The driver does not state {_STATED[name]}.")
+
+
+def _bandwidths(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+    clock, width, rate = values["clock"], values["width"], values["rate"]
+    # The slide calls its device Tesla.
+    yield (_TESLA if whose == LECTURE else whose,), (clock, width, clock * width / 8 * rate)
+    here = _fact(gpu, "memory_clock_mhz") / 1e3, _fact(gpu, "bus_width_bits"), _fact(gpu, "bandwidth_gb_s")
+    yield (HERE,), here
+
+
+def _bus(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+    count = values["additions"]
+    moved_bytes = count * values["moved"] * values["size"]
+    theirs = (Quantity(values[name]) for name in ("bus", "bandwidth", "peak"))
+    here = (_fact(gpu, name) for name in ("host_bus_gb_s", "bandwidth_gb_s", "peak_gflops"))
+    for name, (bus, memory, peak) in ((whose, theirs), (HERE, here)):
+        on_bus, in_memory, adding = moved_bytes / 1e6 / bus, moved_bytes / 1e6 / memory, count / 1e6 / peak
+        yield (name,), (moved_bytes, bus, on_bus, memory, in_memory, adding, on_bus / adding)
+
+
+def _peaks(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+    theirs = Quantity(values["bandwidth"]), Quantity(values["peak"])
+    here = _fact(gpu, "bandwidth_gb_s"), _fact(gpu, "peak_gflops")
+    for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((whose, theirs), (HERE, here))):
+        numbers_per_s = memory / values["size"]
+        fed = numbers_per_s * ratio
+        yield (f"{ratio:g}", name), (memory, peak, fed, _at_most_all(fed / peak * 100), peak / numbers_per_s)
+
+
+def _at_most_all(percent: Quantity) -> Quantity:
+    return percent if percent.number is None else Quantity(min(100.0, percent.number))
+
+
+def _strides(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+    for stride in values["strides"]:
+        cells: list[Value] = []
+        shares = []
+        # Of one element that all threads read there are no more bytes.
+        asked = (WARP if stride else 1) * values["size"]
+        for unit in (LINE_BYTES, SEGMENT_BYTES):
+            count = transactions(stride, values["size"], values["first"], unit)
+            shares.append(asked / (count * unit))
+            cells += [count, count * unit, shares[-1] * 100]
+        of_lines, of_segments = shares
+        useful = values["bandwidth"] * of_lines, _fact(gpu, "bandwidth_gb_s") * of_segments
+        yield (stride,), (*cells, *useful)
+
+
+def _occupancies(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+    room = {name: values[name] for name in ("threads", "blocks", "registers", "shared_bytes")}
+    theirs = GpuAttributes(
+        **room,
+        most_block_threads=values["most"],
+        multiprocessors=1,
+        reserved_shared_bytes=0,
+        clock_mhz=0.0,
+        bandwidth_gb_s=0.0,
+    )
+    for block, (name, one) in itertools.product(values["block"], ((whose, theirs), (HERE, gpu))):
+        if isinstance(one, str):
+            yield (block, name), (block.threads, *[Quantity(reason=one)] * 4)
+            continue
+        blocks, limit = blocks_at_once(block, one, values["per_thread"], values["shared_per_thread"])
+        threads = blocks * block.threads
+        yield (block, name), (block.threads, blocks, threads, 100 * threads / one.threads, limit)
+
+
+def _number(least: float, most: float) -> Callable[[str], float]:
+    """Return the reader of a number within bounds."""
+
+    def read(text: str) -> float:
+        value = _float(text)
+        if not least <= value <= most:
+            raise _bad(text, f"it is not from {least:,g} to {most:,g}")
+        return value
+
+    return read
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """Return the reader of a whole number within bounds."""
+
+    def read(text: str) -> int:
+        value = _float(text)
+        if value != int(value) or not least <= value <= most:
+            raise _bad(text, f"it is not a whole number from {least:,} to {most:,}")
+        return int(value)
+
+    return read
+
+
+def _several(read: Callable[[str], Any], example: str) -> Callable[[str], tuple[Any, ...]]:
+    """Return the reader of up to 12 such values with commas between them, each taken once."""
+
+    def read_all(text: str) -> tuple[Any, ...]:
+        parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+        if not 1 <= len(parts) <= _MOST_IN_A_LIST:
+            why = f"these are {len(parts)} values" if parts else "nothing is there"
+            raise _bad(text, f"{why}; it takes 1 to {_MOST_IN_A_LIST}, such as {example}")
+        return tuple(dict.fromkeys(map(read, parts)))
+
+    return read_all
+
+
+def _block(text: str) -> Block:
+    block = Block.parse(text)
+    if not (1 <= block.x <= 1024 and 1 <= block.y <= 1024):
+        raise _bad(text, "each side has 1 to 1,024 threads")
+    return block
+
+
+def _float(text: str) -> float:
+    words = text.strip()
+    # Commas only where they part thousands: 1,85 would be read as 185.
+    digits = words.replace(",", "") if _THOUSANDS.fullmatch(words) else words
+    try:
+        value = float(digits) if len(words) <= _LONGEST else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise _bad(text, "it is no number, such as 16 or 1.85" if words else "nothing is there")
+    return value
+
+
+def _bad(text: str, why: str) -> BadValue:
+    shown = text.strip()
+    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    return BadValue(f"'{shown}'" if shown else "This value", why)
+
+
+_BANDWIDTH = Input(
+    "bandwidth",
+    "Memory bandwidth (GB/s)",
+    "86.4",
+    "What global memory delivers; the lecture's G80 has 86.4 GB/s.",
+    _number(0.001, 1e6),
+)
+_PEAK = Input(
+    "peak",
+    "Arithmetic peak (GFLOPS)",
+    "370",
+    "Floating-point operations of all cores; the lecture's G80 does more than 370 GFLOPS.",
+    _number(0.001, 1e9),
+)
+_SIZE = Input("size", "Bytes per number", "4", "A float has 4 bytes, a double 8.", _whole(1, 16))
+
+EXAMPLES = (
+    Example(
+        1,
+        (
+            Input("clock", "Memory clock (GHz)", "1.85", "Clock of the memory.", _number(0.001, 100)),
+            Input(
+                "width", "Interface width (bit)", "384", "Width of the bus to the memory.", _whole(1, 65536)
+            ),
+            Input("rate", "Data per clock", "2", "2 for double data rate, as in the lecture.", _whole(1, 16)),
+        ),
+        _bandwidths,
+    ),
+    Example(
+        6,
+        (
+            Input(
+                "additions",
+                "Additions",
+                "1,000,000",
+                "How many numbers of two arrays are added.",
+                _whole(1, 10**12),
+            ),
+            Input(
+                "moved",
+                "Numbers moved per addition",
+                "3",
+                "Two go in and one comes back.",
+                _whole(1, 100),
+            ),
+            _SIZE,
+            Input(
+                "bus",
+                "Bus to the host (GB/s)",
+                "4",
+                "PCI Express 1.0 with 16 lanes, as G80 cards had it, moves 4 GB/s in one direction.",
+                _number(0.001, 1e5),
+            ),
+            _BANDWIDTH,
+            _PEAK,
+        ),
+        _bus,
+    ),
+    Example(
+        7,
+        (
+            _BANDWIDTH,
+            _PEAK,
+            _SIZE,
+            Input(
+                "cgma",
+                "CGMA ratios",
+                "1, 16",
+                "Operations per number from global memory: naive product 1, with a tile of 16 x 16 16.",
+                _several(_number(0.001, 1e6), "1, 16"),
+            ),
+        ),
+        _peaks,
+    ),
+    Example(
+        8,
+        (
+            Input(
+                "strides",
+                "Strides (elements)",
+                "0, 1, 2, 4, 8, 16, 32",
+                "How far apart the elements are that neighbouring threads read; 0: all read the same one.",
+                _several(_whole(0, 1 << 20), "1, 2, 4"),
+            ),
+            _SIZE,
+            Input(
+                "first",
+                "First element",
+                "0",
+                "Of the warp's first thread, counted from a 128-byte boundary: 1 shows what a shift costs.",
+                _whole(0, 1 << 20),
+            ),
+            _BANDWIDTH,
+        ),
+        _strides,
+    ),
+    Example(
+        9,
+        (
+            Input(
+                "block",
+                "Blocks of threads",
+                "8x8, 16x16, 32x32",
+                "Width x height of each block, with commas.",
+                _several(_block, "8x8, 16x16"),
+            ),
+            Input(
+                "threads",
+                "Threads per multiprocessor",
+                "768",
+                "Of the lecture's G80; this device's are its own.",
+                _whole(WARP, 65536),
+            ),
+            Input("blocks", "Blocks per multiprocessor", "8", "Of the lecture's G80.", _whole(1, 1024)),
+            Input(
+                "most",
+                "Threads per block, at most",
+                "512",
+                "Of every device of compute capability 1; 1,024 since 2.0.",
+                _whole(1, 65536),
+            ),
+            Input(
+                "registers",
+                "Registers per multiprocessor",
+                "8,192",
+                "Of compute capability 1.0; the lecture does not print it.",
+                _whole(1, 1 << 24),
+            ),
+            Input(
+                "shared_bytes",
+                "Shared memory per multiprocessor (bytes)",
+                "16,384",
+                "Of compute capability 1.0; the lecture does not print it.",
+                _whole(1, 1 << 24),
+            ),
+            Input(
+                "per_thread",
+                "Registers per thread",
+                "10",
+                "Of the kernel, for both devices; 0 leaves registers out.",
+                _whole(0, 255),
+            ),
+            Input(
+                "shared_per_thread",
+                "Shared memory per thread (bytes)",
+                "8",
+                "Of the kernel, for both devices: a float of Ms and one of Ns in the tiled product.",
+                _whole(0, 1 << 16),
+            ),
+        ),
+        _occupancies,
+    ),
+)
+"""The examples in the order of their tables."""

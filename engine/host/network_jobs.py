@@ -1,0 +1,108 @@
+"""What the host does for the page on the network. Called on: the main thread of the host process."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue, EngineError, UnsupportedVariant
+from engine.host import shared
+from engine.host.messages import VariantInfo
+from engine.host.protocol import (
+    Availability,
+    CheckStages,
+    DescribeNetwork,
+    ForwardDrawing,
+    LayerMaps,
+    NetworkFacts,
+    NetworkRun,
+    Recognised,
+    RunNetwork,
+    TellDigits,
+)
+from engine.results.progress import Checkpoint, Progress
+from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.tasks.network.drawings import as_drawings, held_out, probabilities
+from engine.tasks.network.problem import ForwardPass, refuse_too_large
+from engine.tasks.network.results import Confusion
+from engine.tasks.network.weights import trained_weights
+from engine.variants.registry import NETWORK_VARIANTS
+
+SIDE = 28
+
+
+def describe(request: DescribeNetwork, report: Checkpoint) -> NetworkFacts:
+    """Return layers and stages, and in shared memory the filters and the held-out digits."""
+    weights, digits = trained_weights(), held_out()
+    arrays: list[Any] = [weights.convolution_1, weights.convolution_2, digits.pixels]
+    first, second, pixels = shared.create(*((array.shape, array.dtype.name) for array in arrays))
+    for place, array in zip((first, second, pixels), arrays, strict=True):
+        shared.attach(place)[...] = array
+    stages = tuple(
+        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
+        for v in NETWORK_VARIANTS
+    )
+    labels = tuple(digits.labels.tolist())
+    return NetworkFacts(ForwardPass(1).layers, stages, first, second, pixels, labels)
+
+
+def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
+    """Pass one drawing through the network on the CPU, with every layer's values."""
+    begin = time.perf_counter()
+    from engine.run.network import feature_maps
+
+    if len(request.ink) != SIDE * SIDE:
+        why = f"it has {len(request.ink):,} bytes, and the network takes {SIDE} x {SIDE}"
+        raise BadValue("The drawing", why, "Scale it to 28 x 28.")
+    report(Progress("passing the drawing through the network", 0.0, 5.0))
+    ink = np.frombuffer(request.ink, np.uint8).reshape(SIDE, SIDE)
+    values = feature_maps(as_drawings(ink)[0])
+    layers = ForwardPass(1).layers
+    made = shared.create(*((layer.shape, "float32") for layer in layers))
+    for layer, place in zip(layers, made, strict=True):
+        shared.attach(place)[...] = values[layer.key]
+    chances = probabilities(values["output"][None])[0]
+    maps = tuple(LayerMaps(layer, place) for layer, place in zip(layers, made, strict=True))
+    elapsed_ms = (time.perf_counter() - begin) * 1e3
+    return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
+
+
+def run(request: RunNetwork, report: Checkpoint) -> NetworkRun:
+    """Measure a stage on held-out digits; a stage that cannot be run is a result with its reason."""
+    from engine.run.network import chosen_stage, measured_stage, stage_job
+    from engine.run.sampling import SamplingPlan
+
+    stage, device = chosen_stage(request.stage, request.device)
+    report(Progress("making the batch", 0.0, 2.0))
+    job = stage_job(stage, request.batch, seed=request.seed)
+    found = measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
+    return NetworkRun(found.result, found.layers, found.timeline)
+
+
+def check(request: CheckStages, report: Checkpoint) -> tuple[Availability, ...]:
+    """Return for every stage whether it can compute a batch on the device, and why not."""
+    found = []
+    for stage in NETWORK_VARIANTS:
+        try:
+            problem = ForwardPass(request.batch)
+            refuse_too_large(problem)
+            device = device_for(stage, request.device)
+            refuse_unsuitable(stage, problem, trained_weights(), stage.default_block, device)
+            found.append(Availability(stage.key))
+        except UnsupportedVariant as error:
+            found.append(Availability(stage.key, error.why, error.nearest_block))
+        except EngineError as error:
+            found.append(Availability(stage.key, f"{error.why.rstrip('.')}. {error.remedy}".strip()))
+    return tuple(found)
+
+
+def tell(request: TellDigits, report: Checkpoint) -> Confusion:
+    """Tell every held-out digit with one stage."""
+    from engine.device.devices import backend
+    from engine.run.compute import compute
+    from engine.run.network import chosen_stage, confusion, stage_job
+
+    stage, device = chosen_stage(request.stage, request.device)
+    job = stage_job(stage, len(held_out()))
+    report(Progress("telling the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
+    return confusion(compute(job, backend(device.key)))

@@ -1,0 +1,143 @@
+"""What is asked of the network beside a measured run: a stage by name, feature maps, time by layer.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import EngineError
+from engine.results.measurement import NetworkResult
+from engine.results.progress import Checkpoint, Progress
+from engine.run.device_choice import device_for
+from engine.run.measure import measure, unrun
+from engine.run.network_job import NetworkJob, network_job
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.tasks.network.drawings import batch_of, held_out
+from engine.tasks.network.problem import ForwardPass, refuse_too_large
+from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime
+from engine.tasks.network.weights import Weights, trained_weights
+from engine.variants.network.contract import NetworkVariant
+from engine.variants.registry import NETWORK_VARIANTS, network_variant
+
+# Samples of each layer: their median is told.
+LAYER_SAMPLES = 7
+LONGEST_LAYERS_S = 3.0
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """A measured stage; no times of layers where the run failed or times mean nothing."""
+
+    result: NetworkResult
+    scores: NDArray[np.float32] | None = None
+    layers: tuple[LayerTime, ...] = ()
+    timeline: tuple[ChunkSpan, ...] = ()
+    error: EngineError | None = None
+
+
+def chosen_stage(key: str, device: str) -> tuple[NetworkVariant, DeviceInfo]:
+    """Return the stage of that key, or for "auto" the last one of the kind of device, and its device.
+
+    Raises UnknownName, DeviceUnavailable.
+    """
+    if key != AUTO:
+        stage = network_variant(key)
+        return stage, device_for(stage, device)
+    machine = device_named(device)
+    stages = NETWORK_VARIANTS.on(machine.kind) or NETWORK_VARIANTS.on("cpu")
+    return stages[-1], device_for(stages[-1], device)
+
+
+def stage_job(
+    stage: NetworkVariant, batch: int, *, weights: Weights | None = None, seed: int = 0
+) -> NetworkJob:
+    """Return the job of a stage on held-out digits; a `BadValue` refuses what memory cannot hold."""
+    used = weights or trained_weights()
+    problem = ForwardPass(batch, 28, *used.sizes)
+    refuse_too_large(problem)
+    return network_job(stage, batch_of(problem, seed), used, seed=seed)
+
+
+def measured_stage(
+    job: NetworkJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> StageRun:
+    """Verify, warm up and sample a stage in this process; then time each of its layers."""
+    machine = backend(device)
+    means_speed = machine.info.times_mean_speed
+    outcome = measure(job, machine, plan if means_speed else NO_SAMPLES, checkpoint=checkpoint)
+    result = outcome.result
+    if outcome.values is None or not means_speed or result.kernel_ms is None:
+        return StageRun(result, outcome.values, error=outcome.error)
+    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S))
+    try:
+        layers, timeline = layer_times(job, machine)
+    except EngineError as error:
+        return StageRun(result, outcome.values, error=error)
+    return StageRun(result, outcome.values, layers, timeline)
+
+
+def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...], tuple[ChunkSpan, ...]]:
+    """Return the time of each step of a stage, and its timeline where it works in chunks.
+
+    On CUDA a step is timed by device events around a replayed graph of its kernel alone, on the values that a
+    whole pass left; on the CPU by the host's clock between the layers of a pass.
+    """
+    prepared: Any = job.task.prepare(job)
+    buffers = job.task.allocate(machine, job)
+    job.task.upload(machine, job.operands, buffers)
+    machine.run(prepared, buffers)
+
+    def clock(part: Any) -> float:
+        timer = machine.clock(part, buffers)
+        try:
+            return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
+        finally:
+            timer.close()
+
+    samples: list[dict[str, float]] = []
+    begin = time.perf_counter()
+    # What clocks its own parts has the median of each already.
+    repeats = 1 if machine.copies else LAYER_SAMPLES
+    while len(samples) < repeats and (not samples or time.perf_counter() - begin < LONGEST_LAYERS_S):
+        samples.append(prepared.layer_ms(buffers.image, buffers.out, clock))
+    layers = tuple(LayerTime(name, statistics.median(one[name] for one in samples)) for name in samples[0])
+    if not job.variant.pinned_drawings:
+        return layers, ()
+    return layers, tuple(ChunkSpan(*span) for span in prepared.spans(buffers.image, buffers.out))
+
+
+def feature_maps(
+    drawing: NDArray[np.float32], weights: Weights | None = None
+) -> dict[str, NDArray[np.float32]]:
+    """Return every layer's values of a drawing (28, 28), by the keys of `ForwardPass.layers`."""
+    stage = NETWORK_VARIANTS[0]
+    used = weights or trained_weights()
+    job = network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
+    job.refuse(device_named("cpu"))
+    prepared: Any = job.task.prepare(job)
+    scores = np.empty((1, job.problem.classes), np.float32)
+    prepared.launch((job.operands.maps,), scores)
+    return {key: values.copy() for key, values in prepared.values.items()}
+
+
+def confusion(scores: NDArray[np.float32]) -> Confusion:
+    """Return what the scores of all held-out digits tell, against what the digits are."""
+    labels = held_out().labels
+    told = scores.argmax(axis=1)
+    counts = np.zeros((scores.shape[1],) * 2, np.int64)
+    np.add.at(counts, (labels, told), 1)
+    return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(told != labels).tolist()))
+
+
+def refused(job: NetworkJob, device: DeviceInfo | None, error: EngineError) -> StageRun:
+    """Return the run of a stage that cannot be done."""
+    return StageRun(unrun(job, device, error=error), error=error)

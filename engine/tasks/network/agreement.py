@@ -1,0 +1,88 @@
+"""How well scores, or a layer's values, agree with the float64 oracle, by the bound through all layers."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.tasks.network import oracle
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.verify.closeness import compare
+from engine.verify.verification import Verification
+
+# NumPy makes 12 to 21 G multiply-adds in float64 per second on two cores; the unrolled windows cost as much
+# again: 8e9 keeps a proof near 2 s, and covers about 690 drawings.
+AFFORDABLE_MULTIPLY_ADDS = 8_000_000_000
+# Drawings at once: the unrolled windows of the second convolution take 0.4 MB each.
+AT_ONCE = 32
+# The first and the last ones are checked whatever the rest costs: a wrong index of the batch is seen there.
+EDGES = 32
+
+
+def drawings_to_check(problem: ForwardPass, seed: int, affordable: int | None = None) -> NDArray[np.intp]:
+    """Return which drawings of a batch the oracle computes: all, or both ends and random ones between."""
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
+    most = max(2 * EDGES, affordable // oracle.multiply_adds_of(problem))
+    if problem.batch <= most:
+        return np.arange(problem.batch)
+    inner = np.arange(EDGES, problem.batch - EDGES)
+    chosen = np.random.default_rng(seed).choice(inner, most - 2 * EDGES, replace=False)
+    ends = np.arange(EDGES), np.arange(problem.batch - EDGES, problem.batch)
+    return np.concatenate([ends[0], np.sort(chosen), ends[1]])
+
+
+def verify(
+    scores: NDArray[np.float32],
+    drawings: NDArray[np.float32],
+    weights: Weights,
+    problem: ForwardPass,
+    *,
+    seed: int = 0,
+    affordable: int | None = None,
+    checkpoint: Callable[[float], None] = lambda fraction: None,
+    roundings: Callable[[int], int] = lambda terms: terms,
+    layer: str = "output",
+) -> Verification:
+    """Compare scores (batch, classes), or another layer's values (batch, *shape), with the oracle's.
+
+    Parameters
+    ----------
+    seed : int
+        Of the drawings that are checked, where not all can be.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
+    checkpoint : callable of float
+        Called with the fraction done; may raise to stop.
+    roundings : callable of int -> int
+        Of a product in a sum of so many (`NetworkVariant.roundings`).
+    layer : str
+        The key of the layer that `scores` are the values of.
+    """
+    chosen = drawings_to_check(problem, seed, affordable)
+    exact, error, bound, reason = True, 0.0, 0.0, ""
+    for first in range(0, len(chosen), AT_ONCE):
+        checkpoint(first / len(chosen))
+        numbers = chosen[first : first + AT_ONCE]
+        wanted = oracle.forward_with_bounds(drawings[numbers], weights, roundings)[layer]
+        part = scores[numbers].reshape(wanted.values.shape)
+        found = compare(part, wanted.values, partial(_limits, wanted))
+        exact = exact and found.exact
+        if found.max_error > error:
+            error, bound = found.max_error, found.bound
+        if found.wrong is not None and not reason:
+            number, *place = found.wrong
+            where = ", ".join(map(str, place))
+            reason = (
+                f"not verified: drawing {numbers[number]}, {layer} {where} is {part[found.wrong]!s}, "
+                f"the float64 reference is {wanted.values[found.wrong]:.9g} "
+                f"(rounding explains at most {found.wrong_bound:.2g})"
+            )
+    each = scores[0].size
+    checked, total = len(chosen) * each, problem.batch * each
+    return Verification(not reason, error, bound, checked, total, exact, reason)
+
+
+def _limits(wanted: oracle.Exact) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return wanted.magnitudes, wanted.bounds

@@ -1,0 +1,86 @@
+"""Drawings: what a person drew, the digits that the training never saw, and batches of them."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.errors import BadValue
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import DIGITS_FILE, read_arrays
+
+Floats = NDArray[np.float32]
+# Ink below this is no stroke: of 255 steps, two.
+FAINTEST = 2.0 / 255.0
+_SHAPES = "Pass arrays of shape (28, 28) or (batch, 28, 28)."
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Handwritten digits (n, 28, 28), uint8: 0 is paper, 255 is ink; and which digit each one is."""
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@cache
+def held_out() -> Digits:
+    """Return the digits that were kept from the training: the accuracy is told by them."""
+    arrays = read_arrays(DIGITS_FILE, f"The digits {DIGITS_FILE.name!r} cannot be read", ("pixels", "labels"))
+    return Digits(arrays["pixels"].astype(np.uint8), arrays["labels"].astype(np.uint8))
+
+
+def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
+    """Return drawings as the stages take them: (batch, side, side), float32 from 0 to 1, C-contiguous.
+
+    Whole numbers are taken as 0 to 255, others as 0 to 1.
+
+    Raises BadValue: another shape, not real numbers, not finite, or a drawing without ink.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise BadValue("the drawings are no array", "their rows differ in length", _SHAPES) from error
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3 or array.shape[1:] != (side, side):
+        shape = " x ".join(map(str, array.shape)) or "no axes"
+        raise BadValue(f"drawings of {shape}", f"the network takes {side} x {side}", _SHAPES)
+    if len(array) == 0:
+        raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"drawings of type {array.dtype}", "only real numbers are ink", "Pass uint8 or float32."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        number = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise BadValue(f"drawing {number}", "it has numbers that are not finite", "Draw it again.")
+    scale = np.float32(1.0 / 255.0) if array.dtype.kind in "ui" else np.float32(1.0)
+    drawings = np.require(array.astype(np.float32) * scale, np.float32, ["C", "A"])
+    empty = np.flatnonzero(drawings.reshape(len(drawings), -1).max(axis=1) < FAINTEST)
+    if len(empty):
+        which = "the drawing" if len(drawings) == 1 else f"drawing {empty[0]} of {len(drawings):,}"
+        raise BadValue(f"{which} is empty", "there is no ink in it", "Draw a digit from 0 to 9 first.")
+    return drawings
+
+
+def batch_of(problem: ForwardPass, seed: int = 0) -> Floats:
+    """Return a batch to measure with: held-out digits in turn from number `seed`; random for other sides."""
+    if problem.side != 28:
+        random = np.random.default_rng(seed)
+        return random.random((problem.batch, problem.side, problem.side), np.float32)
+    pixels = held_out().pixels
+    chosen = (np.arange(problem.batch) + seed) % len(pixels)
+    return as_drawings(pixels[chosen])
+
+
+def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the probabilities (batch, classes) that scores stand for: softmax, in float64."""
+    shifted = scores.astype(np.float64) - scores.max(axis=1, keepdims=True)
+    powers = np.exp(shifted)
+    found: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return found

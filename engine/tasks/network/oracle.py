@@ -1,0 +1,119 @@
+"""The oracle: the forward pass in float64 with every layer, and the bound that float32 rounding explains.
+
+The bound goes through all layers. Let v be a layer's exact values, w the computed ones, and e a bound of
+|w - v|. The next layer sums n products of w with exact weights F, in any order and fused or not, so that
+
+    |w' - v'| <= |F| e + gamma_k |F| (|v| + e) + (n + 1) 2^-149,   gamma_k = k u / (1 - k u),   u = 2^-24
+
+with k one more than the roundings that a product goes through: in one long chain its own and n - 1 additions,
+fewer where sums are formed of parts, which the variant says; one more pays for the oracle's own float64
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). An
+average of four is such a sum with weights of 1/4, which round nothing. Rectifying makes no error larger.
+No line is shared with a variant.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.tasks.network.problem import POOL_SIDE, ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+
+Float64Array = NDArray[np.float64]
+Sum = Callable[[Float64Array, Float64Array], Float64Array]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A layer's exact values of some drawings, the sums of magnitudes behind them, and the bounds."""
+
+    values: Float64Array
+    magnitudes: Float64Array
+    bounds: Float64Array
+
+
+def forward(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Float64Array]:
+    """Return every layer's values by the keys of `ForwardPass.layers`, float64: (batch, *layer.shape)."""
+    found: dict[str, Float64Array] = {}
+    values = drawings[:, None].astype(np.float64)
+    for key, filters, rule in _steps(weights):
+        values = rule(values, filters)
+        if key in _RECTIFIED:
+            values = np.maximum(values, 0.0)
+        found[key] = values
+    return found
+
+
+def forward_with_bounds(
+    drawings: NDArray[np.float32], weights: Weights, roundings: Callable[[int], int] = lambda terms: terms
+) -> dict[str, Exact]:
+    """Return every layer's values and their bounds, by the keys of `ForwardPass.layers`.
+
+    `roundings` are those of a product in a sum of so many, as `NetworkVariant.roundings` gives them.
+    """
+    found: dict[str, Exact] = {}
+    values = drawings[:, None].astype(np.float64)
+    bounds = np.zeros_like(values)
+    for key, filters, rule in _steps(weights):
+        positive = np.abs(filters)
+        terms = _terms(filters)
+        magnitudes = rule(np.abs(values) + bounds, positive)
+        bounds = rule(bounds, positive) + relative_bound(roundings(terms) + 1) * magnitudes
+        bounds += (terms + 1) * SMALLEST_SUBNORMAL
+        values = rule(values, filters)
+        if key in _RECTIFIED:
+            values = np.maximum(values, 0.0)
+        found[key] = Exact(values, magnitudes, bounds)
+    return found
+
+
+def multiply_adds_of(problem: ForwardPass) -> int:
+    """Return the multiply-adds that one drawing costs the oracle: values, magnitudes, bounds."""
+    return 3 * problem.multiply_adds // problem.batch
+
+
+_RECTIFIED = ("convolution-1", "convolution-2", "hidden")
+_AVERAGE = np.full((1, 1, POOL_SIDE, POOL_SIDE), 1.0 / POOL_SIDE**2)
+
+
+def _steps(weights: Weights) -> tuple[tuple[str, Float64Array, Sum], ...]:
+    exact = {name: getattr(weights, name).astype(np.float64) for name in weights.__dataclass_fields__}
+    return (
+        ("convolution-1", exact["convolution_1"], convolved),
+        ("pool-1", _AVERAGE, _averaged),
+        ("convolution-2", exact["convolution_2"], convolved),
+        ("pool-2", _AVERAGE, _averaged),
+        ("hidden", exact["hidden"], _connected),
+        ("output", exact["output"], _connected),
+    )
+
+
+def _terms(filters: Float64Array) -> int:
+    """Return how many products each sum has."""
+    return filters[0].size if filters.ndim == 4 else len(filters)
+
+
+def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
+    """Correlate maps (batch, c, rows, columns) with filters (m, c, r, s) where these lie on them whole."""
+    rows, columns = filters.shape[2:]
+    windows = np.lib.stride_tricks.sliding_window_view(maps, (rows, columns), axis=(2, 3))
+    batch, channels, down, across = windows.shape[:4]
+    # Rows: a product for each cell of the filters; columns: an output.
+    unrolled = windows.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * rows * columns, down * across)
+    found: Float64Array = (filters.reshape(len(filters), -1) @ unrolled).reshape(batch, -1, down, across)
+    return found
+
+
+def _averaged(maps: Float64Array, weights: Float64Array) -> Float64Array:
+    batch, channels, rows, columns = maps.shape
+    squares = maps.reshape(batch, channels, rows // POOL_SIDE, POOL_SIDE, columns // POOL_SIDE, POOL_SIDE)
+    found: Float64Array = np.einsum("bcyixj,ij->bcyx", squares, weights[0, 0])
+    return found
+
+
+def _connected(values: Float64Array, weights: Float64Array) -> Float64Array:
+    found: Float64Array = values.reshape(len(values), -1) @ weights
+    return found

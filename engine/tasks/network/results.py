@@ -1,0 +1,40 @@
+"""What a run of a stage tells beside its measurement: time by layer, the timeline of its chunks."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """The time of one step of a stage, for the whole batch; `name` has the keys of the layers it computes."""
+
+    name: str
+    ms: float  # median of its samples
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """A chunk of a batch in one step, from begin to end in ms since the batch began (device events)."""
+
+    chunk: int  # from 0
+    stream: int  # 0 or 1: two streams alternate
+    step: str  # "copy in", "kernels" or "copy out"
+    begin_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Held-out digits by what they are (rows) and what the network tells (columns)."""
+
+    counts: tuple[tuple[int, ...], ...]
+    wrong: tuple[int, ...]  # numbers of the digits that are told wrong
+
+    @property
+    def digits(self) -> int:
+        """How many digits there are."""
+        return sum(map(sum, self.counts))
+
+    @property
+    def accuracy(self) -> float:
+        """The share that is told right."""
+        return sum(row[number] for number, row in enumerate(self.counts)) / self.digits

@@ -1,0 +1,91 @@
+"""The task of passing drawings through a network, for the pipeline."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device_info import SIMULATOR, DeviceInfo
+from engine.errors import BadValue
+from engine.tasks.contract import Task
+from engine.tasks.network.problem import ForwardPass, refuse_too_large
+from engine.tasks.network.weights import Weights
+
+if TYPE_CHECKING:
+    from engine.device.backend import Backend, Buffers
+    from engine.run.network_job import NetworkJob
+    from engine.variants.network.contract import NetworkVariant
+    from engine.verify.verification import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOperands:
+    """Drawings (batch, side, side), float32, C-contiguous, and the weights of the network."""
+
+    drawings: NDArray[np.float32]
+    weights: Weights
+
+    @property
+    def maps(self) -> NDArray[np.float32]:
+        """The drawings as maps (batch, 1, side, side), as `Prepared.launch` takes them."""
+        # Not [:, None]: an axis of stride 0 is taken for a broadcast one when it is copied to a device.
+        batch, side, _ = self.drawings.shape
+        return self.drawings.reshape(batch, 1, side, side)
+
+
+class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
+    """The forward pass of a batch."""
+
+    problem = ForwardPass
+    verifying_s: ClassVar[float] = 4.0
+
+    def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
+        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds a second, the simulator 0.1 M."""
+        multiply_adds = job.problem.multiply_adds
+        if device.key != SIMULATOR:
+            return 1.0 + multiply_adds / (1e10 if device.kind == "cuda" else 5e8)
+        return 1.0 + multiply_adds / 1e5 + sum(one.blocks for one in job.variant.plan(job.problem, job.block))
+
+    def allocate(self, backend: "Backend", job: "NetworkJob", host_out: Any = None) -> "Buffers":
+        """Return buffers for the drawings and the scores."""
+        scores = job.problem.batch, job.problem.classes
+        pinned = job.variant.pinned_drawings
+        return backend.allocate_arrays((job.operands.maps,), scores, pinned=pinned)
+
+    def upload(self, backend: "Backend", operands: NetworkOperands, buffers: "Buffers") -> None:
+        """Copy the drawings to the device."""
+        backend.upload((operands.maps,), buffers)
+
+    def verify(self, values: Any, job: "NetworkJob", checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare the scores with those of float64."""
+        from engine.tasks.network.agreement import verify
+
+        operands = job.operands
+        how: dict[str, Any] = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
+        how["roundings"] = job.variant.roundings
+        return verify(values, operands.drawings, operands.weights, job.problem, **how)
+
+    def constant(self, operands: NetworkOperands) -> Weights:
+        """Return the weights."""
+        return operands.weights
+
+    def refuse_operands(self, variant: "NetworkVariant", operands: NetworkOperands) -> None:
+        """Refuse weights of another network."""
+        drawings = operands.drawings
+        problem = ForwardPass(len(drawings), drawings.shape[1], *operands.weights.sizes)
+        if not operands.weights.fits(problem):
+            raise BadValue(
+                "weights of other shapes",
+                f"they do not make a network for drawings of {problem.side} x {problem.side}",
+                "Take the weights of that network.",
+            )
+        refuse_too_large(problem)
+
+    def labels(self, job: "NetworkJob") -> dict[str, Any]:
+        """Return the digest of the weights."""
+        return {"weights_digest": job.operands.weights.digest}
+
+
+NETWORK = Network()

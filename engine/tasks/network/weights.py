@@ -1,0 +1,139 @@
+"""The weights of the network: read from a file and checked, or random ones for any shapes. No biases.
+
+    python main.py network --weights FILE
+
+A file is an .npz with four arrays: convolution_1 (32, 1, 5, 5), convolution_2 (64, 32, 5, 5),
+hidden (1024, 128), output (128, 10); float16 or float32, all finite.
+"""
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadValue, EngineError
+from engine.files.assets import ASSETS
+from engine.tasks.network.problem import FILTER_SIDE, ForwardPass
+
+Floats = NDArray[np.float32]
+
+WEIGHTS_FILE = ASSETS / "network" / "weights.npz"
+DIGITS_FILE = ASSETS / "network" / "held_out.npz"
+MOST_FILE_BYTES = 64 << 20
+_NAMES = ("convolution_1", "convolution_2", "hidden", "output")
+_REMEDY = "Take a file that assets/network/train.py wrote, or the program's own (no --weights)."
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of all layers, float32, C-contiguous.
+
+    `convolution_1` (first, 1, 5, 5), `convolution_2` (second, first, 5, 5): a filter for each pair of maps;
+    `hidden` (linear, hidden), `output` (hidden, classes): a column for each value.
+    """
+
+    convolution_1: Floats
+    convolution_2: Floats
+    hidden: Floats
+    output: Floats
+
+    @cached_property
+    def digest(self) -> str:
+        """A short digest of all weights: runs with other ones are not compared."""
+        found = hashlib.sha256()
+        for name in _NAMES:
+            found.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return found.hexdigest()[:16]
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Maps of the first and of the second convolution, hidden values, classes."""
+        return len(self.convolution_1), len(self.convolution_2), self.hidden.shape[1], self.output.shape[1]
+
+    def fits(self, problem: ForwardPass) -> bool:
+        """Return whether these are the weights of such a network."""
+        return all(getattr(self, name).shape == shape for name, shape in shapes_of(problem).items())
+
+
+def shapes_of(problem: ForwardPass) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a network's weights by their names."""
+    return {
+        "convolution_1": (problem.first, 1, FILTER_SIDE, FILTER_SIDE),
+        "convolution_2": (problem.second, problem.first, FILTER_SIDE, FILTER_SIDE),
+        "hidden": (problem.linear, problem.hidden),
+        "output": (problem.hidden, problem.classes),
+    }
+
+
+def random_weights(problem: ForwardPass, seed: int) -> Weights:
+    """Return random weights of any shapes, scaled so that values keep their size from layer to layer."""
+    random = np.random.default_rng(seed)
+    made = {
+        name: random.normal(0.0, 1.0 / np.sqrt(np.prod(shape[1:]) if len(shape) == 4 else shape[0]), shape)
+        for name, shape in shapes_of(problem).items()
+    }
+    return Weights(**{name: values.astype(np.float32) for name, values in made.items()})
+
+
+@cache
+def trained_weights() -> Weights:
+    """Return the weights that come with the program."""
+    return read_weights(WEIGHTS_FILE)
+
+
+def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
+    """Return the weights of a file.
+
+    Raises EngineError where there is none or it is damaged, BadValue for other shapes, other types of numbers
+    and numbers that are not finite.
+    """
+    what = f"The weights {path.name!r} cannot be used"
+    arrays = read_arrays(path, what, _NAMES)
+    for name, wanted in shapes_of(problem or ForwardPass(1)).items():
+        found = arrays[name]
+        if found.dtype not in (np.float16, np.float32):
+            raise BadValue(what, f"{name} has numbers of type {found.dtype}, not float16 or float32", _REMEDY)
+        if found.shape != wanted:
+            why = f"{name} has the shape {_shape(found.shape)}, and this network needs {_shape(wanted)}"
+            raise BadValue(what, why, _REMEDY)
+        if not np.isfinite(found).all():
+            at = np.argwhere(~np.isfinite(found))[0]
+            number = found[tuple(at)]
+            raise BadValue(
+                what, f"{name}[{', '.join(map(str, at))}] is {number}, not a finite number", _REMEDY
+            )
+    return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in _NAMES})
+
+
+def read_arrays(path: Path, what: str, names: tuple[str, ...]) -> dict[str, NDArray[np.generic]]:
+    """Return arrays of an .npz file; an `EngineError` says what is wrong with it."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_FILE_BYTES:
+            raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
+        with np.load(path, allow_pickle=False) as stored:
+            missing = [name for name in names if name not in getattr(stored, "files", ())]
+            if missing:
+                raise ValueError(f"it has no array '{missing[0]}'")
+            return {name: stored[name] for name in names}
+    except FileNotFoundError as error:
+        raise EngineError(what, "there is no such file", _REMEDY) from error
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        zipfile.BadZipFile,
+        MemoryError,
+        AttributeError,
+    ) as error:
+        why = str(error) or "it is damaged"
+        raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", _REMEDY) from error
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))

@@ -1,0 +1,120 @@
+"""`cpu-separable-serial`: one thread, the textbook loops in two passes. The lab's baseline.
+
+Idea
+    A mask that is one column times one row is applied along the picture's rows, then down the columns of
+    these sums, as the GPU levels L0, L1 and L2 do it: rows + columns multiply-adds per result. No tiles,
+    vectors, threads or fast-math on purpose.
+What it saves
+    Against `cpu-serial`: 17 x 17 needs 34 instead of 289 multiply-adds. A speed-up of L0 over two-dimensional
+    loops would be of the algorithm, not of the GPU.
+Limit
+    Masks of rank 1. One multiply-add at a time, as in `cpu-serial`; the sums between the passes are a whole
+    float32 picture that goes to memory and comes back.
+
+What two passes may replace, and why the result keeps the bound of the direct sum: docs/decisions/0003. Python
+looks for Ctrl+C between compiled calls, so long loops are called for a few rows at a time.
+
+Source: G. R. Roberts, Jr., "CUDA: Convolution", 3 Methodology: "The same algorithm is used in the serial
+implementation."
+"""
+
+import numpy as np
+
+from engine.compiled.machine_code import MachineFunction
+from engine.device.index_rules import cpu_code
+from engine.device.launches import DeviceKind
+from engine.device.result_rules import cpu_largest
+from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.mask.factors import factor
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import Work
+from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.ladder.geometry import no_launches
+from engine.variants.ladder.two_passes import (
+    ghost_row_value,
+    line_of_taps,
+    loads_along,
+    refuse_mask,
+    two_pass_work,
+)
+
+# 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
+MULTIPLY_ADDS_A_CALL = 100_000_000
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each tap loads a cell, or a sum of the first pass, and a weight."""
+    return two_pass_work(problem, *loads_along(problem, block, line_of_taps))
+
+
+class SeparableSerial:
+    """The loops of both passes, ready for one problem and mask."""
+
+    along_rows = MachineFunction("engine.variants.cpu.separable_serial_code", "along_rows_serial")
+    down_columns = MachineFunction("engine.variants.cpu.separable_serial_code", "down_columns_serial")
+
+    def __init__(self, problem: Problem, mask: Mask) -> None:
+        factors, border = factor(mask), cpu_code(problem.border)
+        self._anchor_row, anchor_column = problem.anchor
+        self._row, self._column = np.array(factors.row), np.array(factors.column)
+        self._row_arguments = anchor_column, border, np.float32(problem.ghost_value)
+        self._column_arguments = (
+            border,
+            ghost_row_value(problem, factors),
+            np.float32(mask.offset),
+            cpu_largest(problem.result_dtype),
+        )
+        multiply_adds_a_row = problem.width * problem.channels * max(mask.shape)
+        self._rows_a_call = max(1, MULTIPLY_ADDS_A_CALL // multiply_adds_a_row)
+        self._sums = np.empty((0, 0, 0), np.float32)
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+        """Filter `image` into `out` on the calling thread."""
+        if self._sums.shape != image.shape:
+            self._sums = np.empty(image.shape, np.float32)
+        sums = self._sums
+        for first in range(0, len(image), self._rows_a_call):
+            rows = slice(first, first + self._rows_a_call)
+            self.along_rows(image[rows], self._row, *self._row_arguments, sums[rows])
+        for first in range(0, len(out), self._rows_a_call):
+            results = out[first : first + self._rows_a_call]
+            self.down_columns(sums, self._column, self._anchor_row - first, *self._column_arguments, results)
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask is not one column times one row, or None."""
+    return refuse_mask(mask, "cpu-serial and cpu-parallel take every mask")
+
+
+def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
+    """Return compiled loops; raise UnsupportedVariant for a mask that is not one column times one row."""
+    refusal = unsupported(problem, mask, block, Limits())
+    if refusal is not None:
+        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
+    prepared = SeparableSerial(problem, mask)
+    tiny = np.zeros((1, 1, problem.channels), problem.dtype)
+    prepared.launch(tiny, np.empty(tiny.shape, problem.result_dtype))
+    return prepared
+
+
+VARIANT = Variant(
+    key="cpu-separable-serial",
+    title="CPU, one thread, two passes",
+    device=DeviceKind.CPU,
+    idea="The textbook loops on one thread, along the rows and then down the columns: the baseline of "
+    "separable kernels.",
+    default_block=Block(1, 1),
+    plan=no_launches,
+    work=work,
+    prepare=prepare,
+    unsupported=unsupported,
+    uses_block=False,
+    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+    integer_output=True,
+    masks=MaskClass.PRODUCTS,
+    rank=1,
+    grows_with=Growth.SIDES,
+)

@@ -1,0 +1,118 @@
+"""`naive-uncoalesced`: `naive` as the 2-D report prints it: a warp goes down a column, sums are float64.
+
+Idea
+    The report takes the row from threadIdx.x and the column from threadIdx.y. Neighbours in a warp then lie
+    one above the other: in a block of 32 x 32 a warp covers 32 rows of one column, in one of 8 x 8 it covers
+    8 rows of four.
+Who loads what
+    Every thread loads all of its taps itself, as in `naive`. But there a warp reads 32 neighbours, which one
+    transaction of 128 bytes serves. Here it reads from as many rows as its block is wide, so it takes up to
+    32 transactions, of 32 bytes or more for 4 that are used. Stores are the same. Only the caches help: the
+    next columns of these rows are wanted soon.
+What it saves
+    Nothing: it is `naive` with two mistakes. The second one is the sum in double, as the report declares it:
+    each product is converted, and added at the rate of float64 (1/2 of float32 on an H200, 1/64 on the
+    graphics cards that students have).
+Limit
+    The larger the block, up to 32 along x, the more rows a warp reads from: in the report, too, larger blocks
+    are slower. Its speed-up "by a factor of about 3.5" is over this kernel.
+
+Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are left out of the loops' ends,
+which is the zero border; here the border's rule decides.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Launch, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along, refuse_block
+from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
+from engine.variants.ladder.tile_plans import tile_plan
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch, one thread per result: x runs along rows, y along columns."""
+    grid = (blocks_along(problem.height, block.x), blocks_along(problem.width, block.y), problem.channels)
+    return (Launch(grid, (block.x, block.y, 1)),)
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why a block or its grid is illegal, with the nearest legal block, or None."""
+
+    def too_small() -> str:
+        blocks = blocks_along(problem.width, block.y)
+        return (
+            f"{problem.width:,} columns need {blocks:,} blocks of {block} along y, which counts columns in "
+            f"this kernel; CUDA allows {MAX_GRID_Y:,}."
+        )
+
+    least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
+    return refuse_block(block, limits, least=least, too_small=too_small)
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the cells that a block reads: x runs along rows, also from block to block."""
+    turned = Block(block.y, block.x)
+    whole = tile_plan(problem, turned, (at[1], at[0]))
+    y, x = divmod(whole.computers, turned.x)
+    return (replace(whole, block=block, at=at, computers=y + block.x * x),)
+
+
+@lru_cache
+@kept_on_disk
+def kernel(border: Border):
+    """Return the kernel for a border; any size of picture and mask."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, float64
+    from engine.device.numba_cuda import cuda
+
+    rule = cuda_rule(border)
+
+    @cuda.jit
+    def correlate_uncoalesced(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        # int i = blockIdx.x * blockDim.x + threadIdx.x, the row.
+        row, column = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        if row >= height or column >= width:
+            return
+        total = float64(0.0)
+        for m in range(weights.shape[0]):
+            source_row = rule(row + m - anchor_row, height)
+            for n in range(weights.shape[1]):
+                source_column = rule(column + n - anchor_column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = float32(image[source_row, source_column, channel])
+                # As in C: a product of two floats is a float, and is converted to be added.
+                total += float64(value * weights[m, n])
+        out[row, column, channel] = float32(total) + offset
+
+    return correlate_uncoalesced
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    return one_pass(problem, mask, plan(problem, block), kernel(problem.border))
+
+
+VARIANT = teaching_variant(
+    passes,
+    plan=plan,
+    unsupported=unsupported,
+    default_block=Block(16, 16),
+    key="naive-uncoalesced",
+    title="Naive, uncoalesced",
+    idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
+    work=work_by_taps,
+    tiles=tiles,
+    float64_sums=True,
+    remark="A mistake to look at: its loads are not coalesced. The speed-ups of the 2-D report are over it.",
+)

@@ -1,0 +1,73 @@
+"""`row-constant`: 1-D along the rows of a picture, as `row-naive`, but the mask lies in constant memory.
+
+Idea
+    The mask has one row. Every thread of a warp reads the same weight at the same time: one broadcast from
+    the constant cache serves them all.
+Who loads what
+    Every thread loads all its cells itself from global memory, as in `row-naive`, and its weights from
+    constant memory, where the host has copied them before the launch. A block of TILE_SIZE x 1 threads is the
+    lecture's block. One of TILE_SIZE x y is y of them, one above the other.
+What it saves
+    Against `row-naive`: the weight's load from global memory, half of all of its loads.
+Limit
+    The array has a fixed size, as the lecture's `M[MAX_MASK_WIDTH]` has (10 there): that of the widest mask,
+    127 cells, 508 bytes of 64 KB. Cells are still loaded once for each tap.
+The simulator
+    It has no constant memory: there the weights are read from the array that is passed as an argument.
+
+Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constant__ float M[MAX_MASK_WIDTH]`,
+filled by `cudaMemcpyToSymbol`.
+"""
+
+from functools import lru_cache, partial
+
+from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
+from engine.geometry.border import Border
+from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
+from engine.variants.ladder.teaching import row_variant, work_by_taps
+
+
+@lru_cache
+@kept_on_disk
+def kernel(border: Border):
+    """Return the kernel for a border; the width of picture and mask is known at run time."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ladder.constant_weights import constant_weights
+
+    rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
+
+    @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH)
+    def correlate_row_constant(image, weights, width, anchor, ghost_value, offset, out):
+        # __constant__ float M[MAX_MASK_WIDTH];
+        M = in_constant_memory(weights)
+        i, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or i >= width:
+            return
+        start_point = i - anchor
+        total = float32(0.0)
+        for j in range(weights.shape[0]):
+            source = rule(start_point + j, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            total += value * M[j]
+        out[row, i, channel] = total + offset
+
+    return correlate_row_constant
+
+
+VARIANT = row_variant(
+    lambda problem, block: kernel(problem.border),
+    wider="constant",
+    constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
+    key="row-constant",
+    title="1-D, constant memory",
+    idea="Along the rows, for masks of one row: as row-naive, but the weights come from constant memory.",
+    work=partial(work_by_taps, constant_weights=True),
+)

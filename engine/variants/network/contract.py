@@ -1,0 +1,43 @@
+"""The contract of a stage of the network: it computes the whole forward pass. No Numba in here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from engine.device.launches import Prepared
+from engine.geometry.block import Block
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.variants.contract import AnyVariant
+
+DEFAULT_BLOCK = Block(16, 16)
+
+
+class PreparedNetwork(Prepared, Protocol):
+    """A stage made ready for one network and batch."""
+
+    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+        """Return the time of each of its steps, ms, by the keys of the layers that the step computes.
+
+        `clock` times a part that can be launched by itself, after a whole pass on the same arrays.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkVariant(AnyVariant[ForwardPass, Weights]):
+    """One way to compute the scores of a batch; `Prepared.launch` takes (drawings,), (batch, 1, 28, 28).
+
+    `printed_s` is the running time that the report gives after this stage, seconds; None where it has none.
+    """
+
+    # The most roundings that a product goes through in a sum of so many: the rounding bound counts with it.
+    # No order of summation exceeds the default: its own, and one for each other product.
+    roundings: Callable[[int], int] = lambda terms: terms
+
+    task: ClassVar[str] = ForwardPass.task
+
+    default_block: Block = DEFAULT_BLOCK
+    uses_block: bool = False
+    # Whether it takes the drawings from pinned memory of the host and copies them to the device by itself.
+    pinned_drawings: bool = False
+    printed_s: float | None = None

@@ -1,0 +1,157 @@
+"""The lecture's worked examples: its values, other values, and a GPU's own."""
+
+import dataclasses
+
+import pytest
+
+from engine.course.cells import significant
+from engine.course.papers import paper
+from engine.course.worked_examples import (
+    CHANGED,
+    EXAMPLES,
+    HERE,
+    LECTURE,
+    blocks_at_once,
+    example_of,
+    transactions,
+)
+from engine.device import host_bus
+from engine.device.host_bus import host_bus_gb_s
+from engine.errors import BadValue
+from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
+
+BANDWIDTHS, BUS, PEAKS, STRIDES, OCCUPANCY = EXAMPLES
+NO_GPU = "There is no GPU."
+# An H200.
+GPU = GpuAttributes(
+    132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0, 3200.0, 6000, host_bus_gb_s=63.0, lanes=128
+)
+
+
+def rows(example, gpu=NO_GPU, **texts):
+    """Return (names, values) of a table's rows; a value is its text here, or why it is empty."""
+    table = example.table(gpu, example.texts | texts)
+    names = next(at for at, cell in enumerate(table.rows[0]) if cell.here or cell.reason)
+    return [
+        (tuple(cell.printed for cell in row[:names]), [cell.here or cell.reason for cell in row[names:]])
+        for row in table.rows
+    ]
+
+
+def test_that_the_lectures_values_come_out_beside_what_it_printed():
+    by_name = dict(rows(OCCUPANCY))
+    assert by_name["8 x 8", LECTURE] == ["64", "8", "512", "66.67", "blocks"]
+    assert by_name["16 x 16", LECTURE][:4] == ["256", "3", "768", "100"]
+    assert by_name["32 x 32", LECTURE][1:4] == ["0", "0", "0"]
+    assert dict(rows(PEAKS))["1", LECTURE] == ["86.4", "370", "21.6", "5.838", "17.13"]
+    assert dict(rows(BUS))[LECTURE,] == ["12000000", "4", "3", "86.4", "0.1389", "0.002703", "1110"]
+    by_stride = {names[0]: values for names, values in rows(STRIDES)}
+    assert by_stride["1"][:6] == ["1", "128", "100", "4", "128", "100"]
+    assert by_stride["32"][:6] == ["32", "4096", "3.125", "32", "1024", "12.5"]
+    printed = [cell.printed for row in PEAKS.table(NO_GPU).rows for cell in row[2:] if cell.printed]
+    assert printed == ["86.4", "> 370", "21.6", "6", "86.4", "347.6"]
+
+
+def test_that_a_gpu_stands_beside_them_by_its_attributes():
+    assert dict(rows(OCCUPANCY, GPU))["32 x 32", HERE] == ["1024", "2", "2048", "100", "threads"]
+    assert dict(rows(PEAKS, GPU))["1", HERE] == ["4800", "66910", "1200", "1.794", "55.76"]
+    assert dict(rows(BUS, GPU))[HERE,][:3] == ["12000000", "63", "0.1905"]
+    assert dict(rows(BANDWIDTHS, GPU))[HERE,] == ["3.2", "6000", "4800"]
+    assert rows(STRIDES, GPU)[1][1][-1] == "4800"
+
+
+def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty():
+    for example in EXAMPLES:
+        reasons = {cell.reason for row in example.table(NO_GPU).rows for cell in row} - {""}
+        assert reasons == {NO_GPU}
+    silent = dataclasses.replace(GPU, host_bus_gb_s=0.0)
+    _, values = rows(BUS, silent)[1]
+    assert values[1] == values[2] == "The driver does not state how fast its bus to the host is."
+    assert values[3] == "4800"
+
+
+def test_that_changed_values_are_followed_and_are_no_longer_the_lectures():
+    changed = rows(OCCUPANCY, block="16x16", threads="2048", blocks="32", registers="65,536", per_thread="40")
+    assert changed[0] == (("16 x 16", CHANGED), ["256", "6", "1536", "75", "registers"])
+    table = OCCUPANCY.table(NO_GPU, OCCUPANCY.texts | {"threads": "1024"})
+    # What the lecture printed was about its own values.
+    assert not any(cell.printed for row in table.rows for cell in row[2:])
+    # Another spelling is no other value.
+    assert rows(BUS, additions="1e6") == rows(BUS)
+    assert [names for names, _ in rows(PEAKS, cgma="2; 4,4")][::2] == [("2", CHANGED), ("4", CHANGED)]
+
+
+def test_that_a_bad_value_is_refused_at_its_field_in_words():
+    assert all(example.refusals(example.texts) == {} for example in EXAMPLES)
+    for example, key, text, words in (
+        (BUS, "additions", "1,85", "it is no number"),
+        (BUS, "additions", "nan", "it is no number"),
+        (BUS, "additions", "9" * 500, "it is no number"),
+        (BUS, "bus", "", "nothing is there"),
+        (BUS, "bus", "0", "it is not from 0.001 to 100,000"),
+        (OCCUPANCY, "threads", "768.5", "it is not a whole number from 32 to 65,536"),
+        (OCCUPANCY, "block", "8x8, 0x3", "each side has 1 to 1,024 threads"),
+        (OCCUPANCY, "block", "eight", "two whole numbers with an x"),
+        (OCCUPANCY, "block", " ; ", "nothing is there; it takes 1 to 12"),
+        (STRIDES, "strides", ",".join(map(str, range(13))), "these are 13 values"),
+    ):
+        refused = example.refusals(example.texts | {key: text})
+        assert list(refused) == [key]
+        assert words in refused[key]
+        with pytest.raises(BadValue):
+            example.table(NO_GPU, example.texts | {key: text})
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "shared", "wanted"),
+    [
+        (Block(5, 5), 0, 0, (8, "blocks")),  # 25 threads are a warp
+        (Block(33, 1), 0, 0, (8, "blocks")),
+        (Block(97, 1), 0, 0, (6, "threads")),  # 4 warps
+        (Block(16, 16), 32, 0, (1, "registers")),
+        (Block(16, 16), 0, 32, (2, "shared memory")),
+        (Block(16, 16), 33, 0, (0, "registers")),
+        (Block(32, 32), 0, 0, (0, "a block may have 512 threads")),
+    ],
+)
+def test_that_whole_warps_registers_shared_memory_and_the_block_itself_limit_how_many_run(
+    block, registers, shared, wanted
+):
+    g80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
+    assert blocks_at_once(block, g80, registers, shared) == wanted
+
+
+def test_that_transactions_are_the_aligned_pieces_that_a_warp_touches():
+    assert transactions(1, 4, 1, 128) == 2  # shifted by one element
+    assert transactions(0, 4, 0, 32) == 1
+    assert transactions(1, 1, 0, 32) == 1
+    assert transactions(3, 8, 0, 32) == 24  # every fourth segment is jumped over
+    assert transactions(1, 12, 0, 128) == 3
+
+
+def test_that_an_example_is_found_by_its_table_alone():
+    titles = paper("performance").tables
+    found = [example_of("performance", title) for title in titles]
+    assert [example for example in found if example] == list(EXAMPLES)
+    assert example_of("report", titles[EXAMPLES[0].number]) is None
+    assert example_of("performance", "no such table") is None
+
+
+@pytest.mark.parametrize(
+    ("speed", "width", "wanted"),
+    [
+        ("2.5 GT/s PCIe", "16", 4.0),
+        ("32.0 GT/s PCIe", "16", 63.02),
+        ("Unknown", "16", 0.0),
+        ("8 GT/s", "", 0.0),
+    ],
+)
+def test_that_the_bus_to_the_host_is_read_as_linux_states_it(tmp_path, monkeypatch, speed, width, wanted):
+    monkeypatch.setattr(host_bus, "PCI_DEVICES", tmp_path)
+    assert host_bus_gb_s(0, 0x41, 0) == 0.0
+    folder = tmp_path / "0000:41:00.0"
+    folder.mkdir()
+    (folder / "max_link_speed").write_text(f"{speed}\n")
+    (folder / "max_link_width").write_text(f"{width}\n")
+    assert significant(host_bus_gb_s(0, 0x41, 0)) == significant(wanted)

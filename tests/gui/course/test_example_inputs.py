@@ -1,0 +1,124 @@
+"""The fields of a worked example: the table follows, bad values are refused there, the lecture's return."""
+
+import dataclasses
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from engine.course.tables import counted_tables
+from engine.course.worked_examples import CHANGED, EXAMPLES, HERE, LECTURE
+from engine.gpu_attributes import GpuAttributes
+from engine.host.messages import Ready
+from gui.course.course_controller import CourseController
+from gui.course.course_model import CourseModel
+from gui.course.tables_panel import TablesPanel
+from gui.engine_link.engine_state import EngineState
+from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, make_engine_state
+
+BANDWIDTHS, *_, OCCUPANCY = EXAMPLES
+GPU = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0, 3200.0, 6000, lanes=128)
+
+
+@pytest.fixture
+def course(qapp):
+    course = CourseModel()
+    course.choose("performance")
+    course.set_counted("performance", counted_tables("performance"))
+    return course
+
+
+@pytest.fixture
+def panel(qtbot, course):
+    panel = TablesPanel(course, make_engine_state())
+    qtbot.addWidget(panel)
+    panel.resize(900, 600)
+    panel.show()
+    panel.choice.setCurrentIndex(OCCUPANCY.number)
+    return panel
+
+
+def field(panel, key):
+    return next(one for one in panel.inputs.fields if one.input.key == key)
+
+
+def type_text(qtbot, panel, key, text):
+    edit = field(panel, key).edit
+    edit.setFocus()
+    edit.selectAll()
+    qtbot.keyClicks(edit, text)
+    return edit
+
+
+def named(panel):
+    """Return the shown texts by (block, GPU)."""
+    return {
+        (row[0].printed, row[1].printed): [cell.here or cell.reason for cell in row[2:]]
+        for row in panel.shown.rows
+    }
+
+
+def test_that_only_a_worked_example_has_fields_with_the_lectures_values(panel):
+    assert {one.input.key: one.text for one in panel.inputs.fields} == OCCUPANCY.texts
+    assert panel.inputs.isVisible()
+    assert not panel.inputs.reset.isEnabled()
+    panel.choice.setCurrentIndex(0)
+    assert panel.inputs.isHidden()
+    panel.choice.setCurrentIndex(BANDWIDTHS.number)
+    assert [one.input.key for one in panel.inputs.fields] == ["clock", "width", "rate"]
+    for one in panel.inputs.fields:
+        assert one.edit.accessibleName() == one.label.text()
+        assert one.label.buddy() is one.edit
+        assert one.edit.accessibleDescription() == one.edit.toolTip() == one.input.explanation
+
+
+def test_that_the_table_follows_each_key_and_the_lectures_values_come_back(qtbot, panel):
+    edit = type_text(qtbot, panel, "threads", "1536")
+    assert named(panel)["16 x 16", CHANGED][1] == "3"  # registers
+    type_text(qtbot, panel, "per_thread", "0")
+    assert named(panel)["16 x 16", CHANGED][1:3] == ["6", "1536"]
+    # Another table is looked at meanwhile.
+    panel.choice.setCurrentIndex(0)
+    panel.choice.setCurrentIndex(OCCUPANCY.number)
+    assert field(panel, "threads").text == "1536"
+    qtbot.mouseClick(panel.inputs.reset, Qt.MouseButton.LeftButton)
+    assert {one.input.key: one.text for one in panel.inputs.fields} == OCCUPANCY.texts
+    assert named(panel)["16 x 16", LECTURE][1] == "3"
+    assert not panel.inputs.reset.isEnabled()
+    edit = type_text(qtbot, panel, "threads", "99")
+    qtbot.keyClick(edit, Qt.Key.Key_Escape)
+    assert edit.text() == "768"
+    assert ("16 x 16", LECTURE) in named(panel)
+
+
+def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, panel):
+    before = panel.shown
+    edit = type_text(qtbot, panel, "threads", "many")
+    refused = field(panel, "threads").refusal
+    assert refused.isVisible()
+    assert "'many': it is no number" in refused.text()
+    assert edit.accessibleDescription() == refused.text()
+    assert panel.shown == before
+    assert QApplication.focusWidget() is edit
+    type_text(qtbot, panel, "threads", "1024")
+    assert not refused.isVisible()
+    assert named(panel)["8 x 8", CHANGED][2] == "512"
+
+
+@pytest.mark.parametrize(
+    ("devices", "wanted"),
+    [
+        ((CPU_DEVICE, dataclasses.replace(CUDA_DEVICE, attributes=GPU)), "32"),
+        ((CPU_DEVICE, MISSING_CUDA_DEVICE), f"There is no GPU here. {NO_CUDA}"),
+    ],
+)
+def test_that_this_device_stands_beside_the_lecture_before_anything_is_measured(
+    bench, course, panel, devices, wanted
+):
+    state = EngineState()
+    CourseController(course, state, bench.link, bench.jobs, bench.messages, lambda intent: False, panel)
+    assert named(panel)["8 x 8", HERE][1] == "not measured yet"
+    state.set_ready(Ready((), devices))
+    assert named(panel)["8 x 8", HERE][1] == wanted
+    # What is saved is what is seen.
+    assert panel.shown in course.tables("performance")
