@@ -65,7 +65,7 @@ class StreamedBands(BandedFilter):
         self._pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
             self._pairs = len(row_factor) // 2
-        self._multiply_adds, self._cost_rows = multiply_adds, cost_rows
+        self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
@@ -98,10 +98,9 @@ class StreamedBands(BandedFilter):
     def _cut_at(self, before_line: int) -> Cut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
-            workers = workers_for(self._multiply_adds, launch_cores())
-            bands = cut(self._problem.height, len(tiles), workers, self._cost_rows)
+            bands = cut(self._problem.height, len(tiles), self._workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
-            self._cuts[before_line] = Cut(workers, (ranges, parts))
+            self._cuts[before_line] = Cut(self._workers, (ranges, parts))
         return self._cuts[before_line]
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
