@@ -16,7 +16,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
-    CONVERTS,
+    CONVERTS_FROM_ROWS,
     LINE,
     MOST_ROWS,
     PART_SAMPLES,
@@ -70,7 +70,7 @@ class StreamedBands(BandedFilter):
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
-        converts = CONVERTS and row_factor is None and self._dtype != np.float32
+        converts = row_factor is None and self._dtype != np.float32 and rows >= CONVERTS_FROM_ROWS
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES
@@ -108,7 +108,9 @@ class StreamedBands(BandedFilter):
         edge_results = aligned_rows(
             workers, ROWS_AT_ONCE * self._edge_results_pitch, self._problem.result_dtype
         )
-        floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
+        floats = None
+        if self._floats_pitch:
+            floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
         between = aligned_rows(workers, 2 * ROWS_AT_ONCE * PART_SAMPLES, np.float32)
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
         if self._row_factor is None and not PARTIAL_SUMS:
