@@ -12,16 +12,19 @@ from engine.geometry.layout import Layout
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
-from engine.results.measurement import RunResult
+from engine.results.measurement import Measurement
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.operation.operation_controller import OperationController
+from gui.explore.operation.operation_docks import KernelDock, OperationDock
+from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import PreviewController
@@ -72,14 +75,20 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
+        self.operation_dock = OperationDock(
+            self.mask_panel,
+            self.operations,
+            lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
+        )
+        self.kernel_dock = KernelDock(self.kernel_panel, self.operations, workspace, state)
         self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
         self.blocks_panel = BlocksPanel(workspace, state, results, self.cells)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
+        self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
-        self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
+        self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
@@ -100,7 +109,9 @@ class ExplorePage(Page):
     @property
     def status(self) -> PageStatus:
         rows, picture = self.results.rows(), self.workspace.picture
-        newest = rows[-1] if rows else None
+        is_filtering = not self.operations.is_active
+        newest = rows[-1] if rows and is_filtering else None
+        run = newest.result if newest else None if is_filtering else self.operations.newest_run
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
         blocks = len(self.workspace.settings.blocks)
@@ -108,9 +119,7 @@ class ExplorePage(Page):
         chosen = "chosen " if self.workspace.settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
-            sentence=run_sentence(newest.result)
-            if newest
-            else no_run_sentence(is_ready, picture is not None),
+            sentence=run_sentence(run) if run else no_run_sentence(is_ready, picture is not None),
             figure=f"{speed_up} {'than' if is_slower else 'vs'} {self.results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
@@ -126,9 +135,15 @@ class ExplorePage(Page):
         )
 
     def run(self) -> None:
+        if self.operations.is_active:
+            self._with_what_is_typed(self.operation_runs.run)
+            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 
     def run_all(self) -> None:
+        if self.operations.is_active:
+            self._with_what_is_typed(self.operation_runs.run_every_variant)
+            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
     def export(self, suffix: str) -> None:
@@ -152,6 +167,7 @@ class ExplorePage(Page):
 
     def cancel(self) -> None:
         self.previews.cancel()
+        self.operation_runs.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -183,6 +199,7 @@ class ExplorePage(Page):
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
         self.blocks_panel.take_lines(BlockLines())
+        self.operation_dock.box.fill()
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -210,6 +227,10 @@ class ExplorePage(Page):
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
+        self.operations = OperationState(workspace)
+        self.operation_runs = OperationController(
+            self.operations, state, link, services.jobs, behind, display
+        )
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
@@ -233,6 +254,10 @@ class ExplorePage(Page):
         )
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
+        self.operation_runs.shown.connect(lambda: self.settled.emit(None))
+        self.operation_runs.failed.connect(self.settled)
+        self.operations.chosen.connect(self.status_changed)
+        self.operations.found_changed.connect(self.status_changed)
         self.pictures.open_failed.connect(self.settled)
         for signal in (
             workspace.picture_changed,
@@ -250,7 +275,7 @@ class ExplorePage(Page):
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
 
-def run_sentence(result: RunResult) -> str:
+def run_sentence(result: Measurement[Any]) -> str:
     """Return the last run with its time and its proof."""
     name = f"{result.title}{layout_suffix(result)}"
     if result.device == SIMULATOR and not result.failure:
