@@ -106,6 +106,7 @@ NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
         "network.unrolled_matrix",
         "network.constant_filters",
         "network.streams",
+        "network.fast",
     ),
 )
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""

@@ -1,7 +1,7 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget, QWidget
@@ -15,15 +15,16 @@ from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
 from engine.results.measurement import Measurement
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
+from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_controller import OperationController
-from gui.explore.operation.operation_docks import KernelDock, OperationDock
+from gui.explore.operation.operation_docks import EitherOf, OperationDock
+from gui.explore.operation.operation_results import OperationResults, OperationResultsPanel
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
@@ -31,6 +32,7 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
+from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
@@ -38,6 +40,9 @@ from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+
+if TYPE_CHECKING:
+    from gui.explore.blocks.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -80,9 +85,11 @@ class ExplorePage(Page):
             self.operations,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
         )
-        self.kernel_dock = KernelDock(self.kernel_panel, self.operations, workspace, state)
-        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
-        self.blocks_panel = BlocksPanel(workspace, state, results, self.cells)
+        self.kernel_dock = EitherOf(
+            self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
+        )
+        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
@@ -91,13 +98,15 @@ class ExplorePage(Page):
         self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
-        beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        either = EitherOf(self.results_panel, self._operation_table, self.operations)
+        beside = self.add_dock("results", "Results", either, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_panel, _AREA.BottomDockWidgetArea
+            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.tabifyDockWidget(beside, self.blocks_dock)
         beside.raise_()
+        self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -108,10 +117,9 @@ class ExplorePage(Page):
 
     @property
     def status(self) -> PageStatus:
-        rows, picture = self.results.rows(), self.workspace.picture
-        is_filtering = not self.operations.is_active
-        newest = rows[-1] if rows and is_filtering else None
-        run = newest.result if newest else None if is_filtering else self.operations.newest_run
+        results = self.operation_results if self.operations.is_active else self.results
+        rows, picture = results.rows(), self.workspace.picture
+        newest = rows[-1] if rows else None
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
         blocks = len(self.workspace.settings.blocks)
@@ -119,8 +127,10 @@ class ExplorePage(Page):
         chosen = "chosen " if self.workspace.settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
-            sentence=run_sentence(run) if run else no_run_sentence(is_ready, picture is not None),
-            figure=f"{speed_up} {'than' if is_slower else 'vs'} {self.results.baseline}" if compared else "",
+            sentence=run_sentence(newest.result)
+            if newest
+            else no_run_sentence(is_ready, picture is not None),
+            figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
             run_does=f"Verifies the chosen kernel{each_block} against the float64 reference, then measures "
@@ -147,7 +157,8 @@ class ExplorePage(Page):
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
     def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, self.files.stem())
+        export = self._operation_export if self.operations.is_active else self._export
+        export.ask(self._services.files, suffix, self.files.stem())
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -160,9 +171,10 @@ class ExplorePage(Page):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        if self.workspace.settings.blocks or self.blocks_panel.is_refused:
+        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        if self.workspace.settings.blocks or is_refused:
             self.blocks_dock.raise_()
-        if not self.blocks_panel.is_refused:
+        if not is_refused:
             run()
 
     def cancel(self) -> None:
@@ -181,7 +193,12 @@ class ExplorePage(Page):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
-            fields: dict[str, Any] = {"result_type": "float32", "flip": False, "normalise": False}
+            fields: dict[str, Any] = {
+                "result_type": "float32",
+                "flip": False,
+                "normalise": False,
+                "blocks": (),
+            }
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
             self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
@@ -190,15 +207,22 @@ class ExplorePage(Page):
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.blocks.block_lines import BlockLines
+        from gui.explore.blocks.blocks_panel import BlocksPanel
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
-        self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES))
-        self.speed_up_place.fill(
-            MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
-        )
-        self.blocks_panel.take_lines(BlockLines())
+
+        def plot(key: str, name: str, empty: str) -> QWidget:
+            return EitherOf(
+                MetricPlot(results, key, name, empty),
+                lambda: MetricPlot(self.operation_results, key, name, empty),
+                self.operations,
+            )
+
+        self.time_place.fill(plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_place.fill(self.blocks_panel)
         self.operation_dock.box.fill()
 
     @property
@@ -209,7 +233,8 @@ class ExplorePage(Page):
         self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
-        mask, kernel, *lower = (dock for dock in self.docks if dock is not self.blocks_dock)
+        tabbed = self.blocks_dock, self.tile_dock
+        mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
         height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
@@ -228,12 +253,44 @@ class ExplorePage(Page):
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
         self.operations = OperationState(workspace)
+        self.operation_results = OperationResults(self.operations)
         self.operation_runs = OperationController(
-            self.operations, state, link, services.jobs, behind, display
+            self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
+        self._operation_export = ResultsExport(self.operation_results, state, answers)
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
+
+    def _add_tile(self, services: Services) -> None:
+        """Put the panel Tile behind the mask; it is made when it is first looked at."""
+        self.tile = TileState(self.workspace, services.state, services.link)
+        self.tile_place = Place()
+        mask = self.docks[0]
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
+        self.tabifyDockWidget(mask, self.tile_dock)
+        mask.raise_()
+        self.tile_dock.visibilityChanged.connect(self._watch_tile)
+
+    def _watch_tile(self, is_visible: bool) -> None:
+        if is_visible and not self.tile_place.is_filled:
+            from gui.explore.tile.tile_panel import TilePanel
+
+            self.tile_place.fill(TilePanel(self.tile))
+        self.tile.watch(is_visible)
+
+    def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
+        from gui.explore.operation.operation_kernels import OperationKernels
+
+        return OperationKernels(self.operations, workspace, state)
+
+    def _operation_table(self) -> QWidget:
+        panel, actions = OperationResultsPanel(self.operation_results, self.workspace), self._services.actions
+        panel.copied.connect(self._services.messages.report_copied)
+        panel.save_csv_requested.connect(actions["export_csv"].trigger)
+        panel.save_json_requested.connect(actions["export_json"].trigger)
+        return panel
 
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
@@ -257,7 +314,11 @@ class ExplorePage(Page):
         self.operation_runs.shown.connect(lambda: self.settled.emit(None))
         self.operation_runs.failed.connect(self.settled)
         self.operations.chosen.connect(self.status_changed)
+        self.operations.chosen.connect(self._name_dock)
         self.operations.found_changed.connect(self.status_changed)
+        self.operations.found_changed.connect(self._show_mark)
+        # Whoever changes the mask (a session, a paper, undo) wants to see what it does.
+        workspace.mask_changed.connect(lambda _: self.operations.choose(""))
         self.pictures.open_failed.connect(self.settled)
         for signal in (
             workspace.picture_changed,
@@ -273,6 +334,14 @@ class ExplorePage(Page):
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def _name_dock(self) -> None:
+        self.docks[0].setWindowTitle("Operation" if self.operations.is_active else "Mask")
+
+    def _show_mark(self) -> None:
+        found = self.operations.found
+        score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
+        self.picture_view.canvas.set_mark(found.mark if found else None, score)
 
 
 def run_sentence(result: Measurement[Any]) -> str:

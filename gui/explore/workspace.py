@@ -103,6 +103,7 @@ class Workspace(QObject):
         """Filter with the mask, or leave the picture to another operation."""
         if is_filtering != self._is_filtering:
             self._is_filtering = is_filtering
+            self.settings_changed.emit(self._settings)
             self.job_changed.emit()
 
     @property
@@ -157,7 +158,7 @@ class Workspace(QObject):
     @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
-        if self._picture is None or self._settings.result_type == "float32":
+        if self._picture is None or (self._is_filtering and self._settings.result_type == "float32"):
             return "float32"
         return self._picture.pixels.dtype
 

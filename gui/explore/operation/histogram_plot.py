@@ -1,5 +1,7 @@
 """A histogram as bars, a colour for each channel; painted by hand, as pyqtgraph takes 0.2 s to import."""
 
+import math
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -15,7 +17,7 @@ _FILL_ALPHA = 90
 
 
 class HistogramPlot(QWidget):
-    """Counts by brightness, from black to white."""
+    """Counts by brightness, from black to white; on a square-root scale, as one full bin hides the others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,9 +57,9 @@ class HistogramPlot(QWidget):
         painter.drawRect(area)
         painter.setPen(QColor(theme.muted))
         line = QRectF(area.left(), area.bottom() + 2, area.width(), _AXIS)
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, "black")
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, "0")
         painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop, "white")
-        most = f"fullest bin {highest:,}"
+        most = "square root of counts"
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, most)
         painter.end()
 
@@ -87,7 +89,7 @@ class HistogramPlot(QWidget):
 def _outline(counts: tuple[int, ...], highest: int, area: QRectF) -> QPolygonF:
     step, points = area.width() / len(counts), [QPointF(area.left(), area.bottom())]
     for at, count in enumerate(counts):
-        height = area.bottom() - count / highest * (area.height() - HALF_GRID)
+        height = area.bottom() - math.sqrt(count / highest) * (area.height() - HALF_GRID)
         points += [QPointF(area.left() + at * step, height), QPointF(area.left() + (at + 1) * step, height)]
     points.append(QPointF(area.right(), area.bottom()))
     return QPolygonF(points)

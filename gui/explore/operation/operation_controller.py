@@ -20,6 +20,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
 from gui.explore.operation.operation_state import OperationState
+from gui.explore.results.results_model import ResultsModel
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
@@ -42,6 +43,7 @@ class OperationController(QObject):
         jobs: JobQueue,
         messages: PageMessages,
         display: Display,
+        results: ResultsModel,
     ) -> None:
         super().__init__()
         self._operations = operations
@@ -50,6 +52,7 @@ class OperationController(QObject):
         self._jobs = jobs
         self._messages = messages
         self._display = display
+        self._results = results
         self._wanted: OperationJob | None = None
         self._in_flight: Ask | None = None
         self._shown: OperationJob | None = None
@@ -172,6 +175,7 @@ class OperationController(QObject):
         result = found.result
         if result is not None:
             self._operations.add_run(job, result)
+            self._results.add(result)
             if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(RUN_SOURCE, Severity.ERROR, what, result.reason))

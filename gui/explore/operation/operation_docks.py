@@ -1,4 +1,4 @@
-"""What stands in the docks Mask and Kernel: the mask and its kernels, or those of another operation."""
+"""What stands in the docks: the mask with its kernels and results, or those of another operation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,10 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gui.engine_link.engine_state import EngineState
 from gui.explore.operation.operation_box import OperationBox
 from gui.explore.operation.operation_state import OperationState
-from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, label_for, row
 
@@ -54,25 +52,24 @@ class OperationDock(QWidget):
         self.stack.setCurrentWidget(self.panel(self._operations.key))
 
 
-class KernelDock(QStackedWidget):
-    """The kernels that filter, or those of the operation."""
+class EitherOf(QStackedWidget):
+    """A widget of filters, or in its place one of the other operations, made when the first is chosen."""
 
     def __init__(
-        self, kernel_panel: QWidget, operations: OperationState, workspace: Workspace, state: EngineState
+        self, of_filters: QWidget, make_other: Callable[[], QWidget], operations: OperationState
     ) -> None:
         super().__init__()
-        self._made_of = operations, workspace, state
-        self._kernel_panel = kernel_panel
-        self.addWidget(kernel_panel)
+        self._of_filters = of_filters
+        self._make_other = make_other
+        self._operations = operations
+        self.addWidget(of_filters)
         operations.chosen.connect(self._show)
+        self._show()
 
     def sizeHint(self) -> QSize:
-        return self._kernel_panel.sizeHint()
+        return self._of_filters.sizeHint()
 
     def _show(self) -> None:
-        operations, *_ = self._made_of
-        if operations.is_active and self.count() == 1:
-            from gui.explore.operation.operation_kernels import OperationKernels
-
-            self.addWidget(OperationKernels(*self._made_of))
-        self.setCurrentIndex(int(operations.is_active))
+        if self._operations.is_active and self.count() == 1:
+            self.addWidget(self._make_other())
+        self.setCurrentIndex(int(self._operations.is_active))

@@ -66,18 +66,19 @@ class OperationPanel(QWidget):
         self.patch_button.clicked.connect(ask_for_patch)
         self.own_patch_button.clicked.connect(lambda: operations.change(patch_path=""))
         operations.found_changed.connect(self._show_found)
-        operations.changed.connect(self._show_patch)
-        self._show_patch()
+        operations.changed.connect(self._show_choice)
+        self._show_choice()
         self._show_found()
 
     @property
     def _is_mine(self) -> bool:
         return self._operations.key == self._operation.key
 
-    def _show_patch(self) -> None:
-        takes, path = self._operation.takes_patch, ""
-        if self._is_mine:
-            path = self._operations.choice.patch_path
+    def _show_choice(self) -> None:
+        if not self._is_mine:
+            return
+        takes, path = self._operation.takes_patch, self._operations.choice.patch_path
+        self.parameters.show_values(self._operations.choice.parameters)
         self.patch_button.setVisible(takes)
         self.own_patch_button.setVisible(takes and bool(path))
         self.patch_label.setVisible(takes and bool(path))

@@ -121,11 +121,6 @@ class OperationState(QObject):
         present = None if job is None else _problem_of(job)
         return {result.variant: result for problem, result in self._runs if problem == present}
 
-    @property
-    def newest_run(self) -> OperationResult | None:
-        """The newest run; None before the first."""
-        return self._runs[-1][1] if self._runs else None
-
     def job(self) -> OperationJob | None:
         """Return the job that the state describes; None without a picture or an operation."""
         picture, choice, settings = self._workspace.picture, self.choice, self._workspace.settings

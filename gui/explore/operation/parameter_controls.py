@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QWidget
 
 from engine.tasks.operation.contract import Operation, Parameter
@@ -22,6 +22,7 @@ class ParameterControls(QWidget):
 
     def __init__(self, operation: Operation, values: dict[str, Any]) -> None:
         super().__init__()
+        self._operation = operation
         self.controls: dict[str, QWidget] = {}
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
@@ -38,6 +39,18 @@ class ParameterControls(QWidget):
             note.setText(parameter.explanation)
             form.addRow(note)
         self.setLayout(form)
+
+    def show_values(self, values: dict[str, Any]) -> None:
+        """Show other values; what is not among them has its default."""
+        for parameter in self._operation.parameters:
+            control, value = self.controls[parameter.name], values.get(parameter.name, parameter.default)
+            with QSignalBlocker(control):
+                if isinstance(control, QComboBox):
+                    control.setCurrentIndex(max(0, control.findData(value)))
+                elif isinstance(control, QDoubleSpinBox):
+                    control.setValue(float(value))
+                elif isinstance(control, WholeNumberBox):
+                    control.setValue(int(value))
 
     def _control(self, parameter: Parameter, value: Any) -> QWidget:
         if parameter.choices:

@@ -82,9 +82,6 @@ class Number:
     def __eq__(self, other):
         return bool(self.value == self._number(other))
 
-    def __lt__(self, other):
-        return bool(self.value < self._number(other))
-
     def __le__(self, other):
         return bool(self.value <= self._number(other))
 
@@ -93,6 +90,9 @@ class Number:
 
     def __gt__(self, other):
         return bool(self.value > self._number(other))
+
+    def __lt__(self, other):
+        return bool(self.value < self._number(other))
 
     def __ge__(self, other):
         return bool(self.value >= self._number(other))
