@@ -1,7 +1,7 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget, QWidget
@@ -16,7 +16,6 @@ from engine.results.measurement import RunResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles
@@ -36,6 +35,9 @@ from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+
+if TYPE_CHECKING:
+    from gui.explore.blocks.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -73,8 +75,8 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
-        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
-        self.blocks_panel = BlocksPanel(workspace, state, results, self.cells)
+        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
@@ -85,7 +87,7 @@ class ExplorePage(Page):
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_panel, _AREA.BottomDockWidgetArea
+            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.tabifyDockWidget(beside, self.blocks_dock)
@@ -147,9 +149,10 @@ class ExplorePage(Page):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        if self.workspace.settings.blocks or self.blocks_panel.is_refused:
+        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        if self.workspace.settings.blocks or is_refused:
             self.blocks_dock.raise_()
-        if not self.blocks_panel.is_refused:
+        if not is_refused:
             run()
 
     def cancel(self) -> None:
@@ -167,7 +170,12 @@ class ExplorePage(Page):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
-            fields: dict[str, Any] = {"result_type": "float32", "flip": False, "normalise": False}
+            fields: dict[str, Any] = {
+                "result_type": "float32",
+                "flip": False,
+                "normalise": False,
+                "blocks": (),
+            }
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
             self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
@@ -176,7 +184,7 @@ class ExplorePage(Page):
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.blocks.block_lines import BlockLines
+        from gui.explore.blocks.blocks_panel import BlocksPanel
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
@@ -184,7 +192,8 @@ class ExplorePage(Page):
         self.speed_up_place.fill(
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
-        self.blocks_panel.take_lines(BlockLines())
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_place.fill(self.blocks_panel)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:

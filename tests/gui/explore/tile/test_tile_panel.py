@@ -128,7 +128,7 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     assert panel.grid_size.text() == "of 3 x 9"
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
-    assert panel.used.text().startswith("P[16] uses N[15] to N[17], in row 4.")
+    assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) computes it, in row 4.")
     asked = len([one for one in bench.fake.seen if isinstance(one, DescribeTile)])
     panel._tile.watch(False)
     bench.change(block=Block(8, 8))
