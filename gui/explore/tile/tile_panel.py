@@ -120,7 +120,8 @@ class TilePanel(QWidget):
         self.grid.show_plan(plan)
         if found is None or plan is None:
             if not self.threads.isEnabled():
-                self.threads.clear()
+                # Not clear(), which counts as typing.
+                self.threads.setText("")
             return
         self._refuse("")
         across, down = found.grid
