@@ -67,7 +67,7 @@ class Batch:
     def __init__(
         self,
         options: argparse.Namespace,
-        mask: Mask,
+        mask: Mask | None,
         tasks: Sequence[Task],
         on_finished: Callable[[Finished], None],
         *,
@@ -154,12 +154,15 @@ class Batch:
 
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether copies can overlap kernels, and the variant takes a large picture in bands."""
+        if self._mask is None:
+            return False
         takes_bands = self._options.variant == AUTO or request.choice.variant.band_invariant
         return request.device.is_usable_gpu and takes_bands
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
         from engine.streams.filtering import filter_stream
 
+        assert self._mask is not None
         in_stream: deque[Job] = deque()
         # The first picture that the stream cannot take, as its results are of another type.
         after: list[Job] = []

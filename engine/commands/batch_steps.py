@@ -3,11 +3,11 @@
 import argparse
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from engine.api.filtering import Request
 from engine.commands.batch_bands import filtered_in_bands, is_for_bands
 from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan
@@ -39,6 +39,7 @@ class Finished:
     error: EngineError | None = None
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
+    found: dict[str, Any] = field(default_factory=dict)  # what an operation found, for JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Job:
 
     task: Task
     opened: Opened
-    request: Request
+    request: Any  # a `Request`, or an `OperationCall`
     loan: Loan
 
 
@@ -69,7 +70,7 @@ def open_task(options: argparse.Namespace, task: Task, loan: Loan) -> Opened:
 
 def look_up(
     options: argparse.Namespace,
-    mask: Mask,
+    mask: Mask | None,
     task: Task,
     opened: Opened,
     loan: Loan,
@@ -80,6 +81,10 @@ def look_up(
 
     `in_bands` says that the picture may be filtered in bands.
     """
+    if mask is None:
+        from engine.commands.batch_operation import call_of
+
+        return Job(task, opened, call_of(options, opened), loan)
     request = request_for(options, mask, opened.picture, opened.dtype)
     if in_bands and not request.choice.variant.band_invariant:
         # Of 8-bit results the variant would be fixed.
@@ -93,7 +98,7 @@ def look_up(
 def filter_and_encode(options: argparse.Namespace, job: Job) -> Encoded:
     """Filter a picture on the CPU, verify the result and encode it. Called on: any thread."""
     request, opened = job.request, job.opened
-    if not is_for_bands(options, opened, request):
+    if options.operation is not None or not is_for_bands(options, opened, request):
         values = request.filter(job.loan.result(request.samples, request.problem.result_dtype))
         return verify_and_encode(options, job, values)
     checked = _to_check(job) if options.verify else None
@@ -104,6 +109,13 @@ def filter_and_encode(options: argparse.Namespace, job: Job) -> Encoded:
 
 def verify_and_encode(options: argparse.Namespace, job: Job, values: np.ndarray) -> Encoded:
     """Verify a result and encode it. Called on: any thread."""
+    if options.operation is not None:
+        from engine.commands.batch_operation import verified_and_encoded
+
+        data, said, proof, found = verified_and_encoded(
+            options, job.opened, job.request, values, job.task.source, job.task.target
+        )
+        return Encoded(data, Finished(job.task, None, said, proof, found))
     verification = _verified(job, values.reshape(job.request.samples.shape)) if options.verify else None
     finished, lost = finished_result(options, job.opened, values)
     return _encoded(options, job, finished, lost, verification)

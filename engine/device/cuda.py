@@ -20,9 +20,10 @@ from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
+from engine.results.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,14 @@ class CudaBackend:
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result, or its results."""
-        height, width, channels = image.shape
-        out_height = height if host_out is None else host_out.shape[0]
         out_dtype = np.dtype(result_dtype) if host_out is None else host_out.dtype
+        wanted = image.shape if host_out is None else host_out.shape
         image_shape, out_shape = (
             (rows, layout.row_pixels(width, channels, itemsize), channels)
-            for rows, itemsize in ((height, image.itemsize), (out_height, out_dtype.itemsize))
+            for (rows, width, channels), itemsize in (
+                (image.shape, image.itemsize),
+                (wanted, out_dtype.itemsize),
+            )
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):

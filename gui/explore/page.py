@@ -1,7 +1,7 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QTabWidget, QWidget
@@ -16,7 +16,6 @@ from engine.results.measurement import RunResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles
@@ -28,6 +27,7 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
+from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
@@ -35,6 +35,9 @@ from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+
+if TYPE_CHECKING:
+    from gui.explore.blocks.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -72,8 +75,8 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
-        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
-        self.blocks_panel = BlocksPanel(workspace, state, results, self.cells)
+        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
@@ -84,11 +87,12 @@ class ExplorePage(Page):
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_panel, _AREA.BottomDockWidgetArea
+            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.tabifyDockWidget(beside, self.blocks_dock)
         beside.raise_()
+        self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -145,9 +149,10 @@ class ExplorePage(Page):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        if self.workspace.settings.blocks or self.blocks_panel.is_refused:
+        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        if self.workspace.settings.blocks or is_refused:
             self.blocks_dock.raise_()
-        if not self.blocks_panel.is_refused:
+        if not is_refused:
             run()
 
     def cancel(self) -> None:
@@ -165,7 +170,12 @@ class ExplorePage(Page):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
-            fields: dict[str, Any] = {"result_type": "float32", "flip": False, "normalise": False}
+            fields: dict[str, Any] = {
+                "result_type": "float32",
+                "flip": False,
+                "normalise": False,
+                "blocks": (),
+            }
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
             self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
@@ -174,7 +184,7 @@ class ExplorePage(Page):
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.blocks.block_lines import BlockLines
+        from gui.explore.blocks.blocks_panel import BlocksPanel
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
@@ -182,7 +192,8 @@ class ExplorePage(Page):
         self.speed_up_place.fill(
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
-        self.blocks_panel.take_lines(BlockLines())
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_place.fill(self.blocks_panel)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -192,7 +203,8 @@ class ExplorePage(Page):
         self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
-        mask, kernel, *lower = (dock for dock in self.docks if dock is not self.blocks_dock)
+        tabbed = self.blocks_dock, self.tile_dock
+        mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
         height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
@@ -213,6 +225,24 @@ class ExplorePage(Page):
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
+
+    def _add_tile(self, services: Services) -> None:
+        """Put the panel Tile behind the mask; it is made when it is first looked at."""
+        self.tile = TileState(self.workspace, services.state, services.link)
+        self.tile_place = Place()
+        mask = self.docks[0]
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
+        self.tabifyDockWidget(mask, self.tile_dock)
+        mask.raise_()
+        self.tile_dock.visibilityChanged.connect(self._watch_tile)
+
+    def _watch_tile(self, is_visible: bool) -> None:
+        if is_visible and not self.tile_place.is_filled:
+            from gui.explore.tile.tile_panel import TilePanel
+
+            self.tile_place.fill(TilePanel(self.tile))
+        self.tile.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results

@@ -18,6 +18,7 @@ from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
 from engine.host import protocol, shared
 from engine.host.messages import Ready
 from engine.host.request import Request
+from engine.host.tile_jobs import describe_tile
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -158,6 +159,8 @@ class FakeEngineClient:
             )
         if isinstance(request, protocol.CheckBlocks):
             return tuple(self._checked_blocks(request))
+        if isinstance(request, protocol.DescribeTile):
+            return describe_tile(request, lambda step: None)
         if isinstance(request, protocol.SaveResult):
             Path(request.path).write_bytes(b"picture")
             return protocol.Saved(request.path, self.save_notes)

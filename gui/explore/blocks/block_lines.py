@@ -26,6 +26,10 @@ _SMALL_MARK_SIZE = 6
 _RING_SIZE = 17
 _ROOM = 0.08
 _EMPTY = "One number of each kernel over the block size, a line a kernel."
+_NO_NUMBER = (
+    "No run has this number: {}.\nSimulated runs have no times. Choose a count under Axis, such as "
+    "operations per global load."
+)
 
 
 class BlockLines(QWidget):
@@ -65,6 +69,9 @@ class BlockLines(QWidget):
         self._blocks = sorted({block for points in values.values() for block in points}, key=by_size)
         self.plot.clear()
         colour_plot(self.plot, theme)
+        has_run = any(cell.kind is Kind.NO_NUMBER for one in self._maps for cell in one.cells.values())
+        shown = self._metric
+        self.empty_text.setText(_NO_NUMBER.format(shown.title) if has_run and shown else _EMPTY)
         self.empty_text.setVisible(not values)
         self.legend.setVisible(bool(values))
         for axis in (self._left, self._bottom):
@@ -169,7 +176,7 @@ class BlockLines(QWidget):
 
     def _heard(self, values: Mapping[str, Mapping[Block, float]]) -> str:
         if not values:
-            return _EMPTY
+            return self.empty_text.text().replace("\n", " ")
         parts = (
             f"{one.variant}: {len(values[one.variant])} blocks, best {one.cells[one.best].words}"
             for one in self._maps

@@ -1,7 +1,6 @@
 """The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QActionGroup
@@ -13,6 +12,7 @@ from engine.results.metrics import metric, metrics_of
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.blocks.block_lines import BlockLines
 from gui.explore.blocks.block_map import BlockMap
 from gui.explore.blocks.blocks_field import BlocksField
 from gui.explore.blocks.kernels_button import KernelsButton
@@ -22,10 +22,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Place, column, row
-
-if TYPE_CHECKING:
-    from gui.explore.blocks.block_lines import BlockLines
+from gui.widgets.panel_parts import column, row
 
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
@@ -35,7 +32,7 @@ _HINT = "Click a cell to load its block and kernel."
 
 
 class BlocksPanel(QWidget):
-    """Follows the cells; the lines come with `take_lines`, because pyqtgraph takes 0.2 to 0.5 s to import."""
+    """Follows the cells. It is made after the first paint, because of the lines."""
 
     def __init__(
         self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, cells: BlockCells
@@ -59,17 +56,17 @@ class BlocksPanel(QWidget):
         self.summary = ElidedLabel(small=True)
         self.axis_button = self._axis_button()
         self.map = BlockMap(_EMPTY)
-        self.lines: BlockLines | None = None
-        self.lines_place = Place(QSize(44 * GRID, 24 * GRID))
+        self.lines = BlockLines()
         self._views = QSplitter(Qt.Orientation.Horizontal)
         self._views.setChildrenCollapsible(False)
-        for view in (self.map, self.lines_place):
+        for view in (self.map, self.lines):
             self._views.addWidget(view)
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(self.field, head, (self._views, 1), spacing=HALF_GRID, margins=margins))
 
         self.map.pointed.connect(self._point)
+        self.lines.chosen.connect(self.load)
         self.map.chosen.connect(lambda block: self.load(self.map.data.variant, block))
         self.kernel.textActivated.connect(self._want)
         cells.changed.connect(self.refresh)
@@ -83,13 +80,6 @@ class BlocksPanel(QWidget):
     def is_refused(self) -> bool:
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
-
-    def take_lines(self, lines: "BlockLines") -> None:
-        """Show the lines beside the map."""
-        self.lines = lines
-        self.lines_place.fill(lines)
-        lines.chosen.connect(self.load)
-        self.refresh()
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
@@ -110,8 +100,7 @@ class BlocksPanel(QWidget):
         data = next((one for one in maps if one.variant == shown), BlockMapData())
         settings = self._workspace.settings
         self.map.show_map(data, self._loaded_block() if settings.variant == shown else None)
-        if self.lines is not None:
-            self.lines.show_maps(maps)
+        self.lines.show_maps(maps)
         self.axis_button.setVisible(bool(every))
         self._show_summary()
 

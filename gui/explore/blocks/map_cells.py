@@ -31,7 +31,6 @@ class MapCell:
     kind: Kind
     words: str
     value: float | None = None
-    text: str = ""  # the value in the cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,23 @@ class BlockMapData:
             return 1.0
         ratio = cell.value / best
         return max(ratio, 1 / ratio)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the texts in the cells."""
+        shown = self.metric
+        if shown is None or self.best is None:
+            return ""
+        return "µs" if shown.unit == "ms" and (self.cells[self.best].value or 1.0) < 1.0 else shown.unit
+
+    def text(self, block: Block) -> str:
+        """Return the text in a measured cell; small times in microseconds, because cells are small."""
+        cell = self.cells[block]
+        if self.metric is None or cell.value is None:
+            return ""
+        if self.metric.unit != "ms":
+            return self.metric.format(cell.value)
+        return digits_text(cell.value * (1e3 if self.unit == "µs" else 1.0), 3)
 
     @property
     def worst_ratio(self) -> float:
@@ -93,9 +109,7 @@ def _cell(block: Block, cell: BlockCell | None, shown: Metric, limits: Limits) -
     result = cell.run.result
     value = shown.value(cell.run)
     if value is not None and math.isfinite(value) and not result.is_refuted:
-        # Cells are small: three digits of a time tell them apart.
-        text = digits_text(value, 3) if shown.unit == "ms" else shown.text(cell.run)
-        return MapCell(Kind.VALUE, f"{block}: {shown.words(cell.run)}, {result.proof}.", float(value), text)
+        return MapCell(Kind.VALUE, f"{block}: {shown.words(cell.run)}, {result.proof}.", float(value))
     if result.is_refuted:
         return MapCell(Kind.FAILED, f"{block}: {result.reason}")
     return MapCell(Kind.NO_NUMBER, f"{block}: {result.proof}; no {shown.title}.")

@@ -72,8 +72,10 @@ def paint_map(
     for block, rect in places.items():
         _paint_cell(painter, rect, data, block, theme)
     if marks.loaded in places:
-        painter.setPen(QPen(QColor(theme.accent), 2))
-        painter.drawRect(places[marks.loaded].adjusted(1, 1, -1, -1))
+        # Two lines: one of them is seen on any colour.
+        for inset, colour in ((-1.0, theme.accent), (0.0, theme.base)):
+            painter.setPen(QPen(QColor(colour), 1))
+            painter.drawRect(places[marks.loaded].adjusted(inset, inset, -inset - 1, -inset - 1))
     if marks.cursor in places:
         painter.setPen(QPen(QColor(theme.text), 1, Qt.PenStyle.DotLine))
         painter.drawRect(places[marks.cursor].adjusted(-1, -1, 0, 0))
@@ -119,7 +121,8 @@ def _paint_cell(painter: QPainter, rect: QRectF, data: BlockMapData, block: Bloc
     painter.fillRect(rect, colour)
     painter.setPen(text_on(colour))
     is_best = block == data.best
-    for text in (f"{_STAR} {cell.text}", _STAR) if is_best else (cell.text,):
+    number = data.text(block)
+    for text in (f"{_STAR} {number}", f"{_STAR}{number}", _STAR) if is_best else (number,):
         metrics = QFontMetricsF(painter.font())
         fits = metrics.horizontalAdvance(text) <= rect.width() - 2 and metrics.height() <= rect.height() + 4
         # The star is seen also where it is larger than its cell.
@@ -134,7 +137,7 @@ def _paint_kind(painter: QPainter, rect: QRectF, kind: Kind, theme: Theme) -> No
         painter.setPen(QPen(QColor(theme.line), 1))
         painter.drawRect(rect.adjusted(0, 0, -1, -1))
     elif kind is Kind.ILLEGAL:
-        painter.fillRect(rect, QBrush(QColor(theme.line), Qt.BrushStyle.BDiagPattern))
+        painter.fillRect(rect, QBrush(QColor(theme.outline), Qt.BrushStyle.BDiagPattern))
     else:
         painter.fillRect(rect, QColor(theme.raised))
         painter.setPen(QColor(theme.error if kind is Kind.FAILED else theme.muted))
@@ -173,6 +176,10 @@ def _paint_legend(painter: QPainter, data: BlockMapData, frame: MapFrame, size: 
         painter.drawText(line, _LEFT, f"{_STAR} best")
         painter.drawText(line, _RIGHT, f"≥{_MOST_RATIO:g}×" if worst >= _MOST_RATIO else f"{worst:.2g}×")
         top = line.bottom() + HALF_GRID
+        # Only where cells have room for one.
+        if data.unit and frame.cell.height() >= high:
+            painter.drawText(QRectF(left, top, width, _LINE), _LEFT, f"numbers in {data.unit}")
+            top += _LINE
     for kind in _legend_kinds(data):
         if top + _LINE > size.height():
             return

@@ -129,7 +129,7 @@ class MetricPlot(RowPlot):
         return words if len(words) == len(names) else [*words, f"{len(names)} rows in all"]
 
     def _draw_those_in_view(self) -> None:
-        if len(self._rows) > MANY_ROWS and self.rows.in_view != self._drawn_rows:
+        if len(self._rows) > MANY_ROWS and self.rows.in_view[: 2 * MANY_ROWS] != self._drawn_rows:
             self._redraw_timer.start()
 
     def _draw_runs(self, runs: Sequence[Compared], opacity: float) -> None:

@@ -102,7 +102,8 @@ class RowPlot(QWidget):
     def set_rows(self, names: Sequence[str]) -> range:
         """Name the rows, the first on top; return which to draw: all, or of very many those in view."""
         self.rows.set_rows(len(names))
-        drawn = range(len(names)) if len(names) <= MANY_ROWS else self.rows.in_view
+        # Before there is a layout all rows are in view.
+        drawn = range(len(names)) if len(names) <= MANY_ROWS else self.rows.in_view[: 2 * MANY_ROWS]
         self._names = {at_row: names[at_row] for at_row in drawn}
         self._show_names()
         return drawn

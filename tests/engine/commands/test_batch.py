@@ -335,7 +335,7 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("{photos}", "required: --out, --mask"),
+        ("{photos}", "required: --out"),
         ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
         ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
         ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),

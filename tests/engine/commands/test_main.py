@@ -15,7 +15,7 @@ from engine.commands.output import log, print_answer, print_json, printable, rep
 from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
 from engine.mask.presets import presets
-from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 from tests.engine.commands.conftest import LOST, raising
 from tests.fresh_python import fresh_python
 
@@ -101,7 +101,7 @@ def test_that_help_shows_examples_and_exit_statuses(command, name):
         ("sharpen", "'sharpen' ... there is no such command ... filter, batch, bench"),
         ("masks --jsn", "unrecognized arguments: --jsn ... `python main.py masks --help`"),
         ("variants tiled", "unrecognized arguments: tiled"),
-        ("bench", "required: --out ... --help"),
+        ("bench", "no file for the results ... --out ... --best"),
     ],
 )
 def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
@@ -193,7 +193,7 @@ def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(comman
 
 
 def test_that_the_ladder_is_listed_in_teaching_order_and_json_has_the_same_facts_of_every_task(command):
-    ladder, remarks, products, stages = command("variants").out.split("\n\n")
+    ladder, remarks, products, stages, operations = command("variants").out.split("\n\n")
     keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
     for variant in VARIANTS:
@@ -214,6 +214,9 @@ def test_that_the_ladder_is_listed_in_teaching_order_and_json_has_the_same_facts
     network = [(e["key"], e["idea"], e["remark"]) for e in entries if e["task"] == "network"]
     assert network == [(v.key, v.idea, v.remark) for v in NETWORK_VARIANTS]
     assert all(entry.keys() >= COMMON for entry in entries)
+    of_operations = [(e["key"], e["operation"], e["idea"]) for e in entries if e["task"] == "operation"]
+    assert of_operations == [(v.key, v.operation, v.idea) for v in OPERATION_VARIANTS]
+    assert all(f"{v.operation}: {v.key}: {v.idea}" in operations for v in OPERATION_VARIANTS)
 
 
 def test_that_masks_are_listed_with_their_weights(command):

@@ -30,6 +30,7 @@ class Counts:
     scratch_loads: int = 0
     scratch_stores: int = 0
     out_stores: int = 0
+    out_loads: int = 0
     shared_loads: int = 0
     shared_stores: int = 0
     constant_loads: int = 0
@@ -67,10 +68,31 @@ class Number:
     def __sub__(self, other):
         return self._made(self.value - self._number(other))
 
-    __rmul__, __radd__ = __mul__, __add__
+    def __rsub__(self, other):
+        return Number(self._number(other) - self.value, self.counts)
+
+    def __truediv__(self, other):
+        return Number(self.value / self._number(other), self.counts)
+
+    def __neg__(self):
+        return Number(-self.value, self.counts)
+
+    __rmul__, __radd__, __hash__ = __mul__, __add__, None
+
+    def __eq__(self, other):
+        return bool(self.value == self._number(other))
+
+    def __le__(self, other):
+        return bool(self.value <= self._number(other))
+
+    def __int__(self):
+        return int(self.value)
 
     def __gt__(self, other):
         return bool(self.value > self._number(other))
+
+    def __lt__(self, other):
+        return bool(self.value < self._number(other))
 
     def __ge__(self, other):
         return bool(self.value >= self._number(other))
@@ -214,7 +236,7 @@ def _fake_cuda(place, step, counts):
         # The first of a block's threads makes each array; the others, asking in the same order, get the same.
         number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
         if number == len(place.shared):
-            kind = np.int64 if str(dtype) == "int64" else np.float32
+            kind = np.int64 if "int" in str(dtype) else np.float32
             empty = np.full(shape, np.nan if kind is np.float32 else -(2**62), kind)
             place.shared.append(CountingArray(empty, counts, "shared"))
         return place.shared[number]
@@ -222,6 +244,9 @@ def _fake_cuda(place, step, counts):
     def grid(dimensions):
         at = tuple(b * side + t for b, side, t in zip(place.block, block, place.thread, strict=True))
         return at[0] if dimensions == 1 else at[:dimensions]
+
+    def add(array, place, value):
+        array[place] = array[place] + value
 
     def constant(array):
         return CountingArray(array, counts, "constant")
@@ -233,6 +258,7 @@ def _fake_cuda(place, step, counts):
         blockDim=_Axes(lambda: block),
         shared=SimpleNamespace(array=shared_array),
         const=SimpleNamespace(array_like=constant),
+        atomic=SimpleNamespace(add=add),
     )
 
 

@@ -89,6 +89,7 @@ def test_that_a_window_has_its_docks_and_plots_in_view_once_with_names_letters_a
         "speed-up",
         "results",
         "blocks",
+        "tile",
     }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
@@ -257,7 +258,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 6
+    assert len(shown(window, QtWidgets.QDockWidget)) == 7
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")

@@ -46,7 +46,7 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
     from engine.device.devices import device_named
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
-    from engine.run.job import network_job
+    from engine.run.network_job import network_job
     from engine.run.sampling import NO_SAMPLES
 
     # A thread of Python each: where blocks have 625 the smallest network is enough.

@@ -75,7 +75,7 @@ def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_mark
     assert illegal.kind is Kind.ILLEGAL
     assert "4,096 threads; the limit is 1,024" in illegal.words
     assert shown.cells[B16].kind is Kind.NOT_CHOSEN
-    assert shown.cells[B8].text == "0.400"
+    assert (shown.text(B8), shown.unit) == ("400", "µs")
     # On a device with tighter limits.
     tight = drawn(cells, limits=Limits(max_threads=512))
     assert tight.cells[Block(16, 16)].kind is Kind.NOT_CHOSEN

@@ -10,7 +10,6 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.host.protocol import BlockAvailability
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.blocks.block_lines import BlockLines
 from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.style.heat import HEAT
 from gui.style.theme import current_theme
@@ -28,7 +27,6 @@ class Shown:
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
         self.panel = BlocksPanel(workspace, state, results, self.cells)
-        self.panel.take_lines(BlockLines())
         self.field, self.map, self.lines = self.panel.field, self.panel.map, self.panel.lines
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
