@@ -35,6 +35,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.blocks.blocks_panel import BlocksPanel
@@ -188,11 +189,12 @@ class ExplorePage(Page):
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
-        self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES))
+        turns = Turns(self)
+        self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES, turns))
         self.speed_up_place.fill(
-            MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
+            MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS, turns)
         )
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
         self.blocks_place.fill(self.blocks_panel)
 
     @property
