@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.launches import Prepared
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
+
+if TYPE_CHECKING:
+    from engine.results.environment import Environment
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
@@ -99,5 +102,5 @@ class Backend(Protocol):
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""

@@ -20,9 +20,10 @@ from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
+from engine.results.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic
 
-from engine.device_info import SIMULATOR, Environment
+from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
+from engine.results.environment import Environment
 from engine.tasks.contract import P
 from engine.tasks.work import Work
 from engine.verify.verification import Verification

@@ -7,17 +7,19 @@ and uploads the weights; what it returns launches as often as wanted.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import MAX_LINE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.tasks.work import Work
+
+if TYPE_CHECKING:
+    from engine.geometry.tile_plan import TilePlan
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -102,7 +104,7 @@ class Variant(AnyVariant[Problem, Mask]):
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
     # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
-    tiles: Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]] = lambda problem, block, at: ()
+    tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from engine.device_info import AUTO, Environment
+from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import (
@@ -17,6 +17,7 @@ from engine.host.protocol import (
     Run,
 )
 from engine.host.shared_array import segments_of
+from engine.results.environment import Environment
 from engine.results.measurement import RunResult
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState

@@ -31,6 +31,7 @@ from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 
 _LEAST, _LARGEST = 6, 44
+_SCROLLED, _SCROLLED_ROW = 10, 24
 _ZOOM = 1.5
 _LEAST_LINED, _LEAST_PATTERNED = 8, 5
 _GAP = HALF_GRID
@@ -120,7 +121,10 @@ class TileGrid(QAbstractScrollArea):
         left, top = self._rulers()
         room = self.maximumViewportSize()
         fitting = min((room.width() - left) // columns, (room.height() - top) // max(1, rows))
-        return min(max(fitting, _LEAST), _LARGEST)
+        if fitting >= _LEAST:
+            return min(fitting, _LARGEST)
+        # What must be scrolled anyway gets cells that can be told apart, and numbers where it is one row.
+        return _SCROLLED_ROW if self._has_results_row else _SCROLLED
 
     def cell_rect(self, row: int, column: int) -> QRect:
         """Return where a cell lies in the viewport."""

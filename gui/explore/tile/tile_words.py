@@ -49,7 +49,7 @@ def use_sentence(plan: TilePlan, i: int, j: int) -> str:
     cells = "ghost cell" if ghosts == 1 else "ghost cells"
     outside = f"; {ghosts} of them {'is a' if ghosts == 1 else 'are'} {cells}" if ghosts else ""
     thread = thread_name(plan, int(plan.computers[i, j]))
-    return f"{result} uses {used}{counted}{outside}{where}. Thread {thread} computes it."
+    return f"{result} uses {used}{counted}{outside}. Thread {thread} computes it{where}."
 
 
 def _drawn_window(plan: TilePlan, i: int, j: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:

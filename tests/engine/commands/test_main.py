@@ -101,7 +101,7 @@ def test_that_help_shows_examples_and_exit_statuses(command, name):
         ("sharpen", "'sharpen' ... there is no such command ... filter, batch, bench"),
         ("masks --jsn", "unrecognized arguments: --jsn ... `python main.py masks --help`"),
         ("variants tiled", "unrecognized arguments: tiled"),
-        ("bench", "required: --out ... --help"),
+        ("bench", "no file for the results ... --out ... --best"),
     ],
 )
 def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
