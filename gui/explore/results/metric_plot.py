@@ -281,7 +281,7 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
 def _but_for_result_type(result: RunResult) -> Hashable:
     """Return what the runs of a plot share: results of another type are rows of their own beside them."""
     problem = result.problem
-    if problem.is_quantised:
+    if isinstance(problem, Problem) and problem.is_quantised:
         result = replace(result, problem=replace(problem, result_dtype="float32"))
     return comparable(result)
 
