@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -50,7 +49,7 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
     rates = Rates(copy_gb_s(machine), CORE_MULTIPLY_ADDS_G_S * cores())
     if kind == "cuda":
         clock_ghz = float(facts["clock"].split()[0]) / 1e3
-        rates = replace(rates, multiply_adds_g_s=int(facts["multiprocessors"]) * 128 * clock_ghz)
+        rates = rates._replace(multiply_adds_g_s=int(facts["multiprocessors"]) * 128 * clock_ghz)
     known = tables.get(kind, {}).get("times_us", {})
     if keep_shorter:
         times = {key: _shorter(found, known.get(key)) for key, found in times.items()}

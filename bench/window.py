@@ -22,6 +22,7 @@ from bench.options import add_files, parser_of, wrote_tables
 EDITS = 40
 PICTURE = (1080, 1920, 3)
 TICK_MS = 5
+CELLS = 200
 
 
 def make_picture(path: Path) -> None:
@@ -100,7 +101,7 @@ def measure(folder: Path) -> dict[str, object]:
     from engine.mask.mask import Mask
     from gui.engine_link.engine_start import FirstPicture, StartedEngine
     from gui.page.intents import Begin
-    from gui.shell.app import Haloscope, make_application
+    from gui.shell.app import Haloscope, freeze_start, make_application
 
     picture = folder / "picture.png"
     make_picture(picture)
@@ -109,6 +110,7 @@ def measure(folder: Path) -> dict[str, object]:
     haloscope = Haloscope(app, engine)
     request = OpenPicture(path=str(picture))
     haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
+    haloscope.window.painted.connect(freeze_start)
     haloscope.window.resize(1600, 1000)
     haloscope.window.show()
 
@@ -141,6 +143,9 @@ def measure(folder: Path) -> dict[str, object]:
     ticks.enter("every variant that can run here")
     haloscope.window.first_page.runs.run_every_variant()
     wait_until(lambda: not haloscope.state.busy)
+
+    ticks.enter(f"{CELLS} cells of a run of several blocks, one after the other")
+    feed_cells(haloscope.window.first_page)
     ticks.enter("end")
 
     found = {
@@ -159,6 +164,31 @@ def measure(folder: Path) -> dict[str, object]:
     haloscope.window.close()
     engine.client.shutdown()
     return found
+
+
+def feed_cells(page: Any) -> None:
+    """Have the results of a run of 4 kernels with 50 blocks arrive, each with a time, on any machine."""
+    from dataclasses import replace
+
+    from engine.geometry.block import Block
+    from engine.host.protocol import BlockAvailability
+
+    kernels = ("naive", "tiled", "cached", "constant")
+    blocks = [Block(x, y) for x in (4, 8, 12, 16, 20, 24, 32, 48, 64, 128) for y in (1, 2, 4, 6, 8)]
+    assert len(kernels) * len(blocks) == CELLS
+    example = next(run.result for run in page.results.rows() if run.result.kernel_ms)
+    page.workspace.change(blocks=tuple(blocks))
+    page.blocks_dock.raise_()
+    entries = [BlockAvailability(kernel, block) for kernel in kernels for block in blocks]
+    page.cells.plan(page.workspace.job(), entries)
+    for number, entry in enumerate(entries):
+        kernel = replace(example.timing.kernel, samples_ms=(0.1 + 1 / (1 + entry.block.threads),))
+        timing = replace(example.timing, kernel=kernel)
+        fields = {"variant": entry.variant, "block": entry.block, "timing": timing, "seed": number}
+        page.results.add(replace(example, layout="pitched", device="cuda:0", **fields))
+        settle(0.06)
+    page.cells.end_plan()
+    settle(0.2)
 
 
 def settle(seconds: float) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.api.bank import apply_bank
     from engine.api.filtering import Applied, apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
+    from engine.api.operation import Operated, operate
     from engine.api.product import matmul
     from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
     from engine.geometry.block import Block
@@ -34,6 +35,7 @@ _NAMES = {
     "engine.api.bank": "apply_bank",
     "engine.api.filtering": "Applied apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
+    "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
     "engine.errors": "DeviceUnavailable EngineError UnsupportedVariant VerificationFailed",
     "engine.geometry.block": "Block",
@@ -50,10 +52,11 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Picture", "Recognition",
-    "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed", "apply", "apply_bank",
-    "convolve", "correlate", "filter_stream", "format_mask", "list_devices", "list_variants", "matmul",
-    "network", "open_image", "parse_mask", "pinned_array", "preset", "preset_names", "save_image",
+    "Applied", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated", "Picture",
+    "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed", "apply",
+    "apply_bank", "convolve", "correlate", "filter_stream", "format_mask", "list_devices",
+    "list_variants", "matmul", "network", "open_image", "operate", "parse_mask", "pinned_array",
+    "preset", "preset_names", "save_image",
 ]  # fmt: skip
 
 

@@ -1,36 +1,16 @@
 """What the rest of the program knows about a device; `engine.device` finds it out. No Numba in here."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.geometry.block import Limits
+
+if TYPE_CHECKING:
+    from engine.gpu_attributes import GpuAttributes
 
 AUTO = "auto"
 """In place of a key: any device that works."""
 SIMULATOR = "simulator"
-
-
-@dataclass(frozen=True, slots=True)
-class GpuAttributes:
-    """What the driver states of a GPU, for occupancy and peaks; 0 where it does not know."""
-
-    multiprocessors: int
-    threads: int  # that a multiprocessor has room for, as all down to `shared_bytes`
-    blocks: int
-    registers: int
-    shared_bytes: int
-    reserved_shared_bytes: int  # of those, what CUDA itself takes for each block
-    most_block_threads: int
-    clock_mhz: float
-    bandwidth_gb_s: float  # theoretical, of global memory: clock x width x 2
-    memory_clock_mhz: float = 0.0
-    bus_width_bits: int = 0
-    host_bus_gb_s: float = 0.0  # theoretical, of PCI Express, in one direction
-    lanes: int = 0  # of a multiprocessor, that multiply and add float32
-
-    @property
-    def peak_gflops(self) -> float:
-        """Multiply-adds of float32, two operations each, of all lanes at the highest clock."""
-        return self.multiprocessors * self.lanes * 2 * self.clock_mhz / 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +29,9 @@ class DeviceInfo:
     # Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
     # unknown.
     bandwidth_gb_s: float | None = None
-    attributes: GpuAttributes | None = None  # of a real GPU
+    attributes: "GpuAttributes | None" = None  # of a real GPU
 
     @property
     def is_usable_gpu(self) -> bool:
         """Whether it is a real GPU, not the simulator, that can be used."""
         return self.available and self.kind == "cuda" and self.times_mean_speed
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """The machine and the versions behind a result; `bandwidth_gb_s` as in `DeviceInfo`."""
-
-    device: str
-    driver: str = ""
-    clocks: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    commit: str = ""
-    bandwidth_gb_s: float | None = None

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.device_info import Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.results.environment import Environment
 from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct

@@ -220,7 +220,7 @@ class Request(ResolvedFilter):
             border=Border.named(border),
             cval=as_number(cval),
             variant=key,
-            block=_as_block(block),
+            block=as_block(block),
             device=as_device(device),
             layout=Layout.named(layout),
             result_type=result,
@@ -297,7 +297,8 @@ def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     return mask if anchor is None else mask.with_anchor(anchor)
 
 
-def _as_block(block: BlockLike | None) -> Block | None:
+def as_block(block: BlockLike | None) -> Block | None:
+    """Return a block from any of its forms; a `BadValue` for what is none."""
     if block is None or isinstance(block, Block):
         return block
     if isinstance(block, str):

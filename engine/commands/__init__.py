@@ -52,6 +52,12 @@ COMMANDS: dict[str, Command] = {
         "--size 1024",
         multiplies=True,
     ),
+    "network": Command(
+        "pass handwritten digits through the CNN report's network, stage by stage",
+        "engine.commands.network",
+        "--batch 100",
+        multiplies=True,
+    ),
     "course": Command(
         "list the course papers, and measure their tables on this machine",
         "engine.commands.course",

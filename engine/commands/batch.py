@@ -17,6 +17,7 @@ from engine.commands.batch_pipeline import Batch
 from engine.commands.batch_steps import Finished
 from engine.commands.filter_options import (
     add_filter_options,
+    is_operation,
     mask_of,
     operation_of,
     unused_options,
@@ -45,7 +46,7 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Filter the files; return the exit status."""
     options = _parser().read(arguments)
-    mask = mask_of(options)
+    mask = None if is_operation(options) else mask_of(options)
     notes = _check(options, mask)
     tasks = tasks_for(
         options.inputs,
@@ -101,7 +102,7 @@ def run(arguments: list[str]) -> int:
     return BAD_INPUT if errors else DONE
 
 
-def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
+def _check(options: argparse.Namespace, mask: Mask | None) -> list[str]:
     """Refuse what is wrong with every picture; return a sentence for each option that will change nothing."""
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel, None)
@@ -112,6 +113,12 @@ def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
         except EngineError as error:
             what = f"--format {options.format} with --depth {options.depth}"
             raise BadValue(what, error.why, error.remedy) from error
+    if mask is None:
+        from engine.commands.operation_options import read_operation
+
+        # What a picture is too small or too grey for is known when it is opened.
+        read_operation(options)
+        return []
     # Which pictures can have results of their own type is known when they are opened.
     request = request_for(argparse.Namespace(**vars(options) | {"result_type": "float32"}), mask, probe)
     choice = request.choice
@@ -177,7 +184,8 @@ def _summary(
     done = [finished for finished in outcomes if finished.error is None]
     failed = [finished for finished in outcomes if finished.error is not None]
     pictures = "picture" if total == 1 else "pictures"
-    line = f"{len(done)} of {total} {pictures} filtered into {printable(options.out)}"
+    done_with = "filtered" if options.operation is None else f"computed ({options.operation})"
+    line = f"{len(done)} of {total} {pictures} {done_with} into {printable(options.out)}"
     if done:
         line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{_proof(done)}"
     line += f"; {elapsed_s:.3g} s"
@@ -197,7 +205,7 @@ def _proof(done: Sequence[Finished]) -> str:
 
 def _document(
     options: argparse.Namespace,
-    mask: Mask,
+    mask: Mask | None,
     batch: Batch,
     outcomes: Sequence[Finished],
     elapsed_s: float,
@@ -208,8 +216,8 @@ def _document(
         "version": VERSION,
         "out": options.out,
         "operation": operation_of(options),
-        "mask": {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
-        "border": options.border,
+        "mask": None if mask is None else {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
+        "border": options.border if mask else None,
         "variants": list(batch.variants),
         "devices": list(batch.devices),
         "elapsed_s": elapsed_s,
@@ -226,5 +234,6 @@ def _file(finished: Finished) -> dict[str, Any]:
         "output": finished.task.target if finished.error is None else None,
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
+        **finished.found,
         "notes": list(finished.notes),
     }

@@ -16,15 +16,25 @@ from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import why_not_gpu
-from engine.variants.registry import variant
+from engine.variants.registry import operation_variant, variant
 
 
-def settle_device(options: argparse.Namespace, mask: Mask, tasks: Sequence[Task], notes: list[str]) -> bool:
+def settle_device(
+    options: argparse.Namespace, mask: Mask | None, tasks: Sequence[Task], notes: list[str]
+) -> bool:
     """Return whether the CPU filters; where `auto` is asked for, decide for the whole batch.
 
     Then the device of `options` is the one that was decided on, and `notes` say so where there may be a GPU
     that is not used.
     """
+    if mask is None:
+        if options.variant != AUTO:
+            chosen = operation_variant(options.variant, options.operation)
+            return device_for(chosen, options.device).kind == "cpu"
+        if options.device == AUTO:
+            # Copies take longer than all of these operations but the largest patches.
+            options.device = "cpu"
+        return device_named(options.device).kind == "cpu"
     if options.variant != AUTO:
         return device_for(variant(options.variant), options.device).kind == "cpu"
     if options.device == AUTO:

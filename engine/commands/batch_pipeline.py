@@ -22,7 +22,17 @@ import numpy as np
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan, PictureMemory
-from engine.commands.batch_steps import Finished, Job, failed, look_up, open_task, verify_and_encode, write
+from engine.commands.batch_steps import (
+    Encoded,
+    Finished,
+    Job,
+    failed,
+    filter_and_encode,
+    look_up,
+    open_task,
+    verify_and_encode,
+    write,
+)
 from engine.commands.filter_options import filter_arguments
 from engine.commands.opening import Opened
 from engine.device.core_count import cores, launches_on
@@ -57,7 +67,7 @@ class Batch:
     def __init__(
         self,
         options: argparse.Namespace,
-        mask: Mask,
+        mask: Mask | None,
         tasks: Sequence[Task],
         on_finished: Callable[[Finished], None],
         *,
@@ -120,16 +130,14 @@ class Batch:
             job = look_up(self._options, self._mask, task, opened, loan)
             self._end_if_stopped()
             self._note_what_runs(job)
-            request = job.request
             with launches_on(self._launch_cores):
-                values = request.filter(loan.result(request.samples, request.problem.result_dtype))
-            return self._save(job, values)
+                encoded = filter_and_encode(self._options, job)
+            return self._save(encoded)
         finally:
             loan.give_back()
 
-    def _save(self, job: Job, values: np.ndarray) -> Saving:
-        """Verify and encode a result and have it written. Called on: a worker."""
-        encoded = verify_and_encode(self._options, job, values)
+    def _save(self, encoded: Encoded) -> Saving:
+        """Have a file written. Called on: a worker."""
         self._encoded.acquire()
         saving = self._writer.submit(write, encoded)
         saving.add_done_callback(lambda _: self._encoded.release())
@@ -146,12 +154,15 @@ class Batch:
 
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether copies can overlap kernels, and the variant takes a large picture in bands."""
+        if self._mask is None:
+            return False
         takes_bands = self._options.variant == AUTO or request.choice.variant.band_invariant
         return request.device.is_usable_gpu and takes_bands
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
         from engine.streams.filtering import filter_stream
 
+        assert self._mask is not None
         in_stream: deque[Job] = deque()
         # The first picture that the stream cannot take, as its results are of another type.
         after: list[Job] = []
@@ -238,7 +249,7 @@ class Batch:
 
     def _save_and_give_back(self, job: Job, values: np.ndarray) -> Saving:
         try:
-            return self._save(job, values)
+            return self._save(verify_and_encode(self._options, job, values))
         finally:
             job.loan.give_back()
 
@@ -267,10 +278,11 @@ class Batch:
         """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
         self._is_stopped.set()
         while self._saving:
+            waiting = len(self._saving)
             with suppress(DeviceFault, CancelledError, KeyboardInterrupt):
-                self._settle(len(self._saving) - 1)
-                continue
-            self._saving.popleft()
+                self._settle(waiting - 1)
+            if len(self._saving) == waiting:
+                self._saving.popleft()
 
 
 def _way(options: argparse.Namespace, request: Request) -> tuple[str, str]:

@@ -6,11 +6,13 @@ import re
 import numpy as np
 
 from engine.commands.arguments import Parser, one_of, several, sides, whole
+from engine.commands.best_blocks import best_found
 from engine.commands.filter_options import key_of_filter
 from engine.commands.measuring import add_measuring_options, check_measuring_options, measure_cells
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import Block
+from engine.geometry.block_list import EVERY, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
@@ -37,6 +39,7 @@ _EXAMPLES = (
     "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
     "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:5,box:31 --out kinds.json",
     "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
+    "--best --variants tiled,cached --sizes 1024 --masks 5",
 )
 
 
@@ -44,6 +47,12 @@ def run(arguments: list[str]) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     options = _parser().read(arguments)
     check_measuring_options(options)
+    if not (options.out or options.best):
+        raise BadValue(
+            "bench",
+            "no file for the results is named",
+            "Add --out results.json, or --best for the best blocks.",
+        )
     sweep = _sweep(options)
     with_layout = len(sweep.layouts) > 1
 
@@ -62,6 +71,7 @@ def run(arguments: list[str]) -> int:
         baseline=options.baseline.key,
         asked={"sweep": sweep.as_json()},
         without=("border",) if with_layout else ("border", "layout"),
+        conclude=best_found if options.best else None,
     )
 
 
@@ -75,13 +85,15 @@ def _parser() -> Parser:
     )
     parser.add_options(
         f"""
-        --out results.json        file for the results, with every sample
+        --out results.json        file for the results, with every sample; needed without --best
         --variants a,b            keys (default: all)
         --sizes 512,1024          pictures: a side, or width x height
         --masks 3,5,box:5         masks: a side, or rows x columns, up to 63, or 127 in one row or column,
                                   with random weights; or by name, as `filter --mask` takes them
                                   ({_GENERATORS} with their sizes, a preset, a file)
-        --blocks 8x8,16x16        blocks of CUDA threads, width x height (default: each variant's own)
+        --blocks 8x8,16x16        blocks of CUDA threads, width x height, or all: every block with sides 1, 2,
+                                  4, 8 ... that CUDA allows (default: each variant's own, with --best all)
+        --best                    also say the best block of each kernel, and keep it for the window
         --layouts pitched,packed  rows on the CUDA device: each on a 128-byte boundary (default), or one right
                                   after the other
         --border NAME             cells outside the picture: {", ".join(Border)} (default zero)
@@ -93,14 +105,13 @@ def _parser() -> Parser:
                                   problem, whose number is under 'baseline run'; none where it is not measured
                                   (default {BASELINE})
         """,
-        out={"required": True},
         variants={"type": several("--variants", _named)},
         sizes={
             "type": several("--sizes", sides("--sizes", "width x height", MAX_SIDE)),
             "default": [(512, 512), (1024, 1024)],
         },
         masks={"type": several("--masks", _mask), "default": [(3, 3), (5, 5)]},
-        blocks={"type": several("--blocks", Block.parse), "default": []},
+        blocks={"type": _blocks, "default": []},
         layouts={"type": several("--layouts", Layout.named), "default": [Layout.PITCHED]},
         border={"type": Border.named, "default": Border.ZERO},
         channels={"type": whole("--channels", 1, MAX_CHANNELS), "default": 1},
@@ -117,6 +128,12 @@ def _named(key: str) -> Variant:
         keys = ", ".join(candidate.key for candidate in VARIANTS)
         raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")
     return variant(key_of_filter(key), takes_auto=False)
+
+
+def _blocks(text: str) -> list[Block]:
+    if text.strip().lower() == EVERY:
+        return list(every_block())
+    return several("--blocks", Block.parse)(text)
 
 
 def _mask(text: str) -> Mask | tuple[int, int]:
@@ -159,7 +176,7 @@ def _sweep(options: argparse.Namespace) -> FilterSweep:
         variants=options.variants or VARIANTS,
         sizes=options.sizes,
         masks=options.masks,
-        blocks=options.blocks,
+        blocks=options.blocks or (every_block() if options.best else ()),
         channels=options.channels,
         dtype=options.dtype,
         seed=options.seed,

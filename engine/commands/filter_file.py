@@ -21,8 +21,7 @@ from engine.geometry.layout import Layout
 from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.save import encoded_image
-from engine.mask.mask import Mask
-from engine.results.columns import names_size
+from engine.mask.mask import Mask, names_size
 from engine.results.measurement import RunResult
 from engine.run.sampling import HARDLY_SAMPLED
 

@@ -30,6 +30,21 @@ AUTO_TYPE = "auto"
 _TAKING_VALUE = " or ".join(border for border in Border if border.takes_value)
 
 
+# What belongs to masks, with the values that say nothing.
+_OF_MASKS: dict[str, Any] = {
+    "border": "zero",
+    "cval": 0.0,
+    "anchor": None,
+    "flip": False,
+    "normalize": False,
+    "divisor": None,
+    "offset": None,
+    "range": "clip",
+    "alpha": "keep",
+    "result_type": AUTO_TYPE,
+}
+
+
 def key_of_filter(key: str) -> str:
     """Return the key of a variant, known or not; refuse one that multiplies matrices."""
     if key == AUTO:
@@ -55,6 +70,11 @@ def add_filter_options(parser: Parser) -> None:
         f"""
         --mask MASK         a preset (`masks` lists them), gaussian:9:1.5, box:7x3 and the like, a file,
                             or the weights themselves
+        --operation KEY     instead of a mask: median, histogram, compress, ... (docs/operations.md;
+                            `variants` lists the ways to compute each)
+        --set NAME=VALUE    a parameter of the operation, such as size=5; several with commas, or --set again
+        --patch FILE        for --operation find-patch: the small picture to find (default: left, top, width
+                            and height of the picture itself)
         --variant KEY       how to compute it (`variants` lists them; default auto)
         --block 16x16       threads of a CUDA block, width x height
         --device KEY        auto, cpu, cuda:0 or simulator (`devices` lists them; default auto); a CPU variant
@@ -80,7 +100,7 @@ def add_filter_options(parser: Parser) -> None:
                             (default {bytes_text(DEFAULT_MAX_BYTES)})
         --no-verify         do not compare the result with the oracle
         """,
-        mask={"required": True},
+        set={"action": "append"},
         variant={"type": key_of_filter, "default": "auto"},
         block={"type": Block.parse},
         device={"default": "auto"},
@@ -98,6 +118,26 @@ def add_filter_options(parser: Parser) -> None:
         max_bytes={"type": size_in_bytes("--max-bytes"), "default": DEFAULT_MAX_BYTES},
         no_verify={"dest": "verify", "action": "store_false"},
     )
+
+
+def is_operation(options: argparse.Namespace) -> bool:
+    """Return whether an operation is asked for and no mask; refuse options that do not belong together."""
+    if options.operation is None:
+        if options.mask is None:
+            remedy = "Give --mask gaussian:9:1.5, or --operation median (`--help` lists them)."
+            raise BadValue("nothing to do", "neither --mask nor --operation is given", remedy)
+        for name in ("set", "patch"):
+            if getattr(options, name):
+                raise BadValue(f"--{name} with --mask", "it is for --operation", "Leave it out.")
+        return False
+    if options.mask is not None:
+        why = "a picture is either filtered with a mask or changed by another operation"
+        raise BadValue("--mask with --operation", why, "Give one of the two.")
+    for name, unsaid in _OF_MASKS.items():
+        if getattr(options, name) != unsaid:
+            what = f"--{name.replace('_', '-')} with --operation"
+            raise BadValue(what, "it says how a mask is applied", "Leave it out.")
+    return True
 
 
 def mask_of(options: argparse.Namespace) -> Mask:
@@ -151,4 +191,6 @@ def unused_quality(options: argparse.Namespace, files: Iterable[str]) -> list[st
 
 def operation_of(options: argparse.Namespace) -> str:
     """Return the word for what is computed."""
+    if options.operation is not None:
+        return str(options.operation)
     return "convolution" if options.flip else "correlation"

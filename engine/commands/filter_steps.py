@@ -33,8 +33,8 @@ def request_for(
     if options.alpha == "filter" and picture.alpha is not None:
         pixels = np.dstack([pixels, picture.alpha])
     request = _cheapest(options, mask, pixels, pictures)
-    is_ours = options.result_type == AUTO_TYPE and options.range == "clip" and saved == picture.dtype
-    if is_ours and _is_finite(request):
+    is_same = options.range == "clip" or (options.range == "absolute" and _is_never_negative(request))
+    if options.result_type == AUTO_TYPE and is_same and saved == picture.dtype and is_finite(request):
         return request.quantised() or request
     return request
 
@@ -52,7 +52,7 @@ def _cheapest(options: argparse.Namespace, mask: Mask, pixels: np.ndarray, pictu
     return on_cpu
 
 
-def _is_finite(request: Request) -> bool:
+def is_finite(request: Request) -> bool:
     """Return whether no result can become infinite, which is noted (`lost_values`)."""
     samples, mask = request.samples.dtype, request.mask
     if samples == np.float32:
@@ -61,6 +61,13 @@ def _is_finite(request: Request) -> bool:
     most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
     # Far below what the rounding of a sum could lift over it.
     return most < float(np.finfo(np.float32).max) / 2
+
+
+def _is_never_negative(request: Request) -> bool:
+    """Return whether no result can be below 0, so that it is its own absolute value."""
+    mask, samples = request.mask, request.samples.dtype
+    least = min(float(mask.weights.min()), mask.offset, request.problem.ghost_value)
+    return samples != np.float32 and least >= 0.0
 
 
 def finished_result(

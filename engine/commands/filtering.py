@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Parser
-from engine.commands.filter_options import add_filter_options, mask_of
+from engine.commands.filter_options import add_filter_options, is_operation, mask_of
 from engine.commands.opening import open_for
 from engine.commands.output import report_interrupt
 from engine.files.output_checks import check_other_file, check_place
@@ -18,6 +18,8 @@ _EXAMPLES = (
     "photo.jpg soft.jpg --mask gaussian:9:1.5 --border mirror",
     'photo.png out.tif --mask "1 0 -1; 2 0 -2; 1 0 -1" --depth float32',
     "photo.png out.png --mask my-mask.json --variant tiled --block 32x8 --flip",
+    "photo.png calm.png --operation median --set size=5",
+    "photo.png found.png --operation find-patch --patch eye.png --json",
     "small.png out.png --mask box-3 --variant naive --device simulator --json",
 )
 
@@ -36,6 +38,13 @@ def _filter(options: argparse.Namespace) -> None:
         check_other_file(
             options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
         )
+    if is_operation(options):
+        from engine.commands.operation_file import operate_file
+        from engine.commands.operation_options import read_operation
+
+        read_operation(options)
+        operate_file(options, open_for(options, options.input, options.output))
+        return
     mask = mask_of(options)
     forms: Future[Form] = Future()
 
@@ -59,8 +68,9 @@ def _parser() -> Parser:
     parser = Parser(
         "filter",
         "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
-        "of the picture are kept. The mask is correlated with the picture; --flip convolves. `batch` filters "
-        "many files.",
+        "of the picture are kept. The mask is correlated with the picture; --flip convolves. --operation "
+        "computes something else: OUT is then the picture, the plot of a histogram, or the picture with the "
+        "best place marked. `batch` does many files.",
         _EXAMPLES,
     )
     parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")

@@ -10,6 +10,8 @@ from engine.commands.output import mask_document, print_answer, print_json, tabl
 if TYPE_CHECKING:
     from engine.variants.contract import Variant
     from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.network.contract import NetworkVariant
+    from engine.variants.operations.contract import OperationVariant
 
 VERSION = 1
 _EXAMPLES = ("", "--json")
@@ -41,7 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     """List the variants in teaching order; return the exit status."""
     parser = Parser("variants", "Each step of the ladder saves what the one before it wastes.", _EXAMPLES)
     options = parser.read(arguments)
-    from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+    from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 
     if options.json:
         filters = [
@@ -62,7 +64,18 @@ def run_variants(arguments: list[str]) -> int:
             )
             for v in MATMUL_VARIANTS
         ]
-        return _print_entries("variants", [*filters, *products])
+        operations = [
+            _entry(
+                "operation",
+                v,
+                operation=v.operation,
+                uses_block=v.uses_block,
+                default_block=asdict(v.default_block) if v.uses_block else None,
+            )
+            for v in OPERATION_VARIANTS
+        ]
+        stages = [_entry("network", v, remark=v.remark) for v in NETWORK_VARIANTS]
+        return _print_entries("variants", [*filters, *products, *stages, *operations])
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
         for v in VARIANTS
@@ -75,6 +88,10 @@ def run_variants(arguments: list[str]) -> int:
         f"8- and 16-bit results (--result-type same): {integer_output}",
         "\nMatrix products (`python main.py matmul`):",
         *(f"{known.key}: {known.idea}" for known in MATMUL_VARIANTS),
+        "\nStages of the network (`python main.py network`):",
+        *(f"{known.key}: {known.idea}" for known in NETWORK_VARIANTS),
+        "\nOther operations (`python main.py filter --operation KEY`):",
+        *(f"{known.operation}: {known.key}: {known.idea}" for known in OPERATION_VARIANTS),
     ]
     print_answer("\n".join(lines))
     return DONE
@@ -100,7 +117,9 @@ def run_masks(arguments: list[str]) -> int:
     return DONE
 
 
-def _entry(task: str, known: "Variant | MatmulVariant", **facts: Any) -> dict[str, Any]:
+def _entry(
+    task: str, known: "Variant | MatmulVariant | NetworkVariant | OperationVariant", **facts: Any
+) -> dict[str, Any]:
     """Return an entry of `variants --json`; entries of every task have the same keys."""
     head = {
         "key": known.key,

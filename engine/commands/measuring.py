@@ -29,7 +29,7 @@ Measure = Callable[[Callable[[Run], None]], tuple[Sequence[Run], DeviceFault | N
 
 BUDGET_S = 0.5
 # In the order of the loops that measure: what, then how.
-_FIRST = ("run", "picture", "mask", "product", "variant", "block", "tile", "layout", "device")
+_FIRST = ("run", "picture", "mask", "product", "batch", "variant", "block", "tile", "layout", "device")
 _LAST = ("baseline_run", "proof")
 
 
@@ -73,6 +73,7 @@ def measure_cells(
     baseline: str,
     asked: dict[str, Any],
     without: Sequence[str] = ("border",),
+    conclude: Callable[[Sequence[Any]], tuple[dict[str, Any], str]] | None = None,
 ) -> int:
     """Measure every cell, print and write the results; return the exit status.
 
@@ -80,7 +81,8 @@ def measure_cells(
     lost: it is raised again when all that was measured is written. Where nothing could be measured, the
     missing device of one of the `variants` is an error, else the first reason. `name` is what the progress
     calls a run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
-    document, and `without` has the keys of columns that the printed table leaves out.
+    document, and `without` has the keys of columns that the printed table leaves out. `conclude` makes of the
+    results what is added to the document, and to the table as text.
     """
     done = 0
 
@@ -95,13 +97,14 @@ def measure_cells(
         results, fault = measure(on_result)
         runs = compared(results, baseline)
         machine = machine_document(devices(), versions(), commit())
-        document = results_document(runs, baseline, machine, **asked)
+        added, conclusion = conclude(results) if conclude else ({}, "")
+        document = results_document(runs, baseline, machine, **asked, **added)
         errors = _write(options.out, lambda: json_text(document))
         errors += _write(options.csv, lambda: results_csv(runs, baseline))
         if options.json:
             print_json(document)
         else:
-            print_answer(results_table(runs, baseline, without))
+            print_answer("\n\n".join(filter(None, (results_table(runs, baseline, without), conclusion))))
     for error in errors:
         log(str(error))
     if fault is not None:

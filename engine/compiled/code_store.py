@@ -165,14 +165,15 @@ def _unpacked(content: bytes, key: str) -> bytes | None:
 def source_digest() -> str:
     """Return a short digest of every source file that compiled code comes from."""
     sources = []
-    for folder, _, names in os.walk(_ENGINE):
-        room = os.path.relpath(folder, _ENGINE).split(os.sep)[0]
+    for folder, folders, names in os.walk(_ENGINE):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        room = folder[len(str(_ENGINE)) + 1 :].partition(os.sep)[0]
         sources += [os.path.join(folder, name) for name in names if _is_compiled(room, name)]
     digest = hashlib.sha256()
     for path in sorted(sources):
         digest.update(os.path.basename(path).encode())
-        with open(path, "rb") as file:
-            digest.update(file.read())
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.readall())
     return digest.hexdigest()[:16]
 
 

@@ -8,8 +8,8 @@ from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import paper
 from engine.course.runs import AttributesRun, BusRun, FilterRun, ProductRun, Results, Run, TimerRun
 from engine.course.worked_examples import EXAMPLES, Gpu
-from engine.device_info import GpuAttributes
 from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem

@@ -16,9 +16,9 @@ from typing import Any
 from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.device_info import GpuAttributes
 from engine.errors import BadValue, EngineError
 from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
 
 PERFORMANCE = paper("performance")
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.launches import Prepared
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
+
+if TYPE_CHECKING:
+    from engine.results.environment import Environment
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
@@ -64,8 +67,8 @@ class Backend(Protocol):
         Parameters
         ----------
         host_out : ndarray of shape (H, W, C), of the result's type, optional
-            The host's memory for the result; allocated where none is given. Several results of one picture (a
-            bank of masks) are stacked: it then has H rows for each.
+            The host's memory for the result; allocated where none is given. It may have another shape:
+            several results of one picture (a bank of masks) are stacked, a histogram has a row per channel.
         layout : Layout
             Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
@@ -79,8 +82,13 @@ class Backend(Protocol):
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or the two matrices of a product, to the device and wait for it."""
 
-    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
-        """Return buffers for dense float32 operands and a result; raises OutOfDeviceMemory."""
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return buffers for dense float32 operands and a result; raises OutOfDeviceMemory.
+
+        `pinned` operands stay in page-locked memory of the host, from where a device copies them by itself.
+        """
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
@@ -94,5 +102,5 @@ class Backend(Protocol):
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""

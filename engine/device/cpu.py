@@ -10,11 +10,11 @@ from engine.device.anti_aliasing import empty_result
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.device_list import cpu_info
 from engine.device.launches import Prepared
-from engine.device_info import Environment
 from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.device.host_clock import HostClock
+    from engine.results.environment import Environment
 
 
 class CpuBackend:
@@ -42,7 +42,9 @@ class CpuBackend:
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Do nothing: the picture is in the host's memory."""
 
-    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
         """Return the operands themselves and an array for the result."""
         out = np.empty(out_shape, np.float32)
         return Buffers(tuple(inputs), out, out)
@@ -68,9 +70,10 @@ class CpuBackend:
         clock.calibrate()
         return clock
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return model, cores and versions."""
         from engine.device.versions import commit, versions
+        from engine.results.environment import Environment
 
         facts = self.info.facts
         return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())

@@ -13,16 +13,17 @@ from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_driver import gpu_info, memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_pool import device_pool
+from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
+from engine.results.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,14 @@ class CudaBackend:
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result, or its results."""
-        height, width, channels = image.shape
-        out_height = height if host_out is None else host_out.shape[0]
         out_dtype = np.dtype(result_dtype) if host_out is None else host_out.dtype
+        wanted = image.shape if host_out is None else host_out.shape
         image_shape, out_shape = (
             (rows, layout.row_pixels(width, channels, itemsize), channels)
-            for rows, itemsize in ((height, image.itemsize), (out_height, out_dtype.itemsize))
+            for (rows, width, channels), itemsize in (
+                (image.shape, image.itemsize),
+                (wanted, out_dtype.itemsize),
+            )
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
@@ -114,18 +117,26 @@ class CudaBackend:
         )
         with CAPTURE_LOCK, cuda_errors_in_words("copying to the device"):
             for host, device in pairs:
+                if isinstance(device, np.ndarray):
+                    # Pinned memory of the host.
+                    np.copyto(device, host)
+                    continue
                 copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
-    def allocate_arrays(self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...]) -> Buffers:
-        """Return device arrays for the operands and the result."""
+    def allocate_arrays(
+        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
+    ) -> Buffers:
+        """Return device arrays for the operands, or `pinned` arrays of the host, and the result."""
         needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             pool = device_pool()
-            arrays = tuple(pool.take(array.shape, np.float32) for array in inputs)
+            of_inputs = pinned_pool() if pinned else pool
+            arrays = tuple(of_inputs.take(array.shape, np.float32) for array in inputs)
             out = pool.take(out_shape, np.float32)
             buffers = Buffers(arrays, out, np.empty(out_shape, np.float32))
-            pool.follow(buffers, *arrays, out)
+            of_inputs.follow(buffers, *arrays)
+            pool.follow(buffers, out)
             return buffers
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
@@ -152,9 +163,17 @@ class CudaBackend:
         return wanted
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
-        """Return a clock of device events around a replayed graph; in the simulator the host's."""
+        """Return a clock of device events around a replayed graph; in the simulator the host's.
+
+        What waits for the device on its way, because the host does a part or copies in chunks, cannot be
+        captured: the host's clock times it.
+        """
         if SIMULATED:
             return HostClock(prepared, buffers, name="none: simulated")
+        if getattr(prepared, "waits_for_device", False):
+            host_clock = HostClock(prepared, buffers)
+            host_clock.calibrate()
+            return host_clock
         with cuda_errors_in_words("capturing launches"):
             clock = GraphClock(prepared, buffers, self._stream)
             clock.calibrate()

@@ -9,8 +9,9 @@ from typing import Any
 
 from engine.device.cuda_presence import driver_library
 from engine.device.host_bus import host_bus_gb_s
-from engine.device_info import DeviceInfo, GpuAttributes
+from engine.device_info import DeviceInfo
 from engine.geometry.block import Limits
+from engine.gpu_attributes import GpuAttributes
 
 _NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 _PROHIBITED = 2  # CU_COMPUTEMODE_PROHIBITED

@@ -13,7 +13,7 @@ from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.kernel_cache import for_current_device
-from engine.device.launches import Operand, Pass
+from engine.device.launches import Between, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.device.uploads import Upload, uploaded
 from engine.tasks.filtering.problem import Problem
@@ -107,10 +107,14 @@ class PreparedPasses:
         self._uploads += [value for value in found if isinstance(value, Upload)]
         return tuple(value.array if isinstance(value, Upload) else value for value in found)
 
-    def _enqueue(self, arrays: dict[Operand, Any], stream: Any) -> None:
-        for step, arguments in self._steps:
-            values = (arrays[value] if isinstance(value, Operand) else value for value in arguments)
-            step.kernel[step.launch.grid, step.launch.block, stream](*values)
+    def _enqueue(self, arrays: dict[Any, Any], stream: Any) -> None:
+        for number in range(len(self._steps)):
+            self._enqueue_step(number, arrays, stream)
+
+    def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: Any) -> None:
+        step, arguments = self._steps[number]
+        values = (arrays[value] if isinstance(value, Operand | Between) else value for value in arguments)
+        step.kernel[step.launch.grid, step.launch.block, stream](*values)
 
 
 class PreparedProduct(PreparedPasses):

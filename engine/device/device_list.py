@@ -5,7 +5,6 @@ from contextlib import suppress
 from functools import cache
 
 from engine.device.core_count import cores
-from engine.device.cuda_driver import DriverError, gpu_count, gpu_info
 from engine.device.cuda_presence import SIMULATED, has_driver, missing
 from engine.device_info import DeviceInfo
 
@@ -64,6 +63,8 @@ def _listed_gpus() -> tuple[DeviceInfo, ...]:
     why_not = why_no_cuda()
     if why_not is not None:
         return (unusable_gpu(why_not),) if why_not else ()
+    from engine.device.cuda_driver import DriverError, gpu_count
+
     try:
         count = gpu_count()
     except DriverError as error:
@@ -72,6 +73,8 @@ def _listed_gpus() -> tuple[DeviceInfo, ...]:
 
 
 def _listed_gpu(number: int) -> DeviceInfo:
+    from engine.device.cuda_driver import DriverError, gpu_info
+
     try:
         return gpu_info(number)
     except DriverError as error:

@@ -1,5 +1,6 @@
 """What a device runs: launches, passes with their arguments, and a variant made ready. No Numba in here."""
 
+from collections.abc import Callable
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -55,11 +56,28 @@ class Operand(Enum):
     MATRIX_B = "the right matrix of a product"
 
 
+class Between(NamedTuple):
+    """Float32 values between two passes, of a shape of their own; of one name they are the same memory."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+class HostStep(NamedTuple):
+    """A step between passes that the host computes, item after item along the first axis of its arrays."""
+
+    name: str
+    takes: Between
+    gives: Between | Operand
+    compute: Callable[[np.ndarray, np.ndarray], None]  # of one item: values, results
+
+
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
     `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of
-    its arguments. `arguments` are in the kernel's order: an `Operand`, an array (uploaded once), or a number.
+    its arguments. `arguments` are in the kernel's order: an `Operand`, values `Between` two passes, an array
+    (uploaded once), or a number.
     `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
     launch.
     """

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from engine.course.paper import CourseTable
 from engine.geometry.block import Block
+from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
@@ -101,6 +102,28 @@ class CheckVariants(Request):
     """Check which variants can do a job, also during a run. Reply: tuple of Availability."""
 
     job: FilterJob
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBlocks(Request):
+    """Cross variants with blocks for a job, also during a run. Reply: tuple of BlockAvailability.
+
+    "auto" is the variant that it would choose; one without blocks is answered once. No variants: all.
+    """
+
+    job: FilterJob
+    variants: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTile(Request):
+    """Say who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
+
+    job: FilterJob
+    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
@@ -278,6 +301,17 @@ class Filtered:
     chosen_because: str = ""  # the planner's reason where "auto" was asked for
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTiles:
+    """The tiles of a block, one per pass; none with the reason."""
+
+    variant: str
+    grid: tuple[int, int] = (1, 1)  # blocks across and down
+    at: tuple[int, int] = (0, 0)
+    tiles: tuple[TilePlan, ...] = ()
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
     """A file that was written, with a sentence for each property that its format could not keep."""
@@ -293,3 +327,15 @@ class Availability:
     variant: str
     reason: str = ""
     nearest_block: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAvailability:
+    """Why one variant cannot do a job with a block, empty if it can.
+
+    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
+    """
+
+    variant: str
+    block: Block | None
+    reason: str = ""

@@ -24,7 +24,13 @@ RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
 
 
 def to_depth(
-    image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip", scale: float = 1.0
+    image: NDArray[np.floating[Any]],
+    dtype: DTypeLike,
+    *,
+    range_mode: RangeMode = "clip",
+    scale: float = 1.0,
+    ends: tuple[float, float] | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity an end of the range.
 
@@ -38,6 +44,11 @@ def to_depth(
         What to do with values outside the range, see `RANGE_MODES`.
     scale : float, default 1
         The values are multiplied with it first, in float32.
+    ends : (float, float), optional
+        For "rescale" the smallest and the largest value, scaled: of a picture that `image` is a part of
+        (`finite_range`). None: those of `image`.
+    out : ndarray of the shape of `image`, `dtype`, optional
+        Where the result goes.
 
     Returns
     -------
@@ -55,9 +66,9 @@ def to_depth(
         known = ", ".join(RANGE_MODES)
         raise UnknownName(f"There is no range mode {range_mode!r}", "", f"Choose one of: {known}.")
     full_scale = int(np.iinfo(target).max)
-    result = np.empty(image.shape, target)
+    result = np.empty(image.shape, target) if out is None else out
     source, filled = np.atleast_1d(image), np.atleast_1d(result)
-    low, high = _finite_range(source, scale) if range_mode == "rescale" else (0.0, 0.0)
+    low, high = ends or (finite_range(source, scale) if range_mode == "rescale" else (0.0, 0.0))
     # In bands, so that no second float picture is made; 1920 x 1080 RGB takes 6 ms on one core.
     for rows in bands_of(source):
         values = source[rows] if scale == 1 else source[rows] * np.float32(scale)
@@ -78,14 +89,16 @@ def to_depth(
     return result
 
 
-def _finite_range(image: NDArray[np.floating[Any]], scale: float) -> tuple[float, float]:
+def finite_range(image: NDArray[np.floating[Any]], scale: float) -> tuple[float, float]:
     """Return the smallest and the largest finite value; infinity and its negative where there is none."""
     low, high = np.inf, -np.inf
     for rows in bands_of(image):
-        values = image[rows] * np.float32(scale)
-        finite = values[np.isfinite(values)]
-        if finite.size:
-            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+        values = image[rows] if scale == 1 else image[rows] * np.float32(scale)
+        # NaN where there is one: to choose the finite values takes five times as long.
+        if not np.isfinite([values.min(), values.max()]).all():
+            values = values[np.isfinite(values)]
+        if values.size:
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
     return low, high
 
 

@@ -42,8 +42,18 @@ def finished_picture(
         alpha = change_alpha_depth(alpha, target)
     if target == np.float32:
         return Picture(values, alpha, picture.icc_profile, metadata=picture.metadata)
-    scale = 1.0 if picture.dtype == np.float32 else full_scale_of(target) / full_scale_of(picture.dtype)
-    pixels = to_depth(values, target, range_mode=range_mode, scale=scale)
+    pixels = to_depth(values, target, range_mode=range_mode, scale=scale_to(picture.dtype, target))
+    return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
+
+
+def scale_to(source: np.dtype[Any], target: np.dtype[Any]) -> float:
+    """Return what values in the scale of a picture are multiplied with for one of 8 or 16 bit."""
+    return 1.0 if source == np.float32 else full_scale_of(target) / full_scale_of(source)
+
+
+def converted_picture(picture: Picture, pixels: NDArray[Any]) -> Picture:
+    """Return colours that are converted already as a picture, with the source's own alpha and profile."""
+    alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, pixels.dtype)
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
 

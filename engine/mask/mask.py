@@ -8,6 +8,7 @@ import hashlib
 import math
 import operator
 import os
+import re
 import reprlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -293,6 +294,11 @@ def is_size_allowed(rows: int, columns: int) -> bool:
     """Return whether a mask can have this number of rows and columns."""
     most_rows, most_columns = largest_sides(rows, columns)
     return 1 <= rows <= most_rows and 1 <= columns <= most_columns
+
+
+def names_size(name: str, rows: int, columns: int) -> bool:
+    """Return whether the name of a mask has its size, as "Gaussian 9 x 9, sigma 1.5" has."""
+    return re.search(rf"(?<!\d){rows} x {columns}(?!\d)", name) is not None
 
 
 def _check_sides(rows: int, columns: int) -> None:

@@ -1,10 +1,10 @@
 """Columns of the tables of runs, for the window and the command line: facts in words, and every metric."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.mask.mask import names_size
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.results.metrics import Metric, metrics_of
@@ -92,11 +92,6 @@ def mask_text(result: Measurement[Problem]) -> str:
     return name if names_size(name, rows, columns) else f"{name}, {size}"
 
 
-def names_size(name: str, rows: int, columns: int) -> bool:
-    """Return whether the name of a mask has its size, as "Gaussian 9 x 9, sigma 1.5" has."""
-    return re.search(rf"(?<!\d){rows} x {columns}(?!\d)", name) is not None
-
-
 def layout_suffix(result: Measurement[Problem]) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
@@ -111,7 +106,9 @@ def variant_name(result: Measurement[Any]) -> str:
     return result.title if result.task == "product" and result.block is None else result.variant
 
 
-_FILTERING, _PRODUCT = ("filtering",), ("product",)
+_FILTERING, _PRODUCT, _OPERATION = ("filtering",), ("product",), ("operation",)
+_NETWORK = ("network",)
+_PICTURES = (*_FILTERING, *_OPERATION)
 
 # fmt: off
 FACTS: tuple[Fact, ...] = (
@@ -119,29 +116,35 @@ FACTS: tuple[Fact, ...] = (
          "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
          "the number of samples.",
          lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
-         tasks=_FILTERING, caption="{}", of_problem=True),
+         tasks=_PICTURES, caption="{}", of_problem=True),
     Fact("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
          lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
          tasks=_FILTERING, caption="mask {}", of_problem=True),
     Fact("border", "Border", "The rule for cells outside the picture.",
          lambda run: str(run.result.problem.border),
          tasks=_FILTERING, caption="border {}", of_problem=True),
+    Fact("operation", "Operation", "The operation with its parameters.",
+         lambda run: run.result.problem.operation_text,
+         tasks=_OPERATION, caption="{}", of_problem=True),
     Fact("product", "Rows x inner x columns",
          "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
          tasks=_PRODUCT, caption="{}", of_problem=True),
+    Fact("batch", "Batch", "Drawings that pass through the network at once.",
+         lambda run: run.result.problem.size_text, lambda run: run.result.problem.batch,
+         tasks=_NETWORK, caption="{}", of_problem=True),
     Fact("variant", "Variant",
          "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
          lambda run: variant_name(run.result)),
     Fact("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
-         lambda run: str(run.result.block or MISSING), _threads, tasks=_FILTERING),
+         lambda run: str(run.result.block or MISSING), _threads, tasks=_PICTURES),
     Fact("tile", "Tile",
          "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
          lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
     Fact("layout", "Rows",
          "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, "
          "or packed, each right after the one before. On the CPU they are always packed.",
-         lambda run: run.result.layout or MISSING, tasks=_FILTERING, caption="{} rows"),
+         lambda run: run.result.layout or MISSING, tasks=_PICTURES, caption="{} rows"),
     Fact("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
     Fact("run", "Run", "Number of the run, in the order in which they arrived.",
          lambda run: str(run.number), lambda run: run.number, shown=False),

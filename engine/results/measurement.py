@@ -4,19 +4,21 @@ A run that failed is a result too, with its reason in place of its times; it is 
 """
 
 import dataclasses
-import statistics
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic
 
-from engine.device_info import SIMULATOR, Environment
+from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
+from engine.results.environment import Environment
 from engine.tasks.contract import P
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
+
+if TYPE_CHECKING:
+    from engine.tasks.filtering.problem import Problem
+    from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Spread:
     @property
     def median_ms(self) -> float:
         """The middle sample, ms."""
-        return statistics.median(self.samples_ms)
+        return self._quantile(0.5)
 
     @property
     def minimum_ms(self) -> float:

@@ -40,6 +40,7 @@ class Metric:
     of: str = ""  # key of the metric of which this is a detail: a tooltip shows both
     # Whether tables show it at first; files, tooltips and column choosers have every metric.
     shown: bool = True
+    more_is_better: bool = False  # whether the best run is the one with most of it
     is_number: ClassVar[bool] = True
 
     def text(self, run: Compared) -> str:
@@ -127,9 +128,14 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
 
 
 def gflops(run: Compared) -> Number:
-    """Return the operations of a product's definition per second, GFLOPS: two for each multiply-add."""
+    """Return the operations of a definition per second, GFLOPS: two for each multiply-add."""
     kernel_ms = run.result.kernel_ms
     return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
+
+
+def _drawings_per_s(run: Compared) -> Number:
+    kernel_ms = run.result.kernel_ms
+    return round(run.result.problem.batch / kernel_ms * 1e3) if kernel_ms else None
 
 
 def _cgma(run: Compared) -> Number:
@@ -178,6 +184,7 @@ def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) 
 
 
 _PRODUCT = ("product",)
+_NETWORK = ("network",)
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
@@ -188,11 +195,18 @@ METRICS: tuple[Metric, ...] = (
                 ("median",)),
     Metric("gflops", "GFLOPS", "GFLOPS",
            "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
-           gflops, rate_text, _PRODUCT),
+           gflops, rate_text, _PRODUCT, more_is_better=True),
+    Metric("drawings_per_s", "drawings a second", "1/s",
+           "Drawings that pass through the network in a second: the batch over the median kernel time.",
+           _drawings_per_s, count_text, _NETWORK),
+    Metric("network_gflops", "GFLOPS", "GFLOPS",
+           "10⁹ operations per second: two for each multiply-add of the layers and four for each average, "
+           "over the median kernel time.",
+           gflops, rate_text, _NETWORK),
     Metric("cgma_flop_per_load", "CGMA", "",
            "Compute to global memory access: operations of the product per load from global memory, counted "
            "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
-           _cgma, rate_text, _PRODUCT),
+           _cgma, rate_text, _PRODUCT, more_is_better=True),
     Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
            f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × "
            f"CGMA. The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
@@ -203,8 +217,9 @@ METRICS: tuple[Metric, ...] = (
            _limit_here, rate_text, _PRODUCT),
     Metric("share_of_limit", "reached", "",
            "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
-           _share_of_limit, percent_text, _PRODUCT),
-    Metric("speed_up", "speed-up", "", f"Speed-up: {SPEED_UP_OF}.", lambda run: run.speed_up, ratio_text),
+           _share_of_limit, percent_text, _PRODUCT, more_is_better=True),
+    Metric("speed_up", "speed-up", "", f"Speed-up: {SPEED_UP_OF}.", lambda run: run.speed_up, ratio_text,
+           more_is_better=True),
     Metric("max_error", "max error", "",
            "Largest difference from the float64 reference, in units of the samples; in steps for results of "
            "8 or 16 bit.",
@@ -223,10 +238,10 @@ METRICS: tuple[Metric, ...] = (
            lambda run: run.result.environment.bandwidth_gb_s, rate_text, shown=False),
     Metric("model_cgma_flop_per_load", "operations per global load (CGMA)", "",
            "Model, before any cache: floating-point operations per load from global memory.",
-           _work(lambda work: work.cgma), rate_text, shown=False),
+           _work(lambda work: work.cgma), rate_text, shown=False, more_is_better=True),
     Metric("model_intensity_flop_per_byte", "operations per byte (arithmetic intensity)", "",
            "Model, before any cache: floating-point operations per byte of global memory.",
-           _work(lambda work: work.arithmetic_intensity), rate_text, shown=False),
+           _work(lambda work: work.arithmetic_intensity), rate_text, shown=False, more_is_better=True),
     *_counts("flops", "operations", "floating-point operations, two per multiply-add"),
     *_counts("global_loads", "global loads",
              "elements loaded from global memory: operands, weights, intermediate values"),

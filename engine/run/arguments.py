@@ -2,7 +2,7 @@
 
 import math
 import reprlib
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,8 @@ from engine.errors import BadValue
 if TYPE_CHECKING:
     from engine.image.picture import Picture
 
-Image: TypeAlias = ArrayLike | "Picture"
+# Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
+Image: TypeAlias = Union[ArrayLike, "Picture"]
 
 
 def as_array(image: Image) -> np.ndarray:

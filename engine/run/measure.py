@@ -11,8 +11,9 @@ import numpy as np
 
 from engine.device.backend import Backend
 from engine.device.versions import commit, versions
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.results.environment import Environment
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.results.progress import Checkpoint, Progress
 from engine.run.job import AnyJob

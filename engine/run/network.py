@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.results.measurement import NetworkResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
-from engine.run.measure import measure, unrun
+from engine.run.measure import measure
 from engine.run.network_job import NetworkJob, network_job
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import batch_of, held_out
@@ -110,8 +110,9 @@ def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...
     while len(samples) < repeats and (not samples or time.perf_counter() - begin < LONGEST_LAYERS_S):
         samples.append(prepared.layer_ms(buffers.image, buffers.out, clock))
     layers = tuple(LayerTime(name, statistics.median(one[name] for one in samples)) for name in samples[0])
-    timeline = getattr(prepared, "timeline", None)
-    return layers, timeline(buffers.image, buffers.out) if timeline else ()
+    if not job.variant.pinned_drawings:
+        return layers, ()
+    return layers, tuple(ChunkSpan(*span) for span in prepared.spans(buffers.image, buffers.out))
 
 
 def feature_maps(
@@ -124,7 +125,7 @@ def feature_maps(
     job.refuse(device_named("cpu"))
     prepared: Any = job.task.prepare(job)
     scores = np.empty((1, job.problem.classes), np.float32)
-    prepared.launch((job.operands.drawings,), scores)
+    prepared.launch((job.operands.maps,), scores)
     return {key: values.copy() for key, values in prepared.values.items()}
 
 
@@ -135,8 +136,3 @@ def confusion(scores: NDArray[np.float32]) -> Confusion:
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, told), 1)
     return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(told != labels).tolist()))
-
-
-def refused(job: NetworkJob, device: DeviceInfo | None, error: EngineError) -> StageRun:
-    """Return the run of a stage that cannot be done."""
-    return StageRun(unrun(job, device, error=error), error=error)

@@ -7,7 +7,7 @@ and uploads the weights; what it returns launches as often as wanted.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from engine.geometry.block_rules import Refusal
 from engine.mask.mask import MAX_LINE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.tasks.work import Work
+
+if TYPE_CHECKING:
+    from engine.geometry.tile_plan import TilePlan
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -99,6 +102,9 @@ class Variant(AnyVariant[Problem, Mask]):
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
     # whatever the picture.
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
+    # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
+    tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None

@@ -16,6 +16,7 @@ from engine.variants.contract import AnyVariant, Variant
 if TYPE_CHECKING:
     from engine.variants.matmul.contract import MatmulVariant
     from engine.variants.network.contract import NetworkVariant
+    from engine.variants.operations.contract import OperationVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 
@@ -95,15 +96,52 @@ MATMUL_VARIANTS: Registered["MatmulVariant"] = Registered(
 """The variants that multiply matrices."""
 
 NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
-    cpu=("network.serial",),
-    cuda=(),
+    cpu=("network.serial", "network.cpu_fast"),
+    cuda=(
+        "network.parallel_convolution",
+        "network.parallel_pool",
+        "network.fused_pool",
+        "network.parallel_connected",
+        "network.implicit_gemm",
+        "network.unrolled_matrix",
+        "network.constant_filters",
+        "network.streams",
+        "network.fast",
+    ),
 )
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
+
+OPERATION_VARIANTS: Registered["OperationVariant"] = Registered(
+    cpu=(
+        "operations.cpu_negative",
+        "operations.cpu_desaturate",
+        "operations.cpu_hue_shift",
+        "operations.cpu_histogram",
+        "operations.cpu_median",
+        "operations.cpu_match",
+        "operations.cpu_dct",
+    ),
+    cuda=(
+        "operations.cuda_negative",
+        "operations.cuda_desaturate",
+        "operations.cuda_hue_shift",
+        "operations.histogram_global",
+        "operations.histogram_shared",
+        "operations.median_naive",
+        "operations.median_tiled",
+        "operations.match_naive",
+        "operations.match_tiled",
+        "operations.dct_direct",
+        "operations.dct_tiled",
+    ),
+)
+"""The variants of other operations on pictures; of an operation the last on a device is the fastest there."""
 
 _OF_TASK: dict[str, Sequence[AnyVariant[Any, Any]]] = {
     "filtering": VARIANTS,
     "product": MATMUL_VARIANTS,
     "network": NETWORK_VARIANTS,
+    "operation": OPERATION_VARIANTS,
 }
 
 
@@ -133,6 +171,17 @@ def matmul_variant(key: str) -> "MatmulVariant":
 def network_variant(key: str) -> "NetworkVariant":
     """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
+
+
+def operation_variants(operation: str) -> "tuple[OperationVariant, ...]":
+    """Return the variants of an operation, in teaching order."""
+    return tuple(known for known in OPERATION_VARIANTS if known.operation == operation)
+
+
+def operation_variant(key: str, operation: str) -> "OperationVariant":
+    """Return the variant of an operation of that key; an `UnknownName` names all of them."""
+    known = operation_variants(operation)
+    return _named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 
 
 def _named(

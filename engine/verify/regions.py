@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from random import Random
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,9 @@ def affordable_regions(
     # An odd one, as the sides of blocks are even.
     inner = (bottom - rows) * (right - columns)
     step = max(LEAST_STEP, math.ceil(math.sqrt(inner * GRID_SHARE / elements)) | 1)
-    down, across = np.random.default_rng(seed).integers(0, step, 2).tolist()
+    # Not NumPy's, whose import takes as long as the check of a small picture.
+    chance = Random(seed)
+    down, across = chance.randrange(step), chance.randrange(step)
     top = min(rows + down, max(rows, bottom - 1))
     left = min(columns + across, max(columns, right - 1))
     inside = Region(top, bottom, left, right, step)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import compare, compare_quantised
 from engine.verify.regions import Region
 
@@ -43,7 +44,7 @@ class Verification:
 
 
 def verify_regions(
-    result: np.ndarray,
+    result: np.ndarray | CheckedSamples,
     regions: Sequence[Region],
     band_pixels: int,
     wanted: Callable[[Region], np.ndarray],
@@ -54,7 +55,7 @@ def verify_regions(
 
     Parameters
     ----------
-    result : ndarray of shape (rows, columns[, channels])
+    result : ndarray of shape (rows, columns[, channels]), or the samples of one that are checked
         float32, or uint8 or uint16 with values saturated and rounded half to even.
     band_pixels : int
         Pixels compared at once: float64 copies stay small, and a cancellation is noticed soon.
@@ -77,7 +78,8 @@ def verify_regions(
             error, bound = found.max_error, found.bound
         if found.wrong is not None and not reason:
             row, column, *channel = found.wrong
-            at = [f"row {band.top + row}", f"column {band.left + column}", *(f"channel {c}" for c in channel)]
+            place = band.top + row * band.step, band.left + column * band.step
+            at = [f"row {place[0]}", f"column {place[1]}", *(f"channel {c}" for c in channel)]
             reason = (
                 f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
                 f"the float64 reference is {oracle[found.wrong]:.9g} "

@@ -1,10 +1,10 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
@@ -15,6 +15,7 @@ from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
 from engine.results.measurement import RunResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
+from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles
@@ -26,6 +27,7 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
+from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
@@ -33,6 +35,9 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+
+if TYPE_CHECKING:
+    from gui.explore.blocks.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -44,6 +49,8 @@ _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
 _RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
+# Of a large window.
+_LOWER_SHARE = 0.27
 _NO_TIMES = (
     "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
     "Press Run (Ctrl+R) to measure one, or Run all to compare all."
@@ -68,7 +75,8 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
-        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
+        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
@@ -77,7 +85,14 @@ class ExplorePage(Page):
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
-        self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        self.blocks_dock = self.add_dock(
+            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
+        )
+        self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
+        self.tabifyDockWidget(beside, self.blocks_dock)
+        beside.raise_()
+        self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -92,6 +107,9 @@ class ExplorePage(Page):
         newest = rows[-1] if rows else None
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
+        blocks = len(self.workspace.settings.blocks)
+        each_block = f" with each of {blocks} blocks" if blocks else ""
+        chosen = "chosen " if self.workspace.settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
             sentence=run_sentence(newest.result)
@@ -100,8 +118,10 @@ class ExplorePage(Page):
             figure=f"{speed_up} {'than' if is_slower else 'vs'} {self.results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
-            run_does="Verifies the chosen kernel against the float64 reference, then measures its time.",
-            run_all_does="Verifies and times every variant that can run these settings, to compare them.",
+            run_does=f"Verifies the chosen kernel{each_block} against the float64 reference, then measures "
+            "its time.",
+            run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
+            "to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             has_results=bool(rows),
             document=picture.title if picture else "",
@@ -110,10 +130,10 @@ class ExplorePage(Page):
         )
 
     def run(self) -> None:
-        self._with_what_is_typed(self.runs.run)
+        self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 
     def run_all(self) -> None:
-        self._with_what_is_typed(self.runs.run_every_variant)
+        self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
     def export(self, suffix: str) -> None:
         self._export.ask(self._services.files, suffix, self.files.stem())
@@ -126,6 +146,14 @@ class ExplorePage(Page):
         run()
         if editor is not None and editor.isVisible():
             editor.setFocus()
+
+    def _run_blocks(self, run: Callable[[], None]) -> None:
+        """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
+        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        if self.workspace.settings.blocks or is_refused:
+            self.blocks_dock.raise_()
+        if not is_refused:
+            run()
 
     def cancel(self) -> None:
         self.previews.cancel()
@@ -145,7 +173,12 @@ class ExplorePage(Page):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
-            fields: dict[str, Any] = {"result_type": "float32", "flip": False, "normalise": False}
+            fields: dict[str, Any] = {
+                "result_type": "float32",
+                "flip": False,
+                "normalise": False,
+                "blocks": (),
+            }
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
             self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
@@ -154,6 +187,7 @@ class ExplorePage(Page):
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
+        from gui.explore.blocks.blocks_panel import BlocksPanel
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
@@ -161,6 +195,8 @@ class ExplorePage(Page):
         self.speed_up_place.fill(
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_place.fill(self.blocks_panel)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -170,24 +206,46 @@ class ExplorePage(Page):
         self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
-        mask, kernel, *lower = self.docks
+        tabbed = self.blocks_dock, self.tile_dock
+        mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
         behind = answers.on(self)
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
+        self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state, results)
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
-        self.runs = RunController(workspace, state, services.jobs, link.keeper, behind, display, results)
+        running = (workspace, state, services.jobs, link.keeper, behind)
+        self.runs = RunController(*running, display, results, self.cells)
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
+
+    def _add_tile(self, services: Services) -> None:
+        """Put the panel Tile behind the mask; it is made when it is first looked at."""
+        self.tile = TileState(self.workspace, services.state, services.link)
+        self.tile_place = Place()
+        mask = self.docks[0]
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
+        self.tabifyDockWidget(mask, self.tile_dock)
+        mask.raise_()
+        self.tile_dock.visibilityChanged.connect(self._watch_tile)
+
+    def _watch_tile(self, is_visible: bool) -> None:
+        if is_visible and not self.tile_place.is_filled:
+            from gui.explore.tile.tile_panel import TilePanel
+
+            self.tile_place.fill(TilePanel(self.tile))
+        self.tile.watch(is_visible)
 
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results

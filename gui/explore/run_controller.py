@@ -4,14 +4,24 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from engine.device_info import AUTO, Environment
+from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
+from engine.host.protocol import (
+    Availability,
+    BlockAvailability,
+    CheckBlocks,
+    CheckVariants,
+    Filtered,
+    FilterJob,
+    Run,
+)
 from engine.host.shared_array import segments_of
+from engine.results.environment import Environment
 from engine.results.measurement import RunResult
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
+from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
@@ -19,6 +29,8 @@ from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "run"
+# For the samples of each cell of a run of several blocks, seconds: 66 cells then take half a minute.
+SWEEP_BUDGET_S = 0.2
 
 
 class RunController(QObject):
@@ -33,6 +45,7 @@ class RunController(QObject):
         messages: PageMessages,
         display: Display,
         results: ResultsModel,
+        cells: BlockCells,
     ) -> None:
         super().__init__()
         self._workspace = workspace
@@ -42,37 +55,65 @@ class RunController(QObject):
         self._messages = messages
         self._display = display
         self._results = results
+        self._cells = cells
         # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
     def run(self) -> None:
-        """Run the job as it is now."""
+        """Run the job as it is now, with each of the blocks where several are chosen."""
         job = self._workspace.job()
-        if job is not None:
+        if job is not None and self._workspace.settings.blocks:
+            self._cross(job, (job.variant,))
+        elif job is not None:
             self._jobs.begin(SOURCE, [self._run_of(job)], self._messages)
 
     def run_every_variant(self) -> None:
-        """Run each variant that can do the job as it is now."""
-        job = self._workspace.job()
+        """Run each chosen variant that can do the job as it is now, with each of the blocks."""
+        job, kernels = self._workspace.job(), self._workspace.settings.kernels
         if job is None:
+            return
+        if self._workspace.settings.blocks:
+            self._cross(job, kernels)
             return
 
         def checked(availability: tuple[Availability, ...]) -> None:
-            able = [entry.variant for entry in availability if not entry.reason and entry.variant != AUTO]
+            asked = [one for one in availability if one.variant in kernels or not kernels]
+            able = [entry.variant for entry in asked if not entry.reason and entry.variant != AUTO]
             self._jobs.add([self._run_of(replace(job, variant=variant)) for variant in able])
             if not able:
-                why = availability[0].reason if availability else "there are none"
-                remedy = "Choose another block or device."
-                self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
+                self._show_none_able([entry.reason for entry in asked])
 
         ask = Job("Looking for what can run here", CheckVariants(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
-    def _run_of(self, job: FilterJob) -> Job:
+    def _cross(self, job: FilterJob, variants: tuple[str, ...]) -> None:
+        """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
+
+        def checked(found: tuple[BlockAvailability, ...]) -> None:
+            self._cells.plan(job, found)
+            able = [entry for entry in found if not entry.reason]
+            self._jobs.add(
+                self._run_of(replace(job, variant=entry.variant, block=entry.block), SWEEP_BUDGET_S)
+                for entry in able
+            )
+            if not able:
+                self._show_none_able([entry.reason for entry in found])
+
+        ask = CheckBlocks(job, variants, self._workspace.settings.blocks)
+        look = Job("Looking for what can run here", ask, checked, is_counted=False)
+        self._jobs.begin(SOURCE, [look], self._messages, self._cells.end_plan)
+
+    def _show_none_able(self, reasons: list[str]) -> None:
+        why = reasons[0] if reasons else "there are none"
+        remedy = "Choose another block or device."
+        self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
+
+    def _run_of(self, job: FilterJob, budget_s: float | None = None) -> Job:
         variant = self._state.variant(job.variant)
+        title = variant.title if variant else job.variant
         return Job(
-            variant.title if variant else job.variant,
-            Run(job),
+            f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
+            Run(job) if budget_s is None else Run(job, budget_s),
             lambda filtered: self._replied(job, filtered),
             lambda error: self._results.add(failed_run(job, variant, error)),
         )

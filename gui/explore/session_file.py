@@ -14,6 +14,7 @@ from typing import Any
 from engine.errors import EngineError, MaskError
 from engine.files.atomic_write import atomic_write
 from engine.geometry.block import Block
+from engine.geometry.block_list import MOST_BLOCKS
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
@@ -169,6 +170,24 @@ def _block(value: object) -> Block | None:
     return Block(*sides)
 
 
+def _listed(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]:
+    """Return a reader of lists; what is in one twice is taken once."""
+
+    def read_all(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) > MOST_BLOCKS:
+            raise ValueError(f"is not a list of at most {MOST_BLOCKS}")
+        return tuple(dict.fromkeys(map(read, value)))
+
+    return read_all
+
+
+def _some_block(value: object) -> Block:
+    block = _block(value)
+    if block is None:
+        raise ValueError("has something that is no block")
+    return block
+
+
 def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
     """Return a reader of texts that takes these; members of an enumeration are returned as such."""
 
@@ -183,6 +202,8 @@ def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
 
 def _plain(value: object) -> object:
     """Return a setting as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     return [value.x, value.y] if isinstance(value, Block) else value
 
 
@@ -198,4 +219,6 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "baseline": _text,
     "layout": _one_of(Layout),
     "result_type": _one_of(RESULT_TYPES),
+    "blocks": _listed(_some_block),
+    "kernels": _listed(_text),
 }

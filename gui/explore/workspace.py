@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.errors import MaskError
+from engine.geometry.block import Block
 from engine.host.protocol import FilterJob, PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -29,6 +30,10 @@ class Settings(FilterOptions):
     range_mode: str = "clip"
     # Variant that speed-ups are measured against.
     baseline: str = "cpu-serial"
+    # Runs cross these with the kernels; none: only `block`.
+    blocks: tuple[Block, ...] = ()
+    # Keys of the kernels that Run all runs; none: all that can.
+    kernels: tuple[str, ...] = ()
 
 
 class _Edit(QUndoCommand):

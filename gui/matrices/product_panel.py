@@ -8,10 +8,11 @@ from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
-from gui.matrices.tiles_field import Refusal, TilesField
+from gui.matrices.tiles_field import TilesField
 from gui.style.metrics import GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, scrolled
+from gui.widgets.refusal import Refusal
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _SIMULATOR_NOTE = "Matrices up to 64 x 64. For checking results, not speed."

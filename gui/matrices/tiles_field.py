@@ -1,13 +1,13 @@
 """The tiles to compare: numbers from 2 to 32 with commas; others are refused with the nearest legal one."""
 
-from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
 
 from engine.errors import EngineError
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import HALF_GRID, number_font
-from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column, row
+from gui.widgets.refusal import Refusal
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
 _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
@@ -17,24 +17,6 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("Every fourth: 4, 8, 12 … 32", tuple(range(4, LARGEST_TILE + 1, 4))),
     (f"Every tile: {SMALLEST_TILE} to {LARGEST_TILE}", _EVERY),
 )
-
-
-class Refusal(QLabel):
-    """Says in the colour of errors why a text is refused; hidden while there is no reason."""
-
-    def __init__(self) -> None:
-        super().__init__(wordWrap=True)
-        theme_notifier().changed.connect(self._paint)
-        self._paint()
-        self.say("")
-
-    def say(self, sentence: str) -> None:
-        """Show a sentence; none hides the label."""
-        self.setText(sentence)
-        self.setVisible(bool(sentence))
-
-    def _paint(self) -> None:
-        self.setStyleSheet(f"color: {current_theme().error}")
 
 
 class TilesField(QWidget):

@@ -1,7 +1,7 @@
 """Rows of a plot that never stand closer than their words: what does not fit is scrolled to."""
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QScrollBar, QWidget
 
@@ -13,6 +13,8 @@ _FEWEST_ROWS = 4
 
 class RowScroll(QScrollBar):
     """Scrolls the rows of a plot (row r at y = -r), also by the wheel; hidden where all of them fit."""
+
+    moved = Signal()  # other rows are in view
 
     def __init__(self, plot: pg.PlotWidget, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -27,6 +29,12 @@ class RowScroll(QScrollBar):
     def set_rows(self, count: int) -> None:
         self._rows = count
         self._fit()
+
+    @property
+    def in_view(self) -> range:
+        """The rows that can be seen, one that is cut among them."""
+        first, shown = self.value(), self._rows - self.maximum() + 1
+        return range(max(0, first - 1), min(self._rows, first + shown))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and self.maximum():
@@ -48,3 +56,4 @@ class RowScroll(QScrollBar):
     def _show_rows(self) -> None:
         first, shown = self.value(), max(self._rows - self.maximum(), _FEWEST_ROWS)
         self._plot.setYRange(-first - shown + 0.4, -first + 0.6, padding=0)
+        self.moved.emit()

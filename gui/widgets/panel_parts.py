@@ -146,6 +146,11 @@ class Place(QWidget):
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether the widget is there."""
+        return self._column.count() > 0
+
     def fill(self, widget: QWidget) -> None:
         self._column.addWidget(widget)
 

@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 import engine.variants
-from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -36,7 +36,7 @@ def modules_of_variants():
 
 
 def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round():
-    registered = [*VARIANTS, *MATMUL_VARIANTS, *NETWORK_VARIANTS]
+    registered = [*VARIANTS, *MATMUL_VARIANTS, *NETWORK_VARIANTS, *OPERATION_VARIANTS]
     assert sorted(known.key for known in modules_of_variants().values()) == sorted(v.key for v in registered)
 
 

@@ -18,6 +18,7 @@ from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
 from engine.host import protocol, shared
 from engine.host.messages import Ready
 from engine.host.request import Request
+from engine.host.tile_jobs import describe_tile
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -33,6 +34,8 @@ from tests.gui.made_results import (
 from tests.made_runs import made_product, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
+# Of a block with more, `CheckBlocks` says that its kernel refuses it.
+MOST_THREADS = 512
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
 
@@ -155,6 +158,10 @@ class FakeEngineClient:
             return tuple(
                 protocol.Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants
             )
+        if isinstance(request, protocol.CheckBlocks):
+            return tuple(self._checked_blocks(request))
+        if isinstance(request, protocol.DescribeTile):
+            return describe_tile(request, lambda step: None)
         if isinstance(request, protocol.SaveResult):
             Path(request.path).write_bytes(b"picture")
             return protocol.Saved(request.path, self.save_notes)
@@ -179,6 +186,16 @@ class FakeEngineClient:
             return made_network.made_confusion()
         result = _run_result(request.job) if isinstance(request, protocol.Run) else None
         return self._filtered(request.job, result)
+
+    def _checked_blocks(self, request):
+        keys = ["cpu-parallel" if key == "auto" else key for key in request.variants]
+        for known in READY.variants:
+            reason = self.unavailable.get(known.key, "")
+            if known.key in (keys or [known.key]):
+                for block in request.blocks if known.uses_block and not reason else (None,):
+                    is_large = block is not None and block.threads > MOST_THREADS
+                    why = f"A block of {block} needs too much shared memory." if is_large else reason
+                    yield protocol.BlockAvailability(known.key, block, why)
 
     def _picture(self, request):
         title = Path(request.path).name or request.sample

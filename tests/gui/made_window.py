@@ -7,6 +7,7 @@ from engine.mask.presets import preset
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine
 from gui.engine_link.engine_state import EngineState
+from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
 from gui.explore.picture.picture_controller import PictureController
@@ -21,7 +22,7 @@ from gui.shell.engine_messages import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
 
 _PARTS = {
-    "explore": "workspace results display pictures previews runs commands",
+    "explore": "workspace results display pictures previews runs commands cells blocks_panel",
     "matrices": "matmul products",
     "network": "network stages",
     "course": "course courses",
@@ -66,7 +67,8 @@ class Bench:
         self.pictures = PictureController(*parts)
         self.previews = PreviewController(*parts)
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
-        self.runs = RunController(*running, self.display, self.results)
+        self.cells = BlockCells(self.results)
+        self.runs = RunController(*running, self.display, self.results, self.cells)
         self.files = ExploreFiles(self.workspace, self.results, self.pictures, self.messages)
 
     def settle(self):

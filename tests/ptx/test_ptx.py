@@ -15,8 +15,10 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import VARIANTS, matmul_variant, variant
+from engine.variants.registry import NETWORK_VARIANTS, VARIANTS, matmul_variant, variant
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
@@ -241,3 +243,40 @@ def test_that_numbas_own_constant_arrays_are_part_of_the_code_as_the_documents_s
     ptx = cuda.compile_ptx(in_loops, (image, length, length, out), cc=(9, 0))[0]
     assert "ld.const.f32" in ptx
     assert ".const .align 4 .b8 _cudapy_cmem[36] = {0, 0, 128, 63, 0, 0, 0, 64, " in ptx
+
+
+NETWORK = [stage for stage in NETWORK_VARIANTS if stage.has_kernels]
+
+
+@pytest.mark.parametrize("stage", NETWORK, ids=named)
+@every_capability
+def test_that_the_networks_code_is_in_float32_for_that_device_with_the_planned_bytes(stage, capability):
+    for batch in (1, 1000):
+        problem = ForwardPass(batch)
+        passes = stage.passes(problem, trained_weights(), stage.default_block)
+        codes = [compiled(step, capability) for step in passes]
+        launches = [step.launch for step in passes]
+        assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
+        assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
+        for ptx, step in zip(codes, passes, strict=True):
+            # A pool only adds, and unrolling only copies.
+            if "convolution" in step.name and "unroll" not in step.name:
+                assert_in_float32(ptx, capability)
+            assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+            assert [
+                line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line
+            ] == []
+
+
+def test_that_the_fastest_network_loads_once_for_many_multiply_adds():
+    problem = ForwardPass(1000)
+    stage = NETWORK[-1]
+    first, second, _ = (
+        compiled(step, (9, 0)) for step in stage.passes(problem, trained_weights(), stage.default_block)
+    )
+    for ptx in (first, second):
+        # A row of a filter: 5 x 2 x 8 products of four maps; three loads of cells (and those of the first
+        # row), five of weights, all of 16 bytes.
+        assert ptx.count("fma.rn.f32") == 320
+        assert len(re.findall(r"ld\.shared\S*v4\.f32", ptx)) == 11
+        assert "cp.async" in ptx

@@ -18,17 +18,21 @@ ever rounded: the result has to be equal bit for bit.
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.mask.bank import Bank
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
+from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
+
+if TYPE_CHECKING:
+    from engine.mask.bank import Bank
 
 # The oracle makes about 0.25 G multiply-adds per second; each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
@@ -75,7 +79,7 @@ def regions_to_check(problem: Problem, seed: int, affordable: int | None = None)
 
 
 def verify(
-    result: np.ndarray,
+    result: np.ndarray | CheckedSamples,
     image: np.ndarray,
     mask: Mask,
     problem: Problem,
@@ -89,6 +93,8 @@ def verify(
 
     Parameters
     ----------
+    result : ndarray or CheckedSamples
+        The latter of `regions_to_check` with the same seed.
     seed : int
         Of the grid, where not everything can be checked.
     affordable : int, optional
@@ -118,7 +124,7 @@ def verify(
 def verify_bank(
     result: np.ndarray,
     image: np.ndarray,
-    bank: Bank,
+    bank: "Bank",
     problem: Problem,
     *,
     seed: int,

@@ -42,6 +42,7 @@ def verify(
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
+    roundings: Callable[[int], int] = lambda terms: terms,
     layer: str = "output",
 ) -> Verification:
     """Compare scores (batch, classes), or another layer's values (batch, *shape), with the oracle's.
@@ -54,6 +55,8 @@ def verify(
         Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
+    roundings : callable of int -> int
+        Of a product in a sum of so many (`NetworkVariant.roundings`).
     layer : str
         The key of the layer that `scores` are the values of.
     """
@@ -62,7 +65,7 @@ def verify(
     for first in range(0, len(chosen), AT_ONCE):
         checkpoint(first / len(chosen))
         numbers = chosen[first : first + AT_ONCE]
-        wanted = oracle.forward_with_bounds(drawings[numbers], weights)[layer]
+        wanted = oracle.forward_with_bounds(drawings[numbers], weights, roundings)[layer]
         part = scores[numbers].reshape(wanted.values.shape)
         found = compare(part, wanted.values, partial(_limits, wanted))
         exact = exact and found.exact

@@ -5,8 +5,9 @@ The bound goes through all layers. Let v be a layer's exact values, w the comput
 
     |w' - v'| <= |F| e + gamma_k |F| (|v| + e) + (n + 1) 2^-149,   gamma_k = k u / (1 - k u),   u = 2^-24
 
-with k = n + 1: each product is rounded once and takes part in at most n - 1 additions; one more pays for the
-oracle's own float64 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). An
+with k one more than the roundings that a product goes through: in one long chain its own and n - 1 additions,
+fewer where sums are formed of parts, which the variant says; one more pays for the oracle's own float64
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1). An
 average of four is such a sum with weights of 1/4, which round nothing. Rectifying makes no error larger.
 No line is shared with a variant.
 """
@@ -46,8 +47,13 @@ def forward(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Float6
     return found
 
 
-def forward_with_bounds(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Exact]:
-    """Return every layer's values and their bounds, by the keys of `ForwardPass.layers`."""
+def forward_with_bounds(
+    drawings: NDArray[np.float32], weights: Weights, roundings: Callable[[int], int] = lambda terms: terms
+) -> dict[str, Exact]:
+    """Return every layer's values and their bounds, by the keys of `ForwardPass.layers`.
+
+    `roundings` are those of a product in a sum of so many, as `NetworkVariant.roundings` gives them.
+    """
     found: dict[str, Exact] = {}
     values = drawings[:, None].astype(np.float64)
     bounds = np.zeros_like(values)
@@ -55,7 +61,7 @@ def forward_with_bounds(drawings: NDArray[np.float32], weights: Weights) -> dict
         positive = np.abs(filters)
         terms = _terms(filters)
         magnitudes = rule(np.abs(values) + bounds, positive)
-        bounds = rule(bounds, positive) + relative_bound(terms + 1) * magnitudes
+        bounds = rule(bounds, positive) + relative_bound(roundings(terms) + 1) * magnitudes
         bounds += (terms + 1) * SMALLEST_SUBNORMAL
         values = rule(values, filters)
         if key in _RECTIFIED:

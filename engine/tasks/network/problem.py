@@ -21,7 +21,7 @@ from engine.tasks.work import FLOAT_BYTES
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE
 MAX_BATCH = 1 << 20
-LARGEST = 1024
+MAX_LAYER = 1024
 """Maps, hidden values and classes of a layer at most."""
 
 
@@ -75,10 +75,10 @@ class ForwardPass:
                 "two convolutions and two pools need a side that is a multiple of 4, from 16 to 64",
                 "Scale the drawing to 28 x 28.",
             )
-        if not all(1 <= size <= LARGEST for size in (self.first, self.second, self.hidden, self.classes)):
+        if not all(1 <= size <= MAX_LAYER for size in (self.first, self.second, self.hidden, self.classes)):
             raise BadValue(
                 f"a network of {self.first}, {self.second}, {self.hidden} and {self.classes} values a layer",
-                f"each layer has 1 to {LARGEST:,}",
+                f"each layer has 1 to {MAX_LAYER:,}",
                 "Choose sizes within these.",
             )
 

@@ -27,6 +27,13 @@ class NetworkOperands:
     drawings: NDArray[np.float32]
     weights: Weights
 
+    @property
+    def maps(self) -> NDArray[np.float32]:
+        """The drawings as maps (batch, 1, side, side), as `Prepared.launch` takes them."""
+        # Not [:, None]: an axis of stride 0 is taken for a broadcast one when it is copied to a device.
+        batch, side, _ = self.drawings.shape
+        return self.drawings.reshape(batch, 1, side, side)
+
 
 class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
     """The forward pass of a batch."""
@@ -43,11 +50,13 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
 
     def allocate(self, backend: "Backend", job: "NetworkJob", host_out: Any = None) -> "Buffers":
         """Return buffers for the drawings and the scores."""
-        return backend.allocate_arrays((job.operands.drawings,), (job.problem.batch, job.problem.classes))
+        scores = job.problem.batch, job.problem.classes
+        pinned = job.variant.pinned_drawings
+        return backend.allocate_arrays((job.operands.maps,), scores, pinned=pinned)
 
     def upload(self, backend: "Backend", operands: NetworkOperands, buffers: "Buffers") -> None:
         """Copy the drawings to the device."""
-        backend.upload((operands.drawings,), buffers)
+        backend.upload((operands.maps,), buffers)
 
     def verify(self, values: Any, job: "NetworkJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare the scores with those of float64."""
@@ -55,6 +64,7 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
 
         operands = job.operands
         how: dict[str, Any] = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
+        how["roundings"] = job.variant.roundings
         return verify(values, operands.drawings, operands.weights, job.problem, **how)
 
     def constant(self, operands: NetworkOperands) -> Weights:

@@ -9,7 +9,6 @@ weights of all these problems, each times how near it is. Far from all of them t
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -58,13 +57,11 @@ def nearness(places: NDArray[np.float64], others: NDArray[np.float64]) -> NDArra
     return np.exp(-squared / 2) + 0.5 * np.exp(-squared / 32)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
 class Correction:
     """The factor for one variant and types of samples and results: points, a weight for each, the mean."""
 
-    points: tuple[Point, ...]
-    weights: tuple[float, ...]
-    mean: float
+    def __init__(self, points: tuple[Point, ...], weights: tuple[float, ...], mean: float) -> None:
+        self.points, self.weights, self.mean = points, weights, mean
 
     @cached_property
     def _places(self) -> NDArray[np.float64]:

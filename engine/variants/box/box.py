@@ -29,6 +29,7 @@ from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -37,6 +38,7 @@ from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.register_blocked.vector_tiles import vector_tile
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
@@ -134,6 +136,18 @@ def work(problem: Problem, block: Block) -> Work:
         shared_stores=cells + jobs * shape.results,
         multiply_adds=jobs * along.windows.weighed,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block, or what it loads one lot after the other on its way down."""
+    shape, height = box_shape(problem), strip_rows(problem, box_shape(problem))
+    lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
+
+    def thread_of(row, sample):
+        return row % shape.step_rows // shape.rows * shape.column_threads + sample // shape.columns
+
+    results = height, shape.out_samples
+    return (vector_tile(problem, at, shape.input, lots, results, thread_of, early_rows=shape.early_rows),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -274,6 +288,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
     integer_output=True,

@@ -78,7 +78,7 @@ def _largest_result(problem: Problem, mask: Mask) -> float:
     return float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
 
 
-@dataclass
+@dataclass(eq=False)
 class Cut:
     """How a picture is cut for so many threads at most, and the calls with their buffers that are kept."""
 

@@ -38,7 +38,9 @@ STRIP_VECTORS = _by_target(
 # fifth of its instructions, which are what it takes (AVX2).
 UNROLLED_COLUMNS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
 # Whether integer samples are made float32 before they are summed, once, and not for each mask column and
-# part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58).
+# part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58). Not for a column times a row, in
+# one pass: a vector of bytes seldom lies across two cache lines, one of floats every second time (AVX2, 8-bit
+# 3 x 3 to 5 x 5: 9 to 12 % less time).
 CONVERTS = _by_target(False, True, True)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
@@ -52,7 +54,7 @@ PRODUCT_VECTORS = _by_target(
 )
 # Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
 # keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
-# With AVX2, where they are converted once, from 6 rows on (7 x 7: 5 % longer in one pass).
+# With AVX2 from 6 rows on (7 x 7: nothing to 4 % longer in one pass).
 _MOST_PRODUCT_ROWS_OF_INTEGERS = _by_target(7, 5, 7)
 
 

@@ -208,10 +208,7 @@ class ProductSums(RowSums):
 
     def _two_samples(self, at: int, places: Values) -> Value:
         """Return the exact sums of samples that have the same weight."""
-        one, other = places["source"], places["behind"]
-        if CONVERTS:
-            return self.vectors.load(one, at) + self.vectors.load(other, at)
-        return self.vectors.load_sum(one, other, at)
+        return self.vectors.load_sum(places["source"], places["behind"], at)
 
     def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
         """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
@@ -292,8 +289,9 @@ def sum_rows(
         Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
+    is_product = isinstance(row_factor, ArrayArgument)
     passed = {
-        "source": code.at_address(source, totals if CONVERTS else source_sample),
+        "source": code.at_address(source, totals if CONVERTS and not is_product else source_sample),
         "source_pitch": source_pitch,
         "input_rows": input_rows, "totals": code.pointer(totals) + totals_at, "totals_pitch": totals_pitch,
         "entering": code.at_address(entering, totals), "entering_pitch": entering_pitch,
@@ -305,7 +303,7 @@ def sum_rows(
     }  # fmt: skip
     whole_numbers = source_sample.kind.dtype != types.float32
     counts: Sequence[int] = range(1, MOST_ROWS + 1)
-    if isinstance(row_factor, ArrayArgument):
+    if is_product:
         passed["row_factor"] = code.pointer(row_factor)
         counts = product_rows(whole_numbers)
     # The calling function too: its loops over bands and rows are not worth a copy for each case.

@@ -29,9 +29,10 @@ from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work, loads_by_taps
+from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
-from engine.variants.ladder.teaching import work_by_taps
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
 MULTIPLY_ADDS_A_CALL = 100_000_000
@@ -62,6 +63,11 @@ class Serial:
             self.function(image, self._weights, self._anchor_row - first, *self._arguments, rows)
 
 
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each tap loads a cell (ghost cells cost no load) and a weight."""
+    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
+
+
 def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
     """Return the loops for one problem and mask, compiled."""
     prepared = Serial(problem, mask)
@@ -77,7 +83,7 @@ VARIANT = Variant(
     idea="The textbook loops on one thread: one multiply-add for each pixel and mask cell. The baseline.",
     default_block=Block(1, 1),
     plan=no_launches,
-    work=work_by_taps,
+    work=work,
     prepare=prepare,
     unsupported=refuse_nothing,
     uses_block=False,

@@ -10,6 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from engine.compiled.cpu_target import cpu_target
 from engine.variants.cpu.board import FINISH, POST, SELF, STARTED
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
 from engine.variants.ir.value import I32, I64, Value
@@ -75,6 +76,13 @@ def _element(code: Vectors, address: Value, element: Value) -> Value:
 def look_at(code, address, element):
     """Return an int64 of those at an address, as other threads have left it."""
     return code.value(code.builder.load_atomic(_element(code, address, element).llvm, "acquire", 8))
+
+
+@cpu_function(types.void)
+def rest(code):
+    """Leave the core to its other hardware thread for some 10 to 50 ns, while looking for something."""
+    if cpu_target().has("sse2"):
+        code.called("x86.sse2.pause", ir.VoidType())
 
 
 @cpu_function(types.int64)

@@ -70,7 +70,7 @@ class StreamedBands(BandedFilter):
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
-        converts = CONVERTS and self._dtype != np.float32
+        converts = CONVERTS and row_factor is None and self._dtype != np.float32
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES

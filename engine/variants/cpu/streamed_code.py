@@ -85,7 +85,7 @@ def stream_bands(
                 for at in range(0, last - first, step):
                     width, column = min(step, last - first - at), parts[part, 2] + at
                     source_address, source_pitch = address + at * size, pitch
-                    if CONVERTS and size < 4:
+                    if CONVERTS and row_factor is None and size < 4:
                         count = before + width + after
                         rows_as_floats(source_address, edge, pitch, rows, floats, floats_pitch, count)
                         source_address, source_pitch = address_of(floats, 0), floats_pitch

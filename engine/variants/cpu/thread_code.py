@@ -25,11 +25,14 @@ from engine.variants.cpu.board import (
     WANTED,
     WRITTEN,
 )  # fmt: skip
-from engine.variants.cpu.shared_call import call_at, exchange, look_at, replace_if
+from engine.variants.cpu.shared_call import call_at, exchange, look_at, replace_if, rest
 
 # How often the caller looks whether the others are done before it sleeps: 0.1 to 0.2 ms. Being woken takes 25
 # to 60 us, of the 700 us that a small mask takes on 2048 x 2048.
 LOOKS = 200_000
+# How often a thread that is done looks for the next order before it sleeps, with rests: 0.05 to 0.1 ms. A
+# filter that follows another one at once takes 6 (8-bit RGB, 1920 x 1080) to 14 % (grey) less time.
+LOOKS_FOR_ORDER = 2_000
 
 # The locks of Python's own threads: on every system, and asked for without the GIL.
 _acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.int64, types.int32))
@@ -41,6 +44,10 @@ def serve(mailbox):
     """Do the orders of one mailbox for as long as the process lives."""
     entry_point()
     while True:
+        looks = LOOKS_FOR_ORDER
+        while looks > 0 and look_at(mailbox, STATE) & STAGE != POSTED:
+            rest()
+            looks -= 1
         _acquire(look_at(mailbox, WAKE), 1)
         state = look_at(mailbox, STATE)
         # An order that has been taken back, or a later one, which wakes this thread itself.

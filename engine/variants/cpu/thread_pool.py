@@ -1,5 +1,7 @@
 """The threads that help a launch: one per core, asleep in compiled code until their mailbox holds an order.
 
+A thread that is done looks for another order for a moment before it sleeps: being woken takes 25 to 60 us.
+
 A caller posts an order, which is a function's address and the address of its arguments; wakes the thread; and
 in the end takes back the orders that have not begun and waits for the others. None of it needs the GIL: with
 Python on each thread a launch began 27 us later for every further thread, the sixteenth after half a

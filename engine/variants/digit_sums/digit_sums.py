@@ -35,6 +35,7 @@ from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -44,6 +45,8 @@ from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
+from engine.variants.register_blocked.piece_tiles import piece_loads
+from engine.variants.register_blocked.vector_tiles import LANES, sample_tile
 
 LEAST_CAPABILITY = (8, 0)
 SHARED_BYTES = 48 * 1024
@@ -90,6 +93,19 @@ def work(problem: Problem, block: Block) -> Work:
         shared_stores=cells,
         multiply_adds=lanes * shape.across * problem.taps,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block, loaded as bytes; four lanes share four rows of results."""
+    shape = _shape_of(problem)
+    top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
+
+    def thread_of(row, sample):
+        return row // shape.warp_rows * LANES + sample // shape.across * 4 + row % 4
+
+    loads = piece_loads(problem, shape, top, left)
+    results, note = (shape.out_rows, shape.out_samples), "A thread loads 16 bytes at once."
+    return (sample_tile(problem, at, shape.before, *loads, results, thread_of, warps=WARPS, note=note),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -208,6 +224,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     integer_output=True,
     uint8_only=True,

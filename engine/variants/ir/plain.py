@@ -31,8 +31,11 @@ class PlainPointer:
             return at
         if len(shape) == 2:
             return divmod(at, self.pitch or shape[1])
-        pixel, channel = divmod(at, shape[2])
-        return (*divmod(pixel, shape[1]), channel)
+        index: list[int] = []
+        for side in reversed(shape[1:]):
+            at, place = divmod(at, side)
+            index.insert(0, place)
+        return (at, *index)
 
     def load(self, count: int | None = None) -> Any:
         """Return the element, or a list of `count` neighbours."""

@@ -24,6 +24,7 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
+from engine.variants.ladder.tile_plans import own_cell_tiles
 
 
 @lru_cache(maxsize=64)
@@ -84,5 +85,6 @@ VARIANT = one_pass_variant(
     key="cached",
     title="Cached halo",
     idea="Shared memory holds only the block's own cells; the halo comes from global memory through caches.",
+    tiles=own_cell_tiles,
     work=work_of_own_cells,
 )

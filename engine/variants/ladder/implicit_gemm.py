@@ -28,6 +28,8 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
+
 from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
@@ -35,6 +37,7 @@ from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -48,6 +51,8 @@ from engine.variants.ladder.teaching import teaching_variant
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of
 # shared memory.
 TILE_K = 25
+# Rows of X that are drawn of a large mask.
+_MOST_DRAWN = 400
 MAX_GRID_X = (1 << 31) - 1
 
 
@@ -83,6 +88,44 @@ def bank_work(problem: Problem, block: Block, masks: int) -> Work:
         shared_loads=2 * masks * problem.multiply_adds,
         shared_stores=weights_to_shared + mask_blocks * problem.multiply_adds,
         masks=masks,
+    )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of X of a block, with one mask: a row for each tap, a column for each pixel."""
+    depth, (_, mask_columns) = tile_depth(problem.taps), problem.mask_shape
+    first = at[0] * block.x
+    pixels = min(block.x, problem.height * problem.width - first)
+    of_depth, phases = blocks_along(depth, block.y), blocks_along(problem.taps, depth)
+    drawn = min(phases, max(1, _MOST_DRAWN // depth))
+    taps = min(problem.taps, drawn * depth)
+    tap, x = grid_of_cells(0, 0, taps, pixels)
+    phase, k = np.divmod(tap, depth)
+    row, column = np.divmod(first + x, problem.width)
+    note = (
+        "A row for each cell of the mask, a column for each pixel: N is repeated, and never stored like this."
+    )
+    if phases > 1:
+        note += f" {phases} phases build {depth} rows at a time in the same shared memory."
+    return (
+        TilePlan(
+            height=problem.height,
+            width=problem.width,
+            border=problem.border,
+            block=block,
+            at=at,
+            source_rows=row + tap // mask_columns - problem.anchor[0],
+            source_columns=column + tap % mask_columns - problem.anchor[1],
+            loaders=x + block.x * (k % block.y),
+            steps=phase * of_depth + k // block.y + 1,
+            result_rows=row[:1],
+            result_columns=column[:1],
+            computers=x[:1],
+            window_shape=(problem.taps, 1),
+            window_stride=(0, 1),
+            note=note,
+            cut_rows=problem.taps - taps,
+        ),
     )
 
 
@@ -233,6 +276,7 @@ VARIANT = _variant(
     1,
     lambda mask: Bank((mask,)),
     title="Implicit matrix product",
+    tiles=tiles,
     default_block=Block(256, 1),
     remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
     "A bank of masks (engine.apply_bank) is what makes it worth while.",
@@ -246,5 +290,10 @@ def for_bank(bank: Bank) -> Variant:
     below the other: `out` has as many rows as all results together.
     """
     masks, title = len(bank), f"{VARIANT.title}, {bank.name}"
-    more = {"default_block": bank_block(masks), "made_by": partial(for_bank, bank)}
+    # The window draws the tile of one mask alone.
+    more = {
+        "tiles": lambda problem, block, at: (),
+        "default_block": bank_block(masks),
+        "made_by": partial(for_bank, bank),
+    }
     return _variant(masks, lambda mask: bank, title=title, **more)

@@ -21,6 +21,7 @@ Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are 
 which is the zero border; here the border's rule decides.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
@@ -29,9 +30,11 @@ from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along, refuse_block
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
+from engine.variants.ladder.tile_plans import tile_plan
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -52,6 +55,14 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
     least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
     return refuse_block(block, limits, least=least, too_small=too_small)
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the cells that a block reads: x runs along rows, also from block to block."""
+    turned = Block(block.y, block.x)
+    whole = tile_plan(problem, turned, (at[1], at[0]))
+    y, x = divmod(whole.computers, turned.x)
+    return (replace(whole, block=block, at=at, computers=y + block.x * x),)
 
 
 @lru_cache
@@ -101,6 +112,7 @@ VARIANT = teaching_variant(
     title="Naive, uncoalesced",
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
     work=work_by_taps,
+    tiles=tiles,
     float64_sums=True,
     remark="A mistake to look at: its loads are not coalesced. The speed-ups of the 2-D report are over it.",
 )

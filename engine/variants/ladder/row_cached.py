@@ -24,6 +24,7 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
+from engine.variants.ladder.tile_plans import own_cell_tiles
 
 
 @lru_cache(maxsize=64)
@@ -79,5 +80,6 @@ VARIANT = row_variant(
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
     "from global memory through caches.",
+    tiles=own_cell_tiles,
     work=work_of_own_cells,
 )

@@ -22,15 +22,19 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). Th
 
 from functools import lru_cache, partial
 
+import numpy as np
+
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.geometry import refuse_launch
 from engine.variants.ladder.teaching import row_variant, work_of_tiles
+from engine.variants.ladder.tile_plans import tile_plan
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
@@ -53,6 +57,19 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             "across; each loads one cell of it."
         ),
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block: left halo by its last threads, centre, right halo by its first ones."""
+    left_halo = problem.anchor[1]
+
+    def loads(row, column):
+        # The thread whose own cell it would be, were it not a whole block further on or back.
+        x = column - left_halo
+        return x % block.x, row, np.select([x < 0, x < block.x], [1, 2], 3)
+
+    names = ("left halo", "centre", "right halo")
+    return (tile_plan(problem, block, at, loads, whole_columns=True, step_names=names),)
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -127,4 +144,5 @@ VARIANT = row_variant(
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
     unsupported=unsupported,
+    tiles=tiles,
 )

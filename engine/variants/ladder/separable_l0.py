@@ -20,6 +20,7 @@ from functools import lru_cache
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.border import Border
+from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
 
@@ -86,5 +87,6 @@ VARIANT = two_pass_variant(
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
     "rows + columns multiply-adds per result, everything in global memory.",
+    tiles=two_pass_tiles,
     work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
 )

@@ -24,10 +24,12 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import taps_in_own_tile
 from engine.tasks.work import Work
 from engine.variants.ladder.teaching import bytes_of_own_cells
+from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
 from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
 
@@ -46,6 +48,12 @@ def work(problem: Problem, block: Block) -> Work:
         shared_loads=own_x + own_y,
         shared_stores=2 * problem.samples,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tiles of both passes: each thread keeps its own cell, the aprons are read directly."""
+    along, down = own_loads(0, problem.anchor[1]), own_loads(problem.anchor[0], 0)
+    return two_pass_tiles(problem, block, at, along, down, own_cells=True)
 
 
 @lru_cache(maxsize=64)
@@ -145,4 +153,5 @@ VARIANT = two_pass_variant(
     idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "
     "cells, the aprons come from global memory through the caches.",
     work=work,
+    tiles=tiles,
 )

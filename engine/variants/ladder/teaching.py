@@ -16,6 +16,7 @@ from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_
 from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
+from engine.variants.ladder.tile_plans import direct_tiles
 
 DEFAULT_BLOCK = Block(32, 8)
 
@@ -60,7 +61,7 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **traits,
+        **{"tiles": direct_tiles, **traits},
     )
 
 

@@ -43,7 +43,6 @@ from engine.tasks.filtering.work import filter_work, taps_inside
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import teaching_variant
 
 
 def two_pass_variant(
@@ -56,6 +55,8 @@ def two_pass_variant(
     `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in either
     pass.
     """
+    # Not for `cpu-separable`, which asks `refuse_mask` alone: a first filter on the CPU loads no tiles.
+    from engine.variants.ladder.teaching import teaching_variant
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
         horizontal, vertical = shared_bytes(problem.mask_shape, block)

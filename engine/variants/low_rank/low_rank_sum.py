@@ -32,6 +32,7 @@ from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.factors import factor
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.low_rank import low_rank
@@ -100,6 +101,9 @@ def low_rank_variant(terms: int) -> Variant:
     def work(problem: Problem, block: Block) -> Work:
         return product_strips.work_of(problem, terms)
 
+    def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+        return product_strips.tiles_of(problem, terms, at)
+
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         weights = mask.weights32
         are_few_digits = np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights)
@@ -146,6 +150,7 @@ def low_rank_variant(terms: int) -> Variant:
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
+        tiles=tiles,
         uses_block=False,
         remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
         "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",

@@ -19,12 +19,14 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
+from engine.variants.strips.strip_tiles import strip_tiles
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -79,6 +81,11 @@ def work_of(problem: Problem, rank: int) -> Work:
         constant_loads=threads * sum(grid.groups) * weights,
         multiply_adds=threads * rows * VECTOR * weights,
     )
+
+
+def tiles_of(problem: Problem, rank: int, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the strips of a block's warps."""
+    return strip_tiles(grid_of(problem, shape_of(problem, rank)), at, lambda sample: sample // VECTOR)
 
 
 # What the compiler must know: few of them are in use at a time.

@@ -25,13 +25,19 @@ class PreparedNetwork(Prepared, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkVariant(AnyVariant[ForwardPass, Weights]):
-    """One way to compute the scores of a batch; `Prepared.launch` takes the tuple (drawings,).
+    """One way to compute the scores of a batch; `Prepared.launch` takes (drawings,), (batch, 1, 28, 28).
 
     `printed_s` is the running time that the report gives after this stage, seconds; None where it has none.
     """
+
+    # The most roundings that a product goes through in a sum of so many: the rounding bound counts with it.
+    # No order of summation exceeds the default: its own, and one for each other product.
+    roundings: Callable[[int], int] = lambda terms: terms
 
     task: ClassVar[str] = ForwardPass.task
 
     default_block: Block = DEFAULT_BLOCK
     uses_block: bool = False
+    # Whether it takes the drawings from pinned memory of the host and copies them to the device by itself.
+    pinned_drawings: bool = False
     printed_s: float | None = None

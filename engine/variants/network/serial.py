@@ -7,8 +7,9 @@ Who loads what
     Each multiply-add loads a value of the map before and a weight. Only the CPU's caches help: a drawing's
     maps (115 KB) stay in L2 from layer to layer.
 Limit
-    One chain of additions for each output, which may not be reordered without fast-math: one multiply-add
-    for each latency of an addition (4 cycles), whatever the processor could do at once.
+    One chain of additions after another, which may not be reordered without fast-math: one multiply-add for
+    each latency of an addition (4 cycles), whatever the processor could do at once. Each map adds a partial
+    sum of its own, as everywhere here: long sums lose far less to rounding so.
 Ctrl+C
     Python looks for it between two layers, 2 ms at most.
 
@@ -21,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass, Layer
@@ -29,11 +29,8 @@ from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
 from engine.tasks.work import Work
 from engine.variants.network.contract import NetworkVariant
-
-_MODULE = "engine.variants.network.serial_code"
-_convolve = MachineFunction(_MODULE, "convolve_serial")
-_pool = MachineFunction(_MODULE, "pool_serial")
-_connect = MachineFunction(_MODULE, "connect_serial")
+from engine.variants.network.host_layers import connect, convolve, pool
+from engine.variants.network.layer_kernels import roundings_by_parts
 
 
 def work(problem: ForwardPass, block: Block) -> Work:
@@ -67,12 +64,12 @@ class Serial:
         weights, values = self._weights, self.values
         linear = values["pool-2"].reshape(-1)
         calls = {
-            "convolution-1": lambda out: _convolve(drawing[None], weights.convolution_1, out),
-            "pool-1": lambda out: _pool(values["convolution-1"], out),
-            "convolution-2": lambda out: _convolve(values["pool-1"], weights.convolution_2, out),
-            "pool-2": lambda out: _pool(values["convolution-2"], out),
-            "hidden": lambda out: _connect(linear, weights.hidden, True, out),
-            "output": lambda out: _connect(values["hidden"], weights.output, False, out),
+            "convolution-1": lambda out: convolve(drawing, weights.convolution_1, out),
+            "pool-1": lambda out: pool(values["convolution-1"], out),
+            "convolution-2": lambda out: convolve(values["pool-1"], weights.convolution_2, out),
+            "pool-2": lambda out: pool(values["convolution-2"], out),
+            "hidden": lambda out: connect(linear, weights.hidden, True, out),
+            "output": lambda out: connect(values["hidden"], weights.output, False, out),
         }
         for layer in self.layers:
             calls[layer.key](values[layer.key])
@@ -95,7 +92,7 @@ class Serial:
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Serial:
     """Return the loops for one network, compiled."""
     prepared = Serial(problem, weights)
-    for _layer in prepared.steps(np.zeros((problem.side, problem.side), np.float32)):
+    for _layer in prepared.steps(np.zeros((1, problem.side, problem.side), np.float32)):
         pass
     return prepared
 
@@ -107,4 +104,5 @@ VARIANT = NetworkVariant(
     idea="The sequential program: drawing after drawing, layer after layer, a loop nest each. The baseline.",
     work=work,
     prepare=prepare,
+    roundings=roundings_by_parts,
 )

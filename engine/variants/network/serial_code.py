@@ -14,10 +14,12 @@ def convolve_serial(maps, filters, results):
             for column in range(results.shape[2]):
                 total = np.float32(0.0)
                 for c in range(channels):
+                    partial = np.float32(0.0)
                     for p in range(sides):
                         for q in range(sides):
-                            total += maps[c, row + p, column + q] * filters[m, c, p, q]
-                results[m, row, column] = max(total, np.float32(0.0))
+                            partial += maps[c, row + p, column + q] * filters[m, c, p, q]
+                    total += partial
+                results[m, row, column] = np.float32(0.0) if total < np.float32(0.0) else total
 
 
 def pool_serial(maps, results):
@@ -38,8 +40,13 @@ def connect_serial(values, weights, rectifies, results):
     entry_point()
     for output in range(results.shape[0]):
         total = np.float32(0.0)
-        for k in range(values.shape[0]):
-            total += values[k] * weights[k, output]
-        if rectifies:
-            total = max(total, np.float32(0.0))
+        first = 0
+        while first < values.shape[0]:
+            partial = np.float32(0.0)
+            for k in range(first, min(first + 16, values.shape[0])):
+                partial += values[k] * weights[k, output]
+            total += partial
+            first += 16
+        if rectifies and total < np.float32(0.0):
+            total = np.float32(0.0)
         results[output] = total

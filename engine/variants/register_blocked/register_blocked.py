@@ -32,6 +32,7 @@ from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -40,6 +41,8 @@ from engine.variants.contract import Variant
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
+from engine.variants.register_blocked.piece_tiles import piece_loads
+from engine.variants.register_blocked.vector_tiles import LANES, sample_tile, vector_tile
 
 MAX_SIDE = 31
 WARPS = 4
@@ -140,6 +143,26 @@ def work(problem: Problem, block: Block) -> Work:
         constant_loads=rounds * problem.taps,
         multiply_adds=rounds * shape.rows * shape.across * problem.taps,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block, which has several rows of results in each thread."""
+    shape = _shape_of(problem)
+
+    def thread_of(row, sample):
+        return row % shape.step_rows // shape.rows * LANES + sample // shape.across
+
+    results = shape.out_rows, shape.out_samples
+    if isinstance(shape, ByteTileShape):
+        top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
+        loads = piece_loads(problem, shape, top, left)
+        note = "A thread loads 16 bytes at once."
+        tile = sample_tile(
+            problem, at, shape.before, *loads, results, thread_of, warps=shape.warps, note=note
+        )
+        return (tile,)
+    lots = [shape.first_rows, *[shape.step_rows] * (shape.steps - 1)]
+    return (vector_tile(problem, at, shape, lots, results, thread_of),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -285,6 +308,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     integer_output=True,
     most_rows=MAX_SIDE,

@@ -18,11 +18,13 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.register_blocked.vector_tiles import LANES, vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
 
 if TYPE_CHECKING:
@@ -183,6 +185,20 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
         multiply_adds=lanes * along.across * along.mask_columns
         + threads * shape.rows * VECTOR * shape.mask_rows,
     )
+
+
+def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TilePlan:
+    """Return the tile of a block, or what it loads one lot after the other on its way down."""
+    height = strip_rows(problem, shape)
+    lots = 1
+    if shape.is_ring:
+        lots += blocks_along(min(height, problem.height - at[1] * height), shape.step_rows)
+
+    def thread_of(row, sample):
+        return row % shape.step_rows // shape.rows * LANES + sample // VECTOR
+
+    results = height, OUT_SAMPLES
+    return vector_tile(problem, at, shape.along, [shape.lot_rows] * lots, results, thread_of)
 
 
 # What the compiler must know: few of them are in use at a time.

@@ -13,12 +13,14 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.register_blocked.vector_tiles import vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
@@ -117,6 +119,18 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
         constant_loads=jobs * columns + threads * rows,
         multiply_adds=jobs * shape.results * columns + threads * shape.rows * rows,
     )
+
+
+def tile_of(problem: Problem, shape: RingShape, at: tuple[int, int]) -> TilePlan:
+    """Return what a block loads one lot after the other on its way down."""
+    height = strip_rows(problem, shape)
+    lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
+
+    def thread_of(row, sample):
+        return row % shape.step_rows // shape.rows * shape.column_threads + sample
+
+    results = height, shape.out_samples
+    return vector_tile(problem, at, shape.input, lots, results, thread_of, early_rows=shape.early_rows)
 
 
 # What the compiler must know: few of them are in use at a time.

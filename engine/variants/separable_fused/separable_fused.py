@@ -28,6 +28,7 @@ from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -54,6 +55,13 @@ def work(problem: Problem, block: Block) -> Work:
     if shape := _in_place(problem):
         return fused_in_place.work_of(problem, shape)
     return fused_ring.work_of(problem, ring_shape(problem))
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block."""
+    if shape := _in_place(problem):
+        return (fused_in_place.tile_of(problem, shape, at),)
+    return (fused_ring.tile_of(problem, ring_shape(problem), at),)
 
 
 def _in_place(problem: Problem) -> InPlaceShape | None:
@@ -116,6 +124,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     integer_output=True,
     masks=MaskClass.PRODUCTS,

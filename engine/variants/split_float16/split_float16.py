@@ -38,6 +38,7 @@ from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -58,7 +59,8 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_shape import LANES, StripGrid
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
+from engine.variants.strips.strip_tiles import strip_tiles
 
 LEAST_CAPABILITY = (8, 0)
 WARPS, BLOCKS = 4, 2
@@ -100,6 +102,11 @@ def work(problem: Problem, block: Block) -> Work:
         shared_stores=grid.row_cells * rows + grid.cleared_cells,
         multiply_adds=lanes * rows * VECTOR * problem.taps,
     )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the strips of a block's warps; a lane has a pair of results in each half of its strip."""
+    return strip_tiles(grid_of(problem), at, lambda sample: sample % (STRIP_SAMPLES // 2) // PAIR)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -265,6 +272,7 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    tiles=tiles,
     uses_block=False,
     remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or samples very far "
     "apart take about five times as long.",

@@ -8,8 +8,10 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, refuse_block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
+from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
-from gui.explore.workspace import Workspace
+from gui.explore.kernel.best_measured import BestMeasured
+from gui.explore.workspace import Workspace, problem_of
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
@@ -33,8 +35,11 @@ class BlockEditor(QWidget):
     The engine decides what a device allows: its refusal arrives as Availability and is shown here.
     """
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, best: BestMeasured | None = None
+    ) -> None:
         super().__init__()
+        self._best = best
         self._workspace = workspace
         self._engine_state = engine_state
         self.width_box = _SideBox(
@@ -66,6 +71,7 @@ class BlockEditor(QWidget):
         workspace.settings_changed.connect(self._show_settings)
         engine_state.availability_changed.connect(self.refresh)
         engine_state.ready_changed.connect(self.refresh)
+        engine_state.running_changed.connect(self.refresh)
         theme_notifier().changed.connect(self.refresh)
         self.refresh()
 
@@ -86,8 +92,11 @@ class BlockEditor(QWidget):
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.help_text)
         self.menu_button.setEnabled(not why_not)
-        self.count.setText(in_short or _count_text(block, default))
-        self.count.setToolTip(why_not)
+        compared = len(self._workspace.settings.blocks)
+        runs = f"\nRuns compare {compared} blocks" if compared else ""
+        self.count.setText((in_short or _count_text(block, default)) + runs)
+        about = "The list of blocks is in the panel Block sizes; without one, runs take this block."
+        self.count.setToolTip(why_not or (about if compared else ""))
         self._show_refusal()
 
     def _menu_button(self) -> QToolButton:
@@ -98,6 +107,7 @@ class BlockEditor(QWidget):
         button.setArrowType(Qt.ArrowType.DownArrow)
         button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(button)
+        menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         button.setMenu(menu)
         return button
@@ -106,14 +116,21 @@ class BlockEditor(QWidget):
         menu.clear()
         block, default = self._workspace.settings.block, self._default_block()
         choices: dict[str, Block | None] = {f"Default ({default})" if default else "Default": None}
+        best = self._best.find() if self._best else None
+        if best is not None:
+            choices[f"Best measured: {best.words(self._problem())}"] = best.block
         choices |= {f"{preset}\t{preset.threads} threads": preset for preset in PRESETS}
         for text, choice in choices.items():
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(choice == block)
             action.triggered.connect(lambda _checked, chosen=choice: self._workspace.change(block=chosen))
-            if choice is None:
+            if choice is (best.block if best else None):
                 menu.addSeparator()
+        if self._best is not None and self._best.note:
+            unused = menu.addAction("The best measured blocks cannot be read")
+            unused.setToolTip(self._best.note)
+            unused.setEnabled(False)
 
     def _set_block(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
@@ -137,11 +154,29 @@ class BlockEditor(QWidget):
         self.refusal.setText(reason)
         self.refusal.setVisible(bool(reason))
         self.refusal.setStyleSheet(f"color: {current_theme().error}")
-        self.offer.setVisible(self._offered is not None)
         if self._offered is not None:
             self.offer.setText(f"Use {self._offered}")
             threads = _count_text(self._offered)
             self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
+        elif not reason:
+            self._offer_best()
+        self.offer.setVisible(self._offered is not None)
+
+    def _offer_best(self) -> None:
+        """Offer the best measured block in place of the default."""
+        is_default = self._workspace.settings.block is None and not self._why_no_block()[0]
+        best = self._best.find() if self._best and is_default else None
+        if best is not None and best.block != self._default_block():
+            self._offered = best.block
+            self.offer.setText(f"Best measured: {best.words(self._problem())}")
+            self.offer.setToolTip(
+                f"Use the block with the shortest kernel time that was measured on this device: "
+                f"{_count_text(best.block)}. The default is {self._default_block()}."
+            )
+
+    def _problem(self) -> Problem | None:
+        job = self._workspace.job()
+        return problem_of(job) if job else None
 
     def _refused(self) -> Availability | Refusal | None:
         """Return why the chosen kernel refuses the block; for auto, the first refusal of any kernel."""

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
+from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
@@ -40,7 +41,7 @@ class KernelPanel(QWidget):
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
         self.note = ElidedLabel(_FEWEST_NOTE_LINES, most=_MOST_NOTE_LINES, small=True)
-        self.block = BlockEditor(workspace, engine_state)
+        self.block = BlockEditor(workspace, engine_state, BestMeasured(workspace, engine_state, results))
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)

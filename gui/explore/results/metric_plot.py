@@ -1,6 +1,7 @@
 """One metric of the runs of the newest problem: a row per variant, block and layout."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyqtgraph as pg
@@ -15,7 +16,7 @@ from engine.results.metrics import Metric, metric, metrics_of
 from engine.results.quantities import rate_text, tick_text
 from engine.tasks.filtering.problem import Problem
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.row_plot import RowPlot
+from gui.explore.results.row_plot import MANY_ROWS, RowPlot
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.runs_model import baseline_name
@@ -42,6 +43,7 @@ class MetricPlot(RowPlot):
         self._spread: tuple[Metric, ...] = ()
         self._rows: dict[str, int] = {}
         self._row_names: dict[int, str] = {}
+        self._drawn_rows = range(0)
         self.setAccessibleName(name)
         self.axis_button.setAccessibleName(f"{name}: what is plotted")
         self.axis_button.setMenu(self._axis_menu())
@@ -56,6 +58,7 @@ class MetricPlot(RowPlot):
         ):
             signal.connect(self._redraw_timer.start)
         theme_notifier().changed.connect(self.redraw)
+        self.rows.moved.connect(self._draw_those_in_view)
         self.redraw()
 
     def choose(self, key: str) -> None:
@@ -66,8 +69,8 @@ class MetricPlot(RowPlot):
     def redraw(self) -> None:
         """Draw everything anew: there are few rows, and a change of theme affects all."""
         rows = self._results.rows()
-        problem = comparable(rows[-1].result) if rows else None
-        of_problem = [run for run in rows if comparable(run.result) == problem]
+        problem = _but_for_result_type(rows[-1].result) if rows else None
+        of_problem = [run for run in rows if _but_for_result_type(run.result) == problem]
         self._row_names = row_names([run.result for run in of_problem])
         self.begin()
         words = self._draw([run for run in of_problem if self._shown.value(run) is not None])
@@ -75,7 +78,7 @@ class MetricPlot(RowPlot):
         if rows:
             against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
-            caption = f"{self._shown.header}{against}{scale} · {problem_text(rows[-1].result)}"
+            caption = f"{self._shown.header}{against}{scale} · {_problem_text(of_problem)}"
         self.end(caption, self._omitted(of_problem), self._why_empty() if rows else self._empty, words)
 
     @property
@@ -100,6 +103,7 @@ class MetricPlot(RowPlot):
             return []
         newest = {self._name(run): run for run in runs}
         names = [name for name in dict.fromkeys(self._row_names.values()) if name in newest]
+        self._drawn_rows = self.set_rows(names)
         self._rows = {name: row for row, name in enumerate(names)}
         self._spread = _spread_of(self._shown)
         self.axis.is_log = self._shown.unit == "ms" or min(map(min, map(self._values, runs))) > 0
@@ -108,20 +112,25 @@ class MetricPlot(RowPlot):
             self.add(line)
         else:
             # Earlier ratios would only repeat what the times say.
-            older = [run for run in runs if newest[self._name(run)] is not run]
+            in_view = {names[row] for row in self._drawn_rows}
+            older = [run for run in runs if newest[self._name(run)] is not run and self._name(run) in in_view]
             self._draw_runs(older, _OLDER_OPACITY)
-        latest = [newest[name] for name in names]
+        latest = [newest[names[row]] for row in self._drawn_rows]
         self._draw_runs(latest, 1.0)
         extent: dict[str, list[float]] = {name: [1.0] if self._is_speed_up else [] for name in names}
         for run in runs:
             extent[self._name(run)] += self._values(run)
         numbers = [self._shown.words(run) for run in latest]
-        for row, (number, values) in enumerate(zip(numbers, extent.values(), strict=True)):
-            self.add_number(number, self.at(max(values)), row)
-        self.set_rows(names)
+        for row, number in zip(self._drawn_rows, numbers, strict=True):
+            self.add_number(number, self.at(max(extent[names[row]])), row)
         low, high = min(map(min, extent.values())), max(map(max, extent.values()))
         self.set_values(self.at(low), self.at(high), numbers)
-        return [self._words(run) for run in latest]
+        words = [self._words(run) for run in latest]
+        return words if len(words) == len(names) else [*words, f"{len(names)} rows in all"]
+
+    def _draw_those_in_view(self) -> None:
+        if len(self._rows) > MANY_ROWS and self.rows.in_view[: 2 * MANY_ROWS] != self._drawn_rows:
+            self._redraw_timer.start()
 
     def _draw_runs(self, runs: Sequence[Compared], opacity: float) -> None:
         if not runs:
@@ -133,25 +142,25 @@ class MetricPlot(RowPlot):
 
     def _stems(self, runs: Sequence[Compared]) -> list[pg.GraphicsObject]:
         """Return a stem from 1× to each speed-up."""
-        return [
-            pg.PlotCurveItem(
-                [self.at(1.0), self._x(run)],
-                [self._y(run)] * 2,
-                pen=pg.mkPen(series_for(run.result.variant).colour, width=4),
-            )
-            for run in runs
-        ]
+        stems: list[pg.GraphicsObject] = []
+        for variant, own in _by_variant(runs).items():
+            ends = [x for run in own for x in (self.at(1.0), self._x(run))]
+            heights = [y for run in own for y in (self._y(run),) * 2]
+            pen = pg.mkPen(series_for(variant).colour, width=4)
+            stems.append(pg.PlotCurveItem(ends, heights, pen=pen, connect="pairs"))
+        return stems
 
     def _spreads(self, runs: Sequence[Compared]) -> list[pg.GraphicsObject]:
         """Return a bar from p20 to p80 and a tick at the minimum for each run."""
         if not self._spread:
             return []
-        colours = {run.result.variant: series_for(run.result.variant).colour for run in runs}
         low, high, minimum = self._spread
         bars: list[pg.GraphicsObject] = []
+        pens: dict[str, pg.QtGui.QPen] = {}
         # A curve has one pen, so the runs of a variant share one.
-        for variant, colour in colours.items():
-            own = [run for run in runs if run.result.variant == variant]
+        for variant, own in _by_variant(runs).items():
+            colour = series_for(variant).colour
+            pens[variant] = pg.mkPen(colour, width=1.5)
             ends = [self.at(end.value(run) or 0.0) for run in own for end in (low, high)]
             heights = [y for run in own for y in (self._y(run),) * 2]
             pen = pg.mkPen(colour, width=5, capStyle=Qt.PenCapStyle.FlatCap)
@@ -162,7 +171,7 @@ class MetricPlot(RowPlot):
             [self._y(run) for run in runs],
             symbol=_upright(),
             size=14,
-            pen=[pg.mkPen(colours[run.result.variant], width=1.5) for run in runs],
+            pen=[pens[run.result.variant] for run in runs],
         )
         return [*bars, ticks]
 
@@ -172,12 +181,14 @@ class MetricPlot(RowPlot):
         One item for all, because an item costs about 0.5 ms each time that the plot is drawn anew.
         """
         series = [series_for(run.result.variant) for run in runs]
+        # Marks with the same brush are rendered once.
+        brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
         return pg.ScatterPlotItem(
             [self._x(run) for run in runs],
             [self._y(run) for run in runs],
             symbol=[one.symbol for one in series],
             size=[_MARK_SIZES.get(one.symbol, _MARK_SIZE) for one in series],
-            brush=[pg.mkBrush(one.colour) for one in series],
+            brush=[brushes[one.colour] for one in series],
             pen=pg.mkPen(current_theme().base, width=1),
             data=list(runs),
             hoverable=True,
@@ -239,16 +250,43 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
     """Return the name of the row of each result, by its identity.
 
     Rows of a variant stand together, in the order of its first run. A block is named where a variant ran with
-    several.
+    several, the type of the results where there are several.
     """
     blocks: dict[str, dict[object, None]] = {}
     for result in results:
         blocks.setdefault(result.variant, {})[result.block] = None
+    order = {variant: place for place, variant in enumerate(blocks)}
+    has_types = len({result.problem.result_dtype for result in results}) > 1
     names = {}
-    for result in sorted(results, key=lambda one: list(blocks).index(one.variant)):
+    for result in sorted(results, key=lambda one: order[one.variant]):
         block = f" {result.block}" if result.block and len(blocks[result.variant]) > 1 else ""
-        names[id(result)] = f"{result.variant}{block}{layout_suffix(result)}"
+        type_name = f" → {result.problem.result_dtype}" if has_types else ""
+        names[id(result)] = f"{result.variant}{block}{layout_suffix(result)}{type_name}"
     return names
+
+
+def _but_for_result_type(result: RunResult) -> Hashable:
+    """Return what the runs of a plot share: results of another type are rows of their own beside them."""
+    problem = result.problem
+    if problem.is_quantised:
+        result = replace(result, problem=replace(problem, result_dtype="float32"))
+    return comparable(result)
+
+
+def _problem_text(runs: Sequence[Compared]) -> str:
+    """Return the problem of some runs in words; the type of the results only where all have the same."""
+    newest = runs[-1].result
+    if len({run.result.problem.result_dtype for run in runs}) > 1:
+        newest = replace(newest, problem=replace(newest.problem, result_dtype="float32"))
+    return problem_text(newest)
+
+
+def _by_variant(runs: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Return the runs of each variant."""
+    found: dict[str, list[Compared]] = {}
+    for run in runs:
+        found.setdefault(run.result.variant, []).append(run)
+    return found
 
 
 def _spread_of(shown: Metric) -> tuple[Metric, ...]:

@@ -27,6 +27,8 @@ _NAMES_SHARE = 0.4
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
 _CAPTION_LINES = 4
+# Drawing 200 rows anew takes 80 ms, those in view 8.
+MANY_ROWS = 40
 
 
 class RowPlot(QWidget):
@@ -35,7 +37,7 @@ class RowPlot(QWidget):
     def __init__(self, tick_text: Callable[[float], str]) -> None:
         super().__init__()
         self._low, self._high, self._number_pixels = 0.0, 1.0, 0
-        self._names: tuple[str, ...] = ()
+        self._names: dict[int, str] = {}
         self._name_ticks: list[tuple[float, str]] = []
         self._drawn: list[pg.GraphicsObject] = []
         self._numbers: list[pg.TextItem] = []
@@ -79,7 +81,7 @@ class RowPlot(QWidget):
             self.plot.removeItem(spare)
         self._spare_numbers = []
         if not words:
-            self.rows.set_rows(0)
+            self.set_rows(())
         # A size stays on one line.
         self.caption.setText(caption.replace(" x ", "\u00a0x\u00a0"))
         self.caption.setVisible(bool(caption))
@@ -97,11 +99,14 @@ class RowPlot(QWidget):
         """Return where a value stands on the axis; 0 ms from a coarse clock is drawn as 1 ns."""
         return math.log10(max(value, 1e-6)) if self.axis.is_log else value
 
-    def set_rows(self, names: Sequence[str]) -> None:
-        """Name the rows, the first on top."""
-        self._names = tuple(names)
-        self._show_names()
+    def set_rows(self, names: Sequence[str]) -> range:
+        """Name the rows, the first on top; return which to draw: all, or of very many those in view."""
         self.rows.set_rows(len(names))
+        # Before there is a layout all rows are in view.
+        drawn = range(len(names)) if len(names) <= MANY_ROWS else self.rows.in_view[: 2 * MANY_ROWS]
+        self._names = {at_row: names[at_row] for at_row in drawn}
+        self._show_names()
+        return drawn
 
     def set_values(self, low: float, high: float, numbers: Sequence[str]) -> None:
         """Show places from `low` to `high`, with room on the right for the longest of `numbers`."""
@@ -145,8 +150,10 @@ class RowPlot(QWidget):
     def _show_names(self) -> None:
         # The middle of a long name goes before the values have no room: variant and block stay known.
         metrics, most = QFontMetrics(number_font()), int(_NAMES_SHARE * self.plot.width())
-        shown = (metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name in self._names)
-        ticks = [(-float(at_row), name) for at_row, name in enumerate(shown)]
+        ticks = [
+            (-float(at_row), metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most))
+            for at_row, name in self._names.items()
+        ]
         if ticks != self._name_ticks:
             self._name_ticks = ticks
             self.plot.getAxis("left").setTicks([ticks])

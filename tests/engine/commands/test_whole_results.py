@@ -145,7 +145,7 @@ def test_that_what_filters_is_imported_while_the_picture_is_opened():
     ("changed", "form", "is_loaded"),
     [
         ({}, Form(30, 40, 3, False, np.dtype(np.uint8)), True),
-        ({"range": "absolute"}, Form(30, 40, 1, True, np.dtype(np.uint16)), True),
+        ({"range": "offset"}, Form(30, 40, 1, True, np.dtype(np.uint16)), True),
         # Refused, or not for the CPU: nothing is loaded, and the error is left to the picture itself.
         ({"max_bytes": 100}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),
         ({"border": "none"}, Form(30, 40, 3, False, np.dtype(np.uint8)), False),

@@ -15,11 +15,11 @@ from engine.course.runs import NOT_YET, AttributesRun, BusRun, FilterRun, Measur
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
-from engine.device_info import GpuAttributes
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct

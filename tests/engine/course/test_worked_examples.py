@@ -17,9 +17,9 @@ from engine.course.worked_examples import (
 )
 from engine.device import host_bus
 from engine.device.host_bus import host_bus_gb_s
-from engine.device_info import GpuAttributes
 from engine.errors import BadValue
 from engine.geometry.block import Block
+from engine.gpu_attributes import GpuAttributes
 
 BANDWIDTHS, BUS, PEAKS, STRIDES, OCCUPANCY = EXAMPLES
 NO_GPU = "There is no GPU."

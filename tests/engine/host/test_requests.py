@@ -22,6 +22,7 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import (
+    CheckBlocks,
     CheckVariants,
     CountCourse,
     CountMatmul,
@@ -156,6 +157,35 @@ def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture,
     for availability, uses_block in zip(calm.ask(CheckVariants(job)), with_block, strict=True):
         assert (availability.nearest_block is not None) is uses_block
         assert ("2,048 threads" in availability.reason) is uses_block
+
+
+def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(calm, tiny):
+    blocks = (Block(8, 8), Block(64, 32), Block(4, 2))
+    keys = ("tiled-input", "cpu-parallel", "row-naive", "naive", "tiled-input")
+    job = job_of(tiny, device="simulator", block=Block(1, 1))
+    found = calm.ask(CheckBlocks(job, keys, blocks))
+    reasons_of = {(entry.variant, entry.block): entry.reason for entry in found}
+    assert len(found) == len(reasons_of) == 8, "a variant that is named twice is answered once"
+    # The block of the job plays no part.
+    assert reasons_of["naive", Block(8, 8)] == reasons_of["naive", Block(4, 2)] == ""
+    assert "2,048 threads" in reasons_of["naive", Block(64, 32)]
+    # Its block covers the input tile: one that is smaller than the mask leaves nothing to compute.
+    assert reasons_of["tiled-input", Block(8, 8)] == ""
+    assert "4 x 2" in reasons_of["tiled-input", Block(4, 2)]
+    # Where no block matters or helps there is one answer.
+    assert reasons_of["cpu-parallel", None] == ""
+    assert "one row" in reasons_of["row-naive", None]
+
+
+def test_that_auto_is_crossed_as_what_it_chooses_and_no_names_are_every_variant(calm, tiny):
+    blocks = (Block(8, 8),)
+    (chosen,) = calm.ask(CheckBlocks(job_of(tiny, device="cpu"), ("auto",), blocks))
+    assert chosen.variant.startswith("cpu-")
+    assert chosen.block is None
+    every = calm.ask(CheckBlocks(job_of(tiny, device="simulator"), (), blocks))
+    assert [entry.variant for entry in every] == [known.key for known in VARIANTS]
+    with pytest.raises(UnknownName, match="nowhere"):
+        calm.ask(CheckBlocks(job_of(tiny), ("nowhere",), blocks))
 
 
 def test_that_only_the_newest_of_many_previews_counts(calm, picture):

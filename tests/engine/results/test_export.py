@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.device_info import Environment
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.compare import compared
+from engine.results.environment import Environment
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.results.metrics import metrics_of, number_of

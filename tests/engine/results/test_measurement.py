@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import engine
-from engine.device_info import Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.columns import columns_of, mask_text, problem_text, repeated, table_text
 from engine.results.compare import Compared, comparable, compared
+from engine.results.environment import Environment
 from engine.results.measurement import RunResult, Spread, Timing
 from engine.results.metrics import METRICS, metric, metrics_of, number_of
 from engine.results.quantities import (

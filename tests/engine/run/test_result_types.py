@@ -10,11 +10,11 @@ import pytest
 import engine
 from engine.commands import main
 from engine.device.devices import backend
-from engine.device_info import Environment
 from engine.errors import BadValue, Cancelled, UnknownName, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
+from engine.results.environment import Environment
 from engine.results.measurement import RunResult
 from engine.results.read import result_from_json
 from engine.run.job import bank_job

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.device.launches import Operand
+from engine.device.launches import Between, Operand
 
 
 @dataclass
@@ -30,11 +30,15 @@ class Counts:
     scratch_loads: int = 0
     scratch_stores: int = 0
     out_stores: int = 0
+    out_loads: int = 0
     shared_loads: int = 0
     shared_stores: int = 0
     constant_loads: int = 0
     matrix_loads: int = 0
     multiplications: int = 0
+    # A list gets each access of memory by a thread: block, thread, array, "loads" or "stores", index.
+    trace: list | None = None
+    place: SimpleNamespace = field(default_factory=SimpleNamespace)
     out: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
@@ -64,10 +68,31 @@ class Number:
     def __sub__(self, other):
         return self._made(self.value - self._number(other))
 
-    __rmul__, __radd__ = __mul__, __add__
+    def __rsub__(self, other):
+        return Number(self._number(other) - self.value, self.counts)
+
+    def __truediv__(self, other):
+        return Number(self.value / self._number(other), self.counts)
+
+    def __neg__(self):
+        return Number(-self.value, self.counts)
+
+    __rmul__, __radd__, __hash__ = __mul__, __add__, None
+
+    def __eq__(self, other):
+        return bool(self.value == self._number(other))
+
+    def __le__(self, other):
+        return bool(self.value <= self._number(other))
+
+    def __int__(self):
+        return int(self.value)
 
     def __gt__(self, other):
         return bool(self.value > self._number(other))
+
+    def __lt__(self, other):
+        return bool(self.value < self._number(other))
 
     def __ge__(self, other):
         return bool(self.value >= self._number(other))
@@ -91,9 +116,12 @@ class CountingArray:
     def shape(self):
         return self.values.shape
 
-    def _count(self, what):
+    def _count(self, what, index):
         name = f"{self.kind}_{what}"
         setattr(self.counts, name, getattr(self.counts, name) + 1)
+        if self.counts.trace is not None:
+            place = self.counts.place
+            self.counts.trace.append((place.block, place.thread, self, what, index))
 
     def _place(self, index):
         place = index if isinstance(index, tuple) else (index,)
@@ -101,7 +129,7 @@ class CountingArray:
         return place
 
     def __getitem__(self, index):
-        self._count("loads")
+        self._count("loads", index)
         value = self.values[self._place(index)]
         return Number(value, self.counts) if self.values.dtype == np.float32 else value
 
@@ -110,16 +138,16 @@ class CountingArray:
         return CountingArray(self.values.ravel(), self.counts, self.kind)
 
     def __setitem__(self, index, value):
-        self._count("stores")
+        self._count("stores", index)
         self.values[self._place(index)] = float(value)
 
 
-def count(variant, problem, mask, block, image):
-    """Run a CUDA variant's passes thread by thread and count.
+def count(variant, problem, mask, block, image, trace=None):
+    """Run a CUDA variant's passes thread by thread and count; write a trace of each access if wanted.
 
     The rows of the picture and of the result are padded with what must not be read or counted.
     """
-    counts = Counts()
+    counts = Counts(trace=trace)
     padded = np.full((problem.height, problem.width + 3, problem.channels), 77, image.dtype)
     padded[:, : problem.width] = image
     shape = padded.shape
@@ -150,13 +178,13 @@ def run_pass(step, counts, arrays, *, in_order=False):
     """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
     def counted(argument):
-        if isinstance(argument, Operand):
+        if isinstance(argument, Operand | Between):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
             return CountingArray(argument, counts, "weight" if step.constant is None else "constant")
         return Number(argument, counts) if isinstance(argument, np.float32) else argument
 
-    place = SimpleNamespace()
+    place = counts.place = SimpleNamespace()
     kernel = _as_generator(step.kernel.py_func, _fake_cuda(place, step, counts), counts)
     arguments = [counted(argument) for argument in step.arguments]
     shuffle = (lambda threads: None) if in_order else random.Random(step.name).shuffle
@@ -208,7 +236,7 @@ def _fake_cuda(place, step, counts):
         # The first of a block's threads makes each array; the others, asking in the same order, get the same.
         number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
         if number == len(place.shared):
-            kind = np.int64 if str(dtype) == "int64" else np.float32
+            kind = np.int64 if "int" in str(dtype) else np.float32
             empty = np.full(shape, np.nan if kind is np.float32 else -(2**62), kind)
             place.shared.append(CountingArray(empty, counts, "shared"))
         return place.shared[number]
@@ -216,6 +244,9 @@ def _fake_cuda(place, step, counts):
     def grid(dimensions):
         at = tuple(b * side + t for b, side, t in zip(place.block, block, place.thread, strict=True))
         return at[0] if dimensions == 1 else at[:dimensions]
+
+    def add(array, place, value):
+        array[place] = array[place] + value
 
     def constant(array):
         return CountingArray(array, counts, "constant")
@@ -227,6 +258,7 @@ def _fake_cuda(place, step, counts):
         blockDim=_Axes(lambda: block),
         shared=SimpleNamespace(array=shared_array),
         const=SimpleNamespace(array_like=constant),
+        atomic=SimpleNamespace(add=add),
     )
 
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.course.tables import counted_tables
 from engine.course.worked_examples import CHANGED, EXAMPLES, HERE, LECTURE
-from engine.device_info import GpuAttributes
+from engine.gpu_attributes import GpuAttributes
 from engine.host.messages import Ready
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel

@@ -112,6 +112,8 @@ SETTINGS = Settings(
     baseline="naive",
     layout=Layout.PACKED,
     result_type="same",
+    blocks=(Block(8, 8), Block(32, 4)),
+    kernels=("naive", "tiled"),
 )
 
 
@@ -164,6 +166,9 @@ def changed(part, **fields):
         (changed("settings", result_type="uint8"), "result_type"), (changed("settings", flip=1), "flip"),
         (changed("settings", cval=10**400), "cval"), (changed("settings", block=[0, 16]), "block"),
         (changed("settings", block=[16]), "block"), (changed("settings", block=[16, 2048]), "block"),
+        (changed("settings", blocks=[[8, 8], None]), "blocks"),
+        (changed("settings", blocks=[[8]]), "blocks"), (changed("settings", blocks="all"), "blocks"),
+        (changed("settings", blocks=[[8, 8]] * 300), "blocks"), (changed("settings", kernels=[3]), "kernels"),
         (changed("settings", block="16x16"), "block"), (changed("settings", range_mode="wrap"), "range_mode"),
         (changed("settings", variant=None), "variant"), (changed("settings", variant="x" * 5000), "variant"),
     ],

@@ -1,10 +1,12 @@
 import pytest
 
 from engine.errors import HostLost, OutOfDeviceMemory
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.protocol import CheckVariants, FilterJob, Preview, Run
+from engine.host.protocol import CheckBlocks, CheckVariants, FilterJob, Preview, Run
 from engine.mask.mask import Mask
+from gui.explore.blocks.block_cells import CellState
 from gui.explore.page import no_run_sentence, run_sentence
 from gui.explore.run_controller import failed_run
 from gui.page.messages import Severity
@@ -139,6 +141,76 @@ def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.settle()
     assert slow_bench.fake.use_cuda
     assert slow_bench.messages.of("engine") is None
+
+
+BLOCKS = (Block(8, 8), Block(32, 16), Block(32, 32))
+
+
+def crossed(bench):
+    """Return kernel and block of each run that was asked for."""
+    jobs = [request.job for request in bench.fake.seen if isinstance(request, Run)]
+    return [(job.variant, job.block) for job in jobs]
+
+
+def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_and_leaves_out_what_is_refused(make_bench):
+    bench = make_bench(unavailable={})
+    bench.open()
+    bench.change(blocks=BLOCKS, kernels=("cpu-serial", "naive", "tiled"))
+    bench.runs.run_every_variant()
+    bench.settle()
+    legal = BLOCKS[:2]
+    pairs = [("cpu-serial", None), *(("naive", one) for one in legal), *(("tiled", one) for one in legal)]
+    assert crossed(bench) == pairs
+    assert [(result.variant, result.block) for result in bench.results.results()] == pairs
+    assert all(request.budget_s < 0.5 for request in bench.fake.seen if isinstance(request, Run))
+    refused = bench.cells.of("naive")[Block(32, 32)]
+    assert (refused.state, "shared memory" in refused.reason) == (CellState.REFUSED, True)
+    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
+    assert bench.fake.leaked == shown, "the pictures of the cells are given back"
+
+
+def test_that_run_crosses_the_chosen_kernel_alone_and_auto_as_what_it_chooses(make_bench):
+    bench = make_bench(unavailable={})
+    bench.open()
+    bench.change(blocks=BLOCKS, variant="tiled", kernels=("naive",))
+    bench.runs.run()
+    bench.settle()
+    assert crossed(bench) == [("tiled", BLOCKS[0]), ("tiled", BLOCKS[1])]
+    bench.change(variant="auto")
+    bench.runs.run()
+    bench.settle()
+    assert crossed(bench)[2:] == [("cpu-parallel", None)]
+    bench.change(blocks=())
+    bench.runs.run_every_variant()
+    bench.settle()
+    assert crossed(bench)[3:] == [("naive", None)], "chosen kernels count without blocks too"
+
+
+def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_bench):
+    slow_bench.fake.unavailable = {}
+    slow_bench.change(blocks=BLOCKS, variant="tiled")
+    slow_bench.answer_all(CheckVariants)
+    slow_bench.answer_all(Preview)
+    slow_bench.runs.run()
+    slow_bench.answer(CheckBlocks)
+    states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
+    assert list(states.values()) == [CellState.WAITING, CellState.WAITING, CellState.REFUSED]
+    assert slow_bench.state.stage.startswith("Tiled, block 8 x 8 (1 of 2)")
+    slow_bench.answer(Run)
+    slow_bench.jobs.cancel()
+    slow_bench.settle()
+    states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
+    assert states == {BLOCKS[0]: CellState.RAN, BLOCKS[2]: CellState.REFUSED}
+
+
+def test_that_blocks_that_no_kernel_takes_are_told(make_bench):
+    bench = make_bench(unavailable={})
+    bench.open()
+    bench.change(blocks=BLOCKS[2:], variant="tiled")
+    bench.runs.run()
+    bench.settle()
+    assert not crossed(bench)
+    assert "needs too much shared memory" in bench.messages.newest.why
 
 
 def test_that_it_is_said_when_no_variant_can_run(make_bench):

@@ -82,7 +82,15 @@ def test_that_a_window_has_its_docks_and_plots_in_view_once_with_names_letters_a
     haloscope.finish()
     window = haloscope.window
     docks = shown(window, QtWidgets.QDockWidget)
-    assert {dock.objectName() for dock in docks} == {"mask", "kernel", "time", "speed-up", "results"}
+    assert {dock.objectName() for dock in docks} == {
+        "mask",
+        "kernel",
+        "time",
+        "speed-up",
+        "results",
+        "blocks",
+        "tile",
+    }
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
@@ -250,7 +258,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 5
+    assert len(shown(window, QtWidgets.QDockWidget)) == 7
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
@@ -282,6 +290,29 @@ def test_that_help_opens_beside_the_window(haloscope):
         )
         assert dialog.windowTitle() == haloscope.actions[name].iconText()
         dialog.reject()
+
+
+@pytest.mark.slow
+def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(open_window, qtbot):
+    haloscope = open_window(unavailable={})
+    page, field = haloscope.window.first_page, haloscope.blocks_panel.field.field
+    haloscope.workspace.change(variant="naive")
+    page.blocks_dock.raise_()
+    haloscope.window.activateWindow()
+    field.setFocus()
+    qtbot.keyClicks(field, "8x8, 16x")
+    haloscope.actions["run"].trigger()
+    assert not haloscope.state.running
+    assert haloscope.blocks_panel.is_refused
+    qtbot.keyClicks(field, "8")
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 2 and not haloscope.state.running)
+    blocks = [result.block for result in haloscope.results.results()]
+    assert blocks == [Block(8, 8), Block(16, 8)]
+    assert "with each of 2 blocks" in haloscope.actions["run"].toolTip()
+    qtbot.waitUntil(lambda: len(haloscope.blocks_panel.map.data.cells) == 2)
+    page.blocks_panel.load("naive", Block(16, 8))
+    assert haloscope.workspace.settings.block == Block(16, 8)
 
 
 @pytest.mark.slow

@@ -46,6 +46,9 @@ def explore_fields(haloscope):
     window, workspace = haloscope.window, haloscope.workspace
     panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
     workspace.change(border=Border.CONSTANT, cval=3.0, variant="tiled")
+    window.first_page.blocks_dock.raise_()
+    blocks = haloscope.blocks_panel.field
+    no_blocks = (*NO_NUMBERS[2:], "8x", "0x8", "33x33", "8x8, 16", "8x8x8", "-8x8", HUGE + "x" + HUGE)
 
     def facts():
         return panel.facts.text() if panel.facts._is_refusal else ""
@@ -65,6 +68,7 @@ def explore_fields(haloscope):
         "offset": Field(scale.offset_field, state, facts, numbers, "2"),
         "block width": Field(block.width_box, state, refusal, (*NO_WHOLE_NUMBERS, "123456"), "16"),
         "block height": Field(block.height_box, state, refusal, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
+        "blocks": Field(blocks.field, state, words_of(blocks.refusal), no_blocks, "8x8, 16x16", True),
     }
 
 

@@ -7,9 +7,12 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.layout import Layout
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
+from engine.results.best_blocks import fastest_blocks, keep_best_blocks
+from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
+from tests.made_runs import make_result
 
 TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
 
@@ -111,6 +114,75 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(e
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
     assert workspace.settings.block is None
+
+
+@pytest.fixture
+def with_best(qtbot, workspace, state, results, tmp_path):
+    """An editor, and the file of best measured blocks that it reads."""
+    workspace.change(variant="tiled")
+    path = tmp_path / "best-blocks.json"
+    editor = BlockEditor(workspace, state, BestMeasured(workspace, state, results, path))
+    qtbot.addWidget(editor)
+    editor.show()
+    return editor, path
+
+
+def menu_texts(editor):
+    menu = editor.menu_button.menu()
+    menu.aboutToShow.emit()
+    return [action.text() for action in menu.actions()]
+
+
+def best_of(*blocks, **fields):
+    runs = [make_result("tiled", 0.1 * at, block=block, **fields) for at, block in enumerate(blocks, start=1)]
+    return fastest_blocks(runs)
+
+
+def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, workspace):
+    editor, path = with_best
+    assert not editor.offer.isVisible()
+    keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
+    editor.refresh()
+    assert editor.offer.text() == "Best measured: 32 x 4 (0.100 ms)"
+    assert menu_texts(editor)[:2] == ["Default (32 x 8)", "Best measured: 32 x 4 (0.100 ms)"]
+    editor.offer.click()
+    assert workspace.settings.block == Block(32, 4)
+    assert not editor.offer.isVisible(), "only the default offers it"
+    # For a picture of another size it says of which it is.
+    workspace.change(block=None)
+    workspace.set_picture(make_picture(500, 512))
+    editor.refresh()
+    assert editor.offer.text() == "Best measured: 32 x 4 (0.100 ms at 512 x 512)"
+    workspace.change(device="simulator")
+    assert not editor.offer.isVisible()
+
+
+def test_that_runs_of_this_session_count_and_a_best_default_offers_nothing(with_best, workspace, results):
+    editor, path = with_best
+    keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
+    for at, block in enumerate((Block(64, 2), Block(32, 4)), start=1):
+        results.add(make_result("tiled", 0.01 * at, block=block))
+    editor.refresh()
+    assert editor.offer.text() == "Best measured: 64 x 2 (0.0100 ms)"
+    results.clear()
+    keep_best_blocks(path, best_of(Block(32, 8), Block(8, 8)))
+    editor.refresh()
+    assert not editor.offer.isVisible()
+
+
+def test_that_a_damaged_file_is_told_in_the_menu(with_best):
+    editor, path = with_best
+    path.write_text("hello")
+    assert menu_texts(editor)[-1] == "The best measured blocks cannot be read"
+    unused = editor.menu_button.menu().actions()[-1]
+    assert "is ignored" in unused.toolTip()
+    assert not unused.isEnabled()
+
+
+def test_that_a_list_of_blocks_is_told_where_the_one_block_is_edited(editor, workspace):
+    workspace.change(blocks=(Block(8, 8), Block(16, 16)))
+    assert editor.count.text().endswith("Runs compare 2 blocks")
+    assert "panel Block sizes" in editor.count.toolTip()
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):

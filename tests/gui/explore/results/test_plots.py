@@ -128,6 +128,38 @@ def test_that_each_block_and_layout_of_a_variant_has_a_row_of_its_own(plot, resu
     assert all(f"{name}: " in plot.accessibleDescription() for name in names)
 
 
+def test_that_each_type_of_results_has_a_row_of_its_own_with_its_own_baseline(plot, results):
+    in_bytes = replace(PROBLEM, result_dtype="uint8")
+    add(results, ("cpu-serial", 20.0), ("tiled", 2.0))
+    add(results, ("cpu-serial", 10.0), ("tiled", 0.5), problem=in_bytes)
+    names = ["cpu-serial → float32", "cpu-serial → uint8", "tiled → float32", "tiled → uint8"]
+    assert sorted(row_names(plot)) == names
+    assert len(written(plot)) == 4
+    assert "results" not in plot.caption.text(), "they are of two types"
+    if plot._is_speed_up:
+        tiled = [(result, value) for result, value in marks(plot) if result.variant == "tiled"]
+        values = {result.problem.result_dtype: value for result, value in tiled}
+        assert values == pytest.approx({"float32": 10.0, "uint8": 20.0})
+
+
+def test_that_of_very_many_rows_those_in_view_are_drawn_and_scrolling_draws_others(qtbot, times, results):
+    times.show()
+    blocks = [Block(x, y) for x in range(1, 26) for y in range(1, 9)]
+    add(results, ("cpu-serial", 20.0))
+    for number, block in enumerate(blocks):
+        add(results, ("tiled", 1 + number / 100), block=block)
+    qtbot.waitUntil(lambda: 0 < len(marks(times)) < 40)
+    assert row_names(times)[:2] == ["cpu-serial", "tiled 1 x 1"]
+    assert "201 rows in all" in times.accessibleDescription()
+    low = times.plot.getViewBox().viewRange()[0]
+    times.rows.setValue(times.rows.maximum())
+    qtbot.waitUntil(lambda: "tiled 25 x 8" in row_names(times))
+    assert "cpu-serial" not in row_names(times)
+    assert written(times)[-1] == "2.990 ms"
+    # The scale is that of all rows.
+    assert times.plot.getViewBox().viewRange()[0] == pytest.approx(low, abs=0.05)
+
+
 def test_that_any_metric_can_be_the_axis_and_one_with_a_zero_is_not_logarithmic(times, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 2.0))
     actions = {action.text(): action for action in times.axis_button.menu().actions()}

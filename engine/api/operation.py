@@ -1,0 +1,170 @@
+"""The Python call: `engine.operate(picture, "median", size=5)`."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.api.filtering import Applied, BlockLike, as_applied, as_block, as_device
+from engine.device.devices import backend, device_named, own_process_needed
+from engine.device_info import AUTO
+from engine.errors import UnsupportedVariant
+from engine.geometry.block_rules import refuse_block
+from engine.geometry.layout import Layout
+from engine.run.arguments import Image, as_array, as_seconds
+from engine.run.compute import compute
+from engine.run.operation import ResolvedOperation
+from engine.run.resolve import as_samples
+from engine.tasks.operation.contract import Mark
+from engine.tasks.operation.request import OperationRequest
+
+if TYPE_CHECKING:
+    from engine.results.measurement import Measurement
+    from engine.run.measure import OnValues
+    from engine.run.sampling import SamplingPlan
+    from engine.tasks.operation.problem import OperationProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Operated:
+    """What an operation found, with its verification and its times.
+
+    Parameters
+    ----------
+    values : ndarray
+        What the variant wrote: the picture; the counts (channels, bins, 1) of a histogram; the scores of a
+        patch at each place; quantised coefficients above the samples they are transformed back to.
+    picture : ndarray of the picture's shape and type, optional
+        The result as a picture; None for a histogram. Of `find-patch` the picture as it was.
+    numbers : dict of str to float
+        Such as psnr_db and estimated_bytes; empty for most.
+    counts : ndarray of shape (channels, bins), optional
+        Of a histogram.
+    mark : Mark, optional
+        The best place of a patch: row, column, height, width.
+    result : Measurement
+        Variant, block, device, timing, verification.
+    """
+
+    values: np.ndarray
+    picture: np.ndarray | None
+    numbers: dict[str, float]
+    counts: np.ndarray | None
+    mark: Mark | None
+    result: "Measurement[OperationProblem]"
+
+
+def operate(
+    image: Image,
+    operation: str,
+    *,
+    patch: Image | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
+    budget_s: float = 0.1,
+    **parameters: Any,
+) -> Operated:
+    """Do an operation other than filtering, verify its result and time it.
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C), or Picture
+        As for `correlate`; the alpha of a `Picture` is left out.
+    operation : str
+        "negative", "desaturate", "hue-shift", "histogram", "median", "find-patch" or "compress".
+    patch : array or Picture, optional
+        For "find-patch": the small picture to find. None: what left, top, width and height cut from the
+        picture itself.
+    variant, block, device, layout
+        As for `correlate`; `python main.py variants --json` lists the variants of each operation.
+    budget_s : float
+        Time to spend on samples, seconds.
+    parameters
+        Of the operation, by name, such as size=5 for "median".
+
+    Raises
+    ------
+    VerificationFailed
+        The result is not what the oracle says.
+    EngineError
+        Anything else; says what, why and what helps.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> spots = numpy.zeros((5, 5), numpy.uint8)
+    >>> spots[2, 2] = 255
+    >>> int(engine.operate(spots, "median", size=3, device="cpu").picture.max())
+    0
+    """
+    call = OperationCall(
+        image, operation, parameters, patch=patch, key=variant, block=block, device=device, layout=layout
+    )
+    from engine.run.sampling import SamplingPlan
+
+    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    answer = call.answer(applied.values)
+    return Operated(
+        applied.values,
+        None if answer.picture is None else answer.picture.reshape(call.shape),
+        {quantity.key: quantity.value for quantity in answer.quantities},
+        answer.counts,
+        answer.mark,
+        applied.result,  # type: ignore[arg-type]
+    )
+
+
+class OperationCall(ResolvedOperation):
+    """One call, resolved; parameters as for `operate`. `shape` is that of the picture as it was given."""
+
+    def __init__(
+        self,
+        image: Image,
+        operation: str,
+        parameters: dict[str, Any],
+        *,
+        patch: Image | None = None,
+        key: str = AUTO,
+        block: BlockLike | None = None,
+        device: str | None = None,
+        layout: str | Layout = Layout.PITCHED,
+    ) -> None:
+        array = as_array(image)
+        self.shape = array.shape
+        asked = OperationRequest(
+            operation=operation,
+            settings=parameters,
+            variant=key,
+            block=as_block(block),
+            device=as_device(device),
+            layout=Layout.named(layout),
+        )
+        cells = None if patch is None else as_samples(as_array(patch))
+        super().__init__(asked, as_samples(array), cells)
+        if key != AUTO and asked.device != AUTO:
+            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
+            device_named(asked.device)
+        if asked.block is not None and not self.choice.variant.uses_block:
+            refusal = refuse_block(asked.block, self.device.limits)
+            if refusal is not None:
+                raise UnsupportedVariant(
+                    "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
+                )
+
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator); `out` is not used."""
+        if own_process_needed(self.device):
+            from engine.run.sampling import SamplingPlan
+
+            return self.measure(SamplingPlan()).values
+        return compute(self.job(), backend(self.device.key))
+
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None, *, seed: int = 0) -> Applied:
+        """Return what the variant wrote with proof and times; raise what `as_applied` raises."""
+        from engine.host.executor import executor_for
+        from engine.run.executor import outcome_of
+
+        outcome = outcome_of(self.job(seed=seed), self.device, plan, executor_for, on_values)
+        return as_applied(outcome, self.problem.result_shape)

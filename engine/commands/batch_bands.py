@@ -1,0 +1,93 @@
+"""Results of another type than the file's, filtered and converted band by band on the CPU.
+
+A float32 result of 12 megapixels of colour takes four times the memory of the picture: 144 MB for each
+worker. In bands a worker holds the picture, the picture to save, and one band of float32 values, which is
+used again; what is verified of them is kept. The bits are those of the whole float32 result.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.api.filtering import Request
+from engine.commands.batch_memory import Loan
+from engine.commands.filter_steps import is_finite
+from engine.commands.opening import Opened
+from engine.device.launches import Prepared
+from engine.image.convert import finite_range, to_depth
+from engine.image.result_picture import scale_to
+from engine.streams.bands import cut, rows_of_chunk
+from engine.verify.checked_samples import CheckedSamples
+
+# Of float32 results: they stay in the caches of a core until they are converted.
+BAND_BYTES = 2 << 20
+
+
+def is_for_bands(options: argparse.Namespace, opened: Opened, request: Request) -> bool:
+    """Return whether a result can be converted band by band: whole numbers in, whole numbers out.
+
+    An alpha that is filtered is converted otherwise than the colours.
+    """
+    types = {request.samples.dtype, opened.dtype}
+    return (
+        request.device.kind == "cpu"
+        and request.choice.variant.band_invariant
+        and not request.problem.is_quantised
+        and np.dtype(np.float32) not in types
+        and (options.alpha == "keep" or opened.picture.alpha is None)
+        and is_finite(request)
+    )
+
+
+def filtered_in_bands(
+    options: argparse.Namespace, opened: Opened, request: Request, loan: Loan, checked: CheckedSamples | None
+) -> NDArray[Any]:
+    """Return the colours to save, filtered and converted; keep the float32 values that are to be checked."""
+    scale, ends = scale_to(opened.picture.dtype, opened.dtype), None
+    out = loan.result(request.samples, opened.dtype)
+    bands = _Bands(request, loan)
+    if options.range == "rescale":
+        found = [finite_range(values, scale) for _, values in bands.filtered()]
+        ends = min(low for low, _ in found), max(high for _, high in found)
+    for top, values in bands.filtered():
+        if checked is not None:
+            checked.keep(top, values)
+        to_depth(
+            values,
+            opened.dtype,
+            range_mode=options.range,
+            scale=scale,
+            ends=ends,
+            out=out[top : top + len(values)],
+        )
+    return out.reshape(request.shape)
+
+
+class _Bands:
+    """A request's bands, filtered one after the other into the same memory."""
+
+    def __init__(self, request: Request, loan: Loan) -> None:
+        self._request, problem = request, request.problem
+        self._bands = cut(problem, rows_of_chunk(problem, BAND_BYTES))
+        highest = max(self._bands, key=lambda band: band.rows)
+        rows = np.broadcast_to(request.samples[:1], (highest.rows, *request.samples.shape[1:]))
+        self._floats = loan.result(rows, np.float32)
+        self._prepared = cache(self._prepare)
+
+    def filtered(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the first row and the float32 results of each band, which the next one overwrites."""
+        for band in self._bands:
+            sources = [self._request.samples[first:last] for first, last in band.sources]
+            image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+            floats = self._floats[: band.rows]
+            self._prepared(band.rows).launch(image, floats)
+            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
+
+    def _prepare(self, rows: int) -> Prepared:
+        choice, problem = self._request.choice, replace(self._request.problem, height=rows)
+        return choice.variant.prepare(problem, self._request.mask, choice.block)

@@ -1,0 +1,57 @@
+"""`bench --best`: says the best block of each kernel, and keeps it per device for the window."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine.commands.output import log, log_notes, table
+from engine.device_info import SIMULATOR
+from engine.errors import FileWriteError
+from engine.results.best_blocks import best_blocks_path, fastest_blocks, found_words, keep_best_blocks
+from engine.results.columns import layout_suffix, mask_text
+from engine.results.measurement import RunResult
+from engine.variants.registry import variant
+
+
+def best_found(results: Sequence[RunResult]) -> tuple[dict[str, Any], str]:
+    """Return the best blocks as plain data and as text, and keep them; a note says if that cannot be."""
+    found = fastest_blocks(results)
+    if not found:
+        return {"best_blocks": []}, f"No best block: {_why_none(results)}"
+    path = best_blocks_path()
+    try:
+        note = keep_best_blocks(path, found)
+        log_notes([note] if note else [])
+        log(f"The best blocks are kept in {path}: the window offers them as the default.")
+    except FileWriteError as error:
+        log(str(error))
+    rows = [
+        [
+            f"{result.variant}{layout_suffix(result)}",
+            f"{result.problem.picture_text}, mask {mask_text(result)}",
+            found_words(result, results, variant(result.variant).default_block),
+        ]
+        for result in found
+    ]
+    document = [
+        {
+            "variant": result.variant,
+            "device": result.environment.device,
+            "picture": result.problem.picture_text,
+            "mask": mask_text(result),
+            "layout": result.layout,
+            "block": asdict(result.block) if result.block else None,
+            "kernel_median_ms": result.kernel_ms,
+        }
+        for result in found
+    ]
+    return {"best_blocks": document}, table(["variant", "problem", "best block"], rows)
+
+
+def _why_none(results: Sequence[RunResult]) -> str:
+    with_block = [result for result in results if result.block is not None]
+    if any(result.is_proven and result.device == SIMULATOR for result in with_block):
+        return "the simulator's times mean nothing. Choose a GPU with --device."
+    if not any(result.kernel_ms for result in with_block):
+        return "no kernel with blocks has a time. The table says why; a GPU is needed."
+    return "each kernel has a time with one block only. Name several with --blocks."

@@ -1,0 +1,147 @@
+"""A network's batch in chunks on two streams that alternate: one copies while the other computes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.device.backend import Buffers
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_graph import RepeatedLaunch, check
+from engine.device.cuda_layers import PreparedLayers
+from engine.device.cuda_pool import device_pool
+from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import Prepared
+from engine.device.numba_cuda import cuda
+
+STREAMS = 2
+Span = tuple[int, int, str, float, float]
+"""Chunk, stream, step, begin and end in ms."""
+
+
+class _Slot:
+    """A stream with the memory of a chunk and the layers that compute it."""
+
+    def __init__(self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int) -> None:
+        self.stream = cuda.stream()
+        pool = device_pool()
+        self.image = pool.take(drawings, np.float32)
+        self.out = pool.take((drawings[0], classes), np.float32)
+        pool.follow(self, self.image, self.out)
+        self._buffers = Buffers((self.image,), self.out, np.empty(0, np.float32))
+        # Before anything is captured: the arrays between the layers are allocated by the first launch.
+        layers.launch((self.image,), self.out, self.stream)
+        self.stream.synchronize()
+        self._layers, self._launch = layers, RepeatedLaunch(layers, self._buffers, self.stream)
+
+    def compute(self) -> None:
+        """Enqueue the chunk's layers."""
+        if SIMULATED:
+            self._layers.launch((self.image,), self.out, self.stream)
+        else:
+            self._launch.enqueue()
+
+
+class PreparedChunks:
+    """A batch from pinned memory of the host, chunk after chunk; the host waits for the last one.
+
+    Parameters
+    ----------
+    layers_of : callable of int -> PreparedLayers
+        The layers of a chunk of so many drawings.
+    batch, chunk : int
+        Drawings in all, and in a chunk; the last chunk may have fewer.
+    """
+
+    waits_for_device = True
+
+    def __init__(self, layers_of: Callable[[int], PreparedLayers], batch: int, chunk: int) -> None:
+        self._layers_of = layers_of
+        self._chunks = [(first, min(batch, first + chunk)) for first in range(0, batch, chunk)]
+        self._slots: dict[tuple[int, int], _Slot] = {}
+
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+        """Compute the batch of the tuple (drawings,), in pinned memory, into a device array."""
+        with cuda_errors_in_words("computing in chunks"):
+            self._walk(image[0], out, None)
+
+    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+        """Return how long copies and kernels were at work, ms: the sums over all chunks."""
+        found: dict[str, float] = {}
+        for _, _, step, begin, end in self.spans(image, out):
+            found[step] = found.get(step, 0.0) + end - begin
+        return found
+
+    def spans(self, image: Any, out: Any) -> tuple[Span, ...]:
+        """Return when each chunk was copied and computed; none in the simulator."""
+        if SIMULATED:
+            return ()
+        # Twice: the first walk allocates and captures.
+        self.launch(image, out)
+        marks: list[tuple[int, int, list[Any]]] = []
+        zero = cuda.event(timing=True)
+        with cuda_errors_in_words("computing in chunks"):
+            zero.record()
+            zero.synchronize()
+            self._walk(image[0], out, marks)
+        found: list[Span] = []
+        for chunk, stream, events in marks:
+            times = [float(zero.elapsed_time(event)) for event in events]
+            for step, begin, end in zip(("copy in", "kernels", "copy out"), times, times[1:], strict=False):
+                found.append((chunk, stream, step, begin, end))
+        return tuple(found)
+
+    def _walk(self, drawings: np.ndarray, out: Any, marks: list[tuple[int, int, list[Any]]] | None) -> None:
+        slots = set()
+        for number, (first, end) in enumerate(self._chunks):
+            slot = self._slot(number % STREAMS, end - first, drawings.shape[1:], out.shape[1])
+            slots.add(slot)
+            events: list[Any] = []
+
+            def mark(slot: _Slot = slot, events: list[Any] = events) -> None:
+                if marks is not None:
+                    event = cuda.event(timing=True)
+                    event.record(slot.stream)
+                    events.append(event)
+
+            mark()
+            _copy_in(drawings[first:end], slot)
+            mark()
+            slot.compute()
+            mark()
+            _copy_within(slot, out, first, end)
+            mark()
+            if marks is not None:
+                marks.append((number, number % STREAMS, events))
+        for slot in slots:
+            slot.stream.synchronize()
+
+    def _slot(self, number: int, count: int, shape: tuple[int, ...], classes: int) -> _Slot:
+        if (number, count) not in self._slots:
+            self._slots[number, count] = _Slot(self._layers_of(count), (count, *shape), classes)
+        return self._slots[number, count]
+
+
+def _copy_in(part: np.ndarray, slot: _Slot) -> None:
+    if SIMULATED:
+        slot.image.copy_to_device(part)
+        return
+    from cuda.bindings import driver
+
+    address = slot.image.device_ctypes_pointer.value
+    handle = driver.CUstream(int(slot.stream.handle))
+    check(driver.cuMemcpyHtoDAsync(address, part.ctypes.data, part.nbytes, handle))
+
+
+def _copy_within(slot: _Slot, out: Any, first: int, end: int) -> None:
+    """Enqueue the copy of a chunk's scores to their place among all."""
+    if SIMULATED:
+        out[first:end] = slot.out.copy_to_host()
+        return
+    from cuda.bindings import driver
+
+    row_bytes = 4 * out.shape[1]
+    target = out.device_ctypes_pointer.value + first * row_bytes
+    handle = driver.CUstream(int(slot.stream.handle))
+    source = slot.out.device_ctypes_pointer.value
+    check(driver.cuMemcpyDtoDAsync(target, source, (end - first) * row_bytes, handle))

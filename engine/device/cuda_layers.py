@@ -1,0 +1,155 @@
+"""The passes of a network's stage: values between any two of them, and each pass by itself to be timed."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_kernels import PreparedPasses
+from engine.device.cuda_pool import device_pool
+from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
+from engine.device.numba_cuda import cuda
+
+
+def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
+    """Return the arrays between passes, each once; those of one name have the same number of values."""
+    return tuple(
+        dict.fromkeys(value for step in passes for value in step.arguments if isinstance(value, Between))
+    )
+
+
+class PreparedLayers(PreparedPasses):
+    """Passes whose input is the tuple (drawings,); each is named after the layers that it computes."""
+
+    def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
+        super().__init__(passes)
+        self._names = [step.name for step in passes]
+        self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
+        self._between: dict[Any, Any] | None = None
+
+    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue one forward pass."""
+        self._enqueue(self.arrays(image, out), stream)
+
+    def arrays(self, image: Any, out: Any) -> dict[Any, Any]:
+        """Return what arguments of passes stand for; the arrays between are allocated when first needed."""
+        if self._between is None:
+            sizes = {value.name: math.prod(value.shape) for value in self._wanted}
+            total = 4 * sum(sizes.values())
+            with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values of layers"):
+                pool = device_pool()
+                found = {name: pool.take((size,), np.float32) for name, size in sizes.items()}
+                pool.follow(self, *found.values())
+                for array in found.values():
+                    # NaN: a layer that skips a value must not seem right with an earlier run's.
+                    fill_bytes(array, 255)
+            self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
+        return {Operand.IMAGE: image[0], Operand.OUT: out, **self._between}
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the values between two passes after a launch, on the host."""
+        assert self._between is not None
+        array = next(array for value, array in self._between.items() if value.name == name)
+        cuda.synchronize()
+        found: np.ndarray = array.copy_to_host()
+        return found
+
+    def launch_part(self, number: int, image: Any, out: Any, stream: Any) -> None:
+        """Enqueue one pass, on the values that a whole pass left."""
+        self._enqueue_step(number, self.arrays(image, out), stream)
+
+    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+        """Return the time of each pass by itself, ms; of passes with one name the sum."""
+        found: dict[str, float] = {}
+        for number, name in enumerate(self._names):
+            found[name] = found.get(name, 0.0) + clock(_Part(self, number))
+        return found
+
+
+class _Part:
+    """One pass of several, which can be launched by itself."""
+
+    def __init__(self, whole: PreparedLayers, number: int) -> None:
+        self._whole, self._number = whole, number
+
+    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue the pass."""
+        self._whole.launch_part(self._number, image, out, stream)
+
+
+class PreparedWithHost(PreparedLayers):
+    """Passes with steps of the host between them; values go to and fro as the steps need them.
+
+    The host waits for the device, so launches cannot be captured in a graph.
+    """
+
+    waits_for_device = True
+
+    def __init__(self, steps: Sequence[Pass | HostStep]) -> None:
+        of_host = [step for step in steps if isinstance(step, HostStep)]
+        given = (value for step in of_host for value in (step.takes, step.gives))
+        more = [value for value in given if isinstance(value, Between)]
+        super().__init__([step for step in steps if isinstance(step, Pass)], more)
+        self._steps_in_order = tuple(steps)
+        self._host: dict[str, np.ndarray] = {}
+
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+        """Do one forward pass; return when it is done."""
+        self._do(image, out, stream or 0, lambda name: None)
+
+    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+        """Return the time of each step, ms, by the host's clock, with the copies that the step needs."""
+        found: dict[str, float] = {}
+        begin = time.perf_counter()
+
+        def note(name: str) -> None:
+            nonlocal begin
+            cuda.synchronize()
+            end = time.perf_counter()
+            found[name] = (end - begin) * 1e3
+            begin = end
+
+        self._do(image, out, 0, note)
+        return found
+
+    def _do(self, image: Any, out: Any, stream: Any, done: Callable[[str], None]) -> None:
+        arrays = self.arrays(image, out)
+        on_host: set[str] = set()
+        number = 0
+        for step in self._steps_in_order:
+            if isinstance(step, Pass):
+                for value in step.arguments:
+                    if isinstance(value, Between) and value.name in on_host:
+                        copy_in(self._on_host(value), arrays[value], stream)
+                        on_host.discard(value.name)
+                self._enqueue_step(number, arrays, stream)
+                number += 1
+            else:
+                self._compute(step, arrays, on_host, stream)
+            done(step.name)
+        cuda.synchronize()
+
+    def _compute(self, step: HostStep, arrays: dict[Any, Any], on_host: set[str], stream: Any) -> None:
+        values = self._on_host(step.takes)
+        if step.takes.name not in on_host:
+            copy_out(arrays[step.takes], values, stream)
+            cuda.synchronize()
+        results = self._on_host(step.gives) if isinstance(step.gives, Between) else self._of_out(arrays)
+        for item, result in zip(values, results, strict=True):
+            step.compute(item, result)
+        if isinstance(step.gives, Between):
+            on_host.add(step.gives.name)
+        else:
+            copy_in(results, arrays[step.gives], stream)
+
+    def _on_host(self, value: Between) -> np.ndarray:
+        if value.name not in self._host:
+            self._host[value.name] = np.empty(math.prod(value.shape), np.float32)
+        return self._host[value.name].reshape(value.shape)
+
+    def _of_out(self, arrays: dict[Any, Any]) -> np.ndarray:
+        return self._on_host(Between("scores", tuple(arrays[Operand.OUT].shape)))

@@ -1,0 +1,44 @@
+"""What the host says of the tile of a block. Called on: the thread that reads the pipe."""
+
+from engine.device.launches import DeviceKind
+from engine.errors import EngineError
+from engine.geometry.block import Limits
+from engine.host import shared
+from engine.host.protocol import BlockTiles, DescribeTile, FilterJob
+from engine.results.progress import Checkpoint
+from engine.run.device_choice import device_for
+from engine.run.resolve import describe_problem, result_dtype_for
+from engine.variants.contract import Variant
+from engine.variants.registry import VARIANTS, variant
+
+
+def describe_tile(request: DescribeTile, report: Checkpoint) -> BlockTiles:
+    """Return who loads what in a block, or why nobody can say."""
+    job = request.job
+    chosen = variant(job.variant, takes_auto=False)
+    if chosen.device is DeviceKind.CPU:
+        return BlockTiles(chosen.key, reason=f"{chosen.title} has no blocks of threads, and no tiles.")
+    samples = shared.attach(job.picture.pixels)
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    block = job.block if job.block is not None and chosen.uses_block else chosen.default_block
+    refusal = chosen.why_not(problem, job.mask, block, _limits(chosen, job), VARIANTS)
+    if refusal is not None:
+        return BlockTiles(chosen.key, reason=f"{refusal.reason} {refusal.remedy}".strip())
+    launches = chosen.plan(problem, block)
+    if not launches:
+        return BlockTiles(chosen.key, reason=f"{chosen.title} has no kernels of ours.")
+    across, down, _ = launches[0].grid
+    at_x, at_y = request.at or (int(across > 2), int(down > 2))
+    at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
+    tiles = chosen.tiles(problem, block, at)
+    reason = "" if tiles else f"{chosen.title} does not say what its threads load."
+    return BlockTiles(chosen.key, (across, down), at, tiles, reason)
+
+
+def _limits(chosen: Variant, job: FilterJob) -> Limits:
+    """Return the limits of the job's device; where there is none, those of every NVIDIA GPU."""
+    try:
+        return device_for(chosen, job.device).limits
+    except EngineError:
+        return Limits()

@@ -1,0 +1,122 @@
+"""Resolves a request for an operation into what the pipeline computes: problem, device, variant and block."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.device.devices import device_named
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import BadValue
+from engine.geometry.block import Block
+from engine.run.device_choice import device_for
+from engine.run.job import Job
+from engine.tasks.operation.contract import Answer, Operation, OperationOperands
+from engine.tasks.operation.find_patch import patch_from, ready_patch
+from engine.tasks.operation.operations import operation_named
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.task import OPERATION
+from engine.variants.operations.contract import OperationVariant
+from engine.variants.registry import operation_variant, operation_variants
+
+OperationJob = Job[OperationProblem, OperationOperands, OperationVariant]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationChoice:
+    """The variant that runs with its block, and why `auto` chose it; no reason where it was named."""
+
+    variant: OperationVariant
+    block: Block
+    reason: str = ""
+
+
+def resolved_operands(
+    asked: OperationRequest, samples: np.ndarray, patch: np.ndarray | None = None
+) -> tuple[Operation, OperationProblem, OperationOperands]:
+    """Return the operation, its problem and its operands.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (H, W, C)
+    patch : ndarray of shape (h, w, C), optional
+        To find; None: what the parameters cut from the picture.
+
+    Raises UnknownName for an operation or a parameter that there is not, BadValue for a value out of range
+    and for a picture that has no such result.
+    """
+    operation = operation_named(asked.operation)
+    if patch is not None and not operation.takes_patch:
+        why = f"{operation.key} takes the picture alone"
+        raise BadValue("a patch", why, "Leave it out, or choose find-patch.")
+    given = dict(asked.settings)
+    if patch is not None:
+        taken = {"height": patch.shape[0], "width": patch.shape[1]}
+        if both := [name for name in (*taken, "left", "top") if name in given]:
+            what = f"{both[0]} with a patch from a file"
+            raise BadValue(what, "the whole file is the patch", "Give one of the two.")
+        # Before the parameters are read, so that a large one is said to be too large, not its side.
+        ready = ready_patch(patch, samples)
+        parameters = operation.read(given | taken)
+        return (
+            operation,
+            operation.problem(samples, parameters),
+            OperationOperands(samples, ready, asked.layout),
+        )
+    parameters = operation.read(given)
+    problem = operation.problem(samples, parameters)
+    ready_or_none = ready_patch(patch_from(samples, parameters), samples) if operation.takes_patch else None
+    return operation, problem, OperationOperands(samples, ready_or_none, asked.layout)
+
+
+class ResolvedOperation:
+    """A request with its operation, problem, device, variant and block; raises what is named above."""
+
+    def __init__(self, asked: OperationRequest, samples: np.ndarray, patch: np.ndarray | None = None) -> None:
+        self.asked, self.samples = asked, samples
+        self.operation, self.problem, self.operands = resolved_operands(asked, samples, patch)
+        self.device: DeviceInfo = (
+            device_named(asked.device)
+            if asked.variant == AUTO
+            else device_for(operation_variant(asked.variant, asked.operation), asked.device)
+        )
+
+    @cached_property
+    def choice(self) -> OperationChoice:
+        """The variant and its block; `auto` takes the last one, which is the fastest, that can do it."""
+        asked = self.asked
+        if asked.variant != AUTO:
+            chosen = operation_variant(asked.variant, asked.operation)
+            return OperationChoice(chosen, self._block_of(chosen))
+        known = [one for one in operation_variants(asked.operation) if one.device == self.device.kind]
+        able = [one for one in known if not self._refused(one)]
+        chosen = (able or known)[-1]
+        return OperationChoice(chosen, self._block_of(chosen), f"the fastest on {self.device.title}")
+
+    def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
+        """Return the job for the pipeline."""
+        choice = self.choice
+        return Job(
+            OPERATION,
+            choice.variant,
+            choice.block,
+            self.problem,
+            self.operands,
+            choice.reason,
+            seed,
+            affordable,
+        )
+
+    def answer(self, values: np.ndarray) -> Answer:
+        """Return what a person gets from the array that the variant wrote."""
+        return self.operation.answer(values, self.problem, self.operands)
+
+    def _block_of(self, chosen: OperationVariant) -> Block:
+        if self.asked.block is not None and chosen.uses_block:
+            return self.asked.block
+        return chosen.default_block
+
+    def _refused(self, chosen: OperationVariant) -> bool:
+        block, patch = self._block_of(chosen), self.operands.patch
+        return chosen.why_not(self.problem, patch, block, self.device.limits) is not None

@@ -1,0 +1,311 @@
+"""Compression: the discrete cosine transform of 8 x 8 pixels, quantised as in JPEG, and the picture back.
+
+A variant writes two pictures one below the other, float32: the quantised coefficients (whole numbers), and
+what they are transformed back to. Their rows and columns are those of the picture, filled up to multiples of
+8 with its last row and column. Two proofs belong to it, as a coefficient that lies half-way between two whole
+numbers may be rounded to either: each coefficient is at most half a step, and the rounding bound, from the
+float64 one; and each sample is within the rounding bound of the float64 transform of those very coefficients.
+
+The table of quantisation is JPEG's for brightness (ITU-T T.81, Annex K.1), scaled by the quality as the
+Independent JPEG Group does; it is used for every channel, in steps of the picture's type.
+
+The size is an estimate: JPEG's symbols (zeros before a coefficient, bits of the coefficient; the first one of
+a block as the difference to that of the block before) with as many bits each as their entropy, and the bits
+of the coefficients themselves.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.image.convert import to_depth
+from engine.tasks.operation.contract import (
+    AFFORDABLE,
+    Answer,
+    Checkpoint,
+    Operation,
+    OperationOperands,
+    Parameter,
+    Quantity,
+    ResultKind,
+)
+from engine.tasks.operation.problem import OperationProblem, Shape, Value
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
+from engine.verify.regions import LEAST_STEP
+from engine.verify.verification import Verification
+
+SIDE = 8
+# Beyond it, quantised coefficients could pass 2^22, up to which float32 rounds to whole numbers by an
+# addition.
+MOST_FLOAT = 1000.0
+# Two sums of 8 products, the table's own two roundings, the level shift, and some to spare.
+_ROUNDINGS = 24
+# Header, tables and markers of a grey JPEG file.
+HEADER_BYTES = 330
+
+BRIGHTNESS_TABLE = np.array(
+    [
+        [16, 11, 10, 16, 24, 40, 51, 61],
+        [12, 12, 14, 19, 26, 58, 60, 55],
+        [14, 13, 16, 24, 40, 57, 69, 56],
+        [14, 17, 22, 29, 51, 87, 80, 62],
+        [18, 22, 37, 56, 68, 109, 103, 77],
+        [24, 35, 55, 64, 81, 104, 113, 92],
+        [49, 64, 78, 87, 103, 121, 120, 101],
+        [72, 92, 95, 98, 112, 100, 103, 99],
+    ]
+)
+
+
+def filled(length: int) -> int:
+    """Return a side filled up to whole blocks."""
+    return -(-length // SIDE) * SIDE
+
+
+def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
+    """Return the shape of coefficients and samples one below the other."""
+    return 2 * filled(height), filled(width), channels
+
+
+@lru_cache
+def basis64() -> np.ndarray:
+    """Return the orthonormal cosines, (frequency, position), float64."""
+    k, x = np.mgrid[0:SIDE, 0:SIDE]
+    cosines: np.ndarray = np.cos((2 * x + 1) * k * np.pi / (2 * SIDE)) * np.where(k == 0, 0.5, np.sqrt(0.5))
+    cosines /= np.sqrt(2.0)
+    return cosines
+
+
+def basis() -> np.ndarray:
+    """Return the cosines as the kernels get them, float32."""
+    cosines: np.ndarray = basis64().astype(np.float32)
+    return cosines
+
+
+def steps_of(problem: OperationProblem) -> np.ndarray:
+    """Return the steps of quantisation of each coefficient, (8, 8) float32, in units of the samples."""
+    quality = problem.whole("quality")
+    scale = 5000 // quality if quality < 50 else 200 - 2 * quality
+    table = np.clip((BRIGHTNESS_TABLE * scale + 50) // 100, 1, 255)
+    steps: np.ndarray = (table * (problem.full_scale / 255.0)).astype(np.float32)
+    return steps
+
+
+def middle_of(problem: OperationProblem) -> np.float32:
+    """Return middle grey, which is subtracted from each sample first: 128, 32768 or 0.5."""
+    return np.float32(0.5 if problem.is_float else (problem.full_scale + 1) / 2)
+
+
+def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
+    """Refuse NaN and infinity, which would fill their block, and float32 samples far from 0 to 1."""
+    if samples.dtype.kind != "f":
+        return
+    if not np.isfinite(samples).all():
+        row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
+        raise BadValue(
+            f"row {row}, column {column}, channel {channel} is {samples[row, column, channel]}",
+            "its block of 8 x 8 pixels would have no coefficients",
+            "Replace such samples first.",
+        )
+    if (largest := float(np.abs(samples).max())) > MOST_FLOAT:
+        why = f"the steps of quantisation are made for float32 samples of 0 to 1, at most {MOST_FLOAT:g}"
+        raise BadValue(f"samples up to {largest:.3g}", why, "Divide the picture first.")
+
+
+def _blocks(rows: np.ndarray) -> np.ndarray:
+    """Return rows of blocks, (8 n, 8 m, C), as (n, m, C, 8, 8)."""
+    height, width, channels = rows.shape
+    parts = rows.reshape(height // SIDE, SIDE, width // SIDE, SIDE, channels)
+    return parts.transpose(0, 2, 4, 1, 3)
+
+
+def _source_blocks(samples: np.ndarray, block_rows: range) -> np.ndarray:
+    rows = np.minimum(np.arange(block_rows.start * SIDE, block_rows.stop * SIDE), samples.shape[0] - 1)
+    columns = np.minimum(np.arange(filled(samples.shape[1])), samples.shape[1] - 1)
+    return _blocks(samples[rows[:, np.newaxis], columns].astype(np.float64))
+
+
+def verify(
+    values: np.ndarray,
+    operands: OperationOperands,
+    problem: OperationProblem,
+    seed: int,
+    affordable: int | None,
+    checkpoint: Checkpoint,
+) -> Verification:
+    """Compare coefficients and samples with float64, as the docstring of this module says."""
+    count = filled(problem.height) // SIDE
+    cost = 60 * filled(problem.width) * SIDE * problem.channels
+    affordable = AFFORDABLE if affordable is None else affordable
+    if count * cost <= affordable:
+        wanted = range(count)
+    else:
+        step = max(LEAST_STEP, -(-count * cost // affordable))
+        wanted = range(seed % min(step, count), count, step)
+    half, reason, exact = 2 * filled(problem.height) // 2, "", True
+    error = bound = 0.0
+    for number, at in enumerate(wanted):
+        checkpoint(number / len(wanted))
+        rows = slice(at * SIDE, (at + 1) * SIDE)
+        below = slice(half + rows.start, half + rows.stop)
+        blocks = _source_blocks(operands.samples, range(at, at + 1))
+        levels, back = _blocks(values[rows].astype(np.float64)), _blocks(values[below].astype(np.float64))
+        excess, off, allowed, same = _compared(blocks, levels, back, problem)
+        exact = exact and same
+        worst = np.unravel_index(int(np.argmax(off)), off.shape)
+        if off[worst] > error:
+            error, bound = float(off[worst]), float(allowed[worst])
+        if not reason and not (excess <= 0).all():
+            _, column, channel, i, j = np.argwhere(~(excess <= 0))[0].tolist()
+            part = "coefficient" if i < SIDE else "sample"
+            reason = (
+                f"not verified: {part} at row {at * SIDE + i % SIDE}, column {column * SIDE + j}, channel "
+                f"{channel} is off by {off[0, column, channel, i, j]:.3g} "
+                f"(explained are {allowed[0, column, channel, i, j]:.3g})"
+            )
+    checked = sum(min(SIDE, problem.height - at * SIDE) for at in wanted) * problem.width
+    return Verification(not reason, error, bound, checked, problem.pixels, exact and not reason, reason)
+
+
+def _compared(
+    blocks: np.ndarray, levels: np.ndarray, back: np.ndarray, problem: OperationProblem
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Return by how much errors pass their bounds, errors and bounds, coefficients above samples; if equal.
+
+    The error of a coefficient is what it lies further from the float64 one than half a step, in steps.
+    """
+    cosines, middle = basis64(), float(middle_of(problem))
+    steps, gamma = steps_of(problem).astype(np.float64), relative_bound(_ROUNDINGS)
+    shifted, size = blocks - middle, np.abs(blocks - middle) + np.abs(blocks) * UNIT_ROUNDOFF
+    coefficients = cosines @ shifted @ cosines.T / steps
+    sums = np.abs(cosines) @ size @ np.abs(cosines).T / steps
+    with np.errstate(invalid="ignore"):
+        level_off = np.abs(levels - coefficients) - 0.5
+        is_whole = levels == np.rint(levels)
+        level_bound = gamma * sums + SMALLEST_SUBNORMAL / steps.min() * 256
+        wanted = cosines.T @ (levels * steps) @ cosines + middle
+        sizes = np.abs(cosines).T @ (np.abs(levels) * steps) @ np.abs(cosines) + abs(middle)
+        back_off = np.abs(back - wanted)
+        back_bound = gamma * sizes + 256 * SMALLEST_SUBNORMAL
+        same = bool((levels == np.rint(coefficients)).all() and (back == wanted.astype(np.float32)).all())
+    level_off = np.where(is_whole, np.maximum(level_off, 0.0), np.inf)
+    off, allowed = (
+        np.concatenate(pair, axis=3) for pair in ((level_off, back_off), (level_bound, back_bound))
+    )
+    # NaN, which nobody wrote, is not below its bound.
+    excess = np.where(np.isnan(off), np.inf, off - allowed)
+    return excess, np.where(np.isfinite(off), off, 0.0), allowed, same
+
+
+@lru_cache
+def zigzag() -> np.ndarray:
+    """Return the order of coefficients in JPEG: the index of each in a flat block."""
+    cells = [(i, j) for i in range(SIDE) for j in range(SIDE)]
+    cells.sort(key=lambda cell: (sum(cell), cell[0] if sum(cell) % 2 else cell[1]))
+    return np.array([i * SIDE + j for i, j in cells])
+
+
+def _bits(levels: np.ndarray) -> np.ndarray:
+    """Return the bits of each magnitude: 0 for 0, 1 for 1, 2 for 2 and 3, ..."""
+    sizes: np.ndarray = np.frexp(np.abs(levels).astype(np.float64))[1]
+    return sizes
+
+
+def _entropy_bits(symbols: np.ndarray) -> float:
+    """Return the bits of symbols that are coded by their own frequencies."""
+    if symbols.size == 0:
+        return 0.0
+    counts = np.bincount(symbols).astype(np.float64)
+    counts = counts[counts > 0]
+    return float((counts * np.log2(counts.sum() / counts)).sum())
+
+
+def estimated_bytes(levels: np.ndarray) -> int:
+    """Return the estimated size of quantised coefficients (rows, columns, channels), bytes."""
+    total = 0.0
+    for channel in range(levels.shape[2]):
+        blocks = _blocks(levels[..., channel : channel + 1]).reshape(-1, SIDE * SIDE)[:, zigzag()]
+        first = np.diff(blocks[:, 0], prepend=0.0)
+        sizes = _bits(first)
+        total += _entropy_bits(sizes) + float(sizes.sum())
+        block, place = np.nonzero(blocks[:, 1:])
+        begins = np.concatenate([[True], block[1:] != block[:-1]]) if block.size else np.zeros(0, bool)
+        before = np.where(begins, -1, np.concatenate([[0], place[:-1]])) if block.size else place
+        run, sizes = place - before - 1, _bits(blocks[:, 1:][block, place])
+        # Sixteen zeros are a symbol of their own; the end of a block is one unless its last cell is not 0.
+        ends = len(blocks) - int((blocks[:, -1] != 0).sum())
+        long_runs = int((run // 16).sum())
+        symbols = np.concatenate(
+            [run % 16 * 64 + sizes, np.full(ends, 0, np.int64), np.full(long_runs, 15 * 64, np.int64)]
+        )
+        total += _entropy_bits(symbols.astype(np.int64)) + float(sizes.sum())
+    return HEADER_BYTES + int(np.ceil(total / 8))
+
+
+def peak_signal_to_noise(picture: np.ndarray, source: np.ndarray, full_scale: float) -> float:
+    """Return the PSNR, dB: 10 log10(white^2 / mean squared error); infinite for equal pictures."""
+    total = 0.0
+    for rows in range(0, len(picture), 256):
+        part = slice(rows, rows + 256)
+        difference = picture[part].astype(np.float64) - source[part]
+        total += float(np.einsum("rcn,rcn->", difference, difference))
+    if total == 0.0:
+        return float("inf")
+    return float(10 * np.log10(full_scale**2 * picture.size / total))
+
+
+def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+    """Return the picture that was transformed back, with PSNR and estimated size."""
+    half = filled(problem.height)
+    levels = values[:half]
+    back = values[half : half + problem.height, : problem.width]
+    picture = np.ascontiguousarray(back) if problem.is_float else to_depth(back, problem.dtype)
+    noise = peak_signal_to_noise(picture, operands.samples, problem.full_scale)
+    size, raw = estimated_bytes(levels), problem.samples * problem.itemsize
+    zeros = float((levels == 0).mean())
+    quantities = (
+        Quantity(
+            "psnr_db",
+            "PSNR",
+            noise,
+            f"{noise:.2f} dB",
+            "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it.",
+        ),
+        Quantity(
+            "estimated_bytes",
+            "Estimated size",
+            size,
+            f"{size:,} bytes",
+            "Bits of the quantised coefficients by the entropy of JPEG's symbols, and a header.",
+        ),
+        Quantity("ratio", "Ratio", raw / size, f"{raw / size:.1f} : 1", "Uncompressed over estimated size."),
+        Quantity("zeros", "Zeros", zeros, f"{100 * zeros:.1f} %", "Coefficients that are quantised to 0."),
+    )
+    return Answer(picture, quantities)
+
+
+COMPRESS = Operation(
+    key="compress",
+    title="Compression (8 x 8 DCT)",
+    teaches="What JPEG does: 8 x 8 pixels as a sum of 64 cosines, of which most are quantised to 0; a block "
+    "of threads keeps its pixels in shared memory from the transform to the way back.",
+    result=ResultKind.NUMBERS,
+    parameters=(
+        Parameter(
+            name="quality",
+            title="Quality",
+            explanation="As in JPEG, 1 to 100: coarse to fine steps of quantisation.",
+            default=50,
+            least=1,
+            most=100,
+        ),
+    ),
+    result_shape=shape,
+    result_dtype="float32",
+    refuse=refuse,
+    verify=verify,
+    answer=answer,
+    proof="Each coefficient within half a step and the rounding bound of the float64 one, each sample within "
+    "the rounding bound of the float64 transform of those coefficients.",
+)

@@ -1,0 +1,263 @@
+"""What an operation is: one entry with its parameters, its oracle and its answer. No Numba in here.
+
+An operation is a file of this folder with an `Operation` and a line of `engine.tasks.operation.operations`;
+its variants are files of `engine.variants.operations`. Command line, Python and the window list it from here.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from engine.errors import BadValue, UnknownName
+from engine.geometry.layout import Layout
+from engine.tasks.operation.problem import OperationProblem, Shape, Value
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
+
+Checkpoint = Callable[[float], None]
+AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
+_BAND_PIXELS = 1 << 18
+
+
+class ResultKind(StrEnum):
+    """What a person gets from an operation."""
+
+    PICTURE = "a picture"
+    NUMBERS = "a picture and numbers"
+    PLOT = "a plot"
+    MARK = "a mark in the picture"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of an operation: a number within a range, or one of some choices."""
+
+    name: str  # as it is written: --set name=value
+    title: str
+    explanation: str
+    default: Value
+    least: float = -math.inf
+    most: float = math.inf
+    choices: tuple[Value, ...] = ()
+    unit: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number."""
+        return isinstance(self.default, int)
+
+    @property
+    def range_text(self) -> str:
+        """What can be given, in words."""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        kind = "a whole number" if self.is_whole else "a number"
+        return f"{kind} from {self.least:g} to {self.most:g}"
+
+    def read(self, given: object) -> Value:
+        """Return a value, given as a number or as text; a `BadValue` says why it is none."""
+        value = self._value(given)
+        if value is None:
+            shown = f"'{given}'" if isinstance(given, str) else repr(given)
+            if len(shown) > 40:
+                shown = f"{shown[:39]}…"
+            raise BadValue(f"{self.name} {shown}", f"it is not {self.range_text}", f"Give {self._example}.")
+        return value
+
+    def _value(self, given: object) -> Value | None:
+        if isinstance(given, bool):
+            return None
+        text = given.strip() if isinstance(given, str) else given
+        if self.choices:
+            return next((choice for choice in self.choices if str(choice) == str(text)), None)
+        try:
+            number = float(text)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            return None
+        if not self.least <= number <= self.most or (self.is_whole and number != int(number)):
+            return None
+        return int(number) if self.is_whole else number
+
+    @property
+    def _example(self) -> str:
+        return f"{self.name}={self.default}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The small picture to find, made ready: float32, less its mean, scaled so that its squares add up to 1.
+
+    `weights` is (height, width, channels).
+    """
+
+    weights: np.ndarray
+
+    @property
+    def shape(self) -> Shape:
+        """Height, width, channels."""
+        height, width, channels = self.weights.shape
+        return height, width, channels
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOperands:
+    """A picture (H, W, C) of the problem's dtype, and the patch where the operation has one."""
+
+    samples: np.ndarray
+    patch: Patch | None = None
+    layout: Layout = Layout.PITCHED
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that an operation finds, for people and for JSON."""
+
+    key: str
+    title: str
+    value: float
+    text: str  # with its unit
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A rectangle in the picture, pixels."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
+
+    picture: np.ndarray | None = None
+    quantities: tuple[Quantity, ...] = ()
+    counts: np.ndarray | None = None  # (channels, bins)
+    mark: Mark | None = None
+
+
+def own_shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
+    """Return the shape of the picture itself."""
+    return height, width, channels
+
+
+def answer_is_picture(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+    """Return the result itself as the answer."""
+    return Answer(values)
+
+
+def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
+    """Refuse no picture."""
+
+
+Verify = Callable[
+    [np.ndarray, OperationOperands, OperationProblem, int, int | None, Checkpoint], Verification
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation."""
+
+    key: str  # stable name; goes into files and scripts
+    title: str
+    teaches: str  # one sentence
+    result: ResultKind
+    verify: Verify  # compares a result with the oracle, by the bound
+    proof: str  # oracle and bound in words
+    parameters: tuple[Parameter, ...] = ()
+    takes_patch: bool = False
+    # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
+    result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = own_shape
+    result_dtype: str = "same"
+    # Raises `BadValue` for a picture that has no such result.
+    refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
+    answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
+    # Further facts of the operation for tests and documents.
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def read(self, given: dict[str, Any]) -> dict[str, Value]:
+        """Return all parameters, those that are not given by their defaults.
+
+        Raises UnknownName for a parameter that there is not, BadValue for one out of range.
+        """
+        known = [parameter.name for parameter in self.parameters]
+        for name in given:
+            if name not in known:
+                remedy = f"Choose one of {', '.join(known)}." if known else "Leave it out."
+                why = "the operation has no such parameter" if known else "the operation has no parameters"
+                raise UnknownName(f"{name} of {self.key}", why, remedy)
+        return {
+            parameter.name: parameter.read(given.get(parameter.name, parameter.default))
+            for parameter in self.parameters
+        }
+
+    def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
+        """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
+        from engine.tasks.operation.problem import settings_text
+
+        self.refuse(samples, parameters)
+        height, width, channels = samples.shape
+        dtype = samples.dtype.name
+        return OperationProblem(
+            operation=self.key,
+            height=height,
+            width=width,
+            channels=channels,
+            dtype=dtype,
+            result_shape=self.result_shape(height, width, channels, parameters),
+            result_dtype=dtype if self.result_dtype == "same" else self.result_dtype,
+            settings=settings_text(parameters),
+        )
+
+
+Wanted = Callable[[np.ndarray, OperationProblem, Region], np.ndarray]
+Bounds = Callable[[np.ndarray, OperationProblem, Region], tuple[np.ndarray, np.ndarray]]
+
+
+def no_rounding(samples: np.ndarray, problem: OperationProblem, region: Region) -> Any:
+    """Return the limits of a result that nothing rounds: it must equal the oracle's."""
+    return np.float64(0.0), np.zeros((*map(len, region.ranges), problem.result_shape[2]))
+
+
+def verified_by(wanted: Wanted, limits: Bounds = no_rounding, *, cost: int = 1) -> Verify:
+    """Return the comparison of a picture with the oracle, pixel by pixel.
+
+    Parameters
+    ----------
+    wanted : callable of (samples, problem, Region) -> ndarray, float64
+        The oracle, in the units of the result, neither saturated nor rounded.
+    limits : callable of (samples, problem, Region) -> (ndarray, ndarray)
+        Magnitudes that could overflow, and the rounding bounds.
+    cost : int
+        What a sample costs the oracle, in multiply-adds.
+    """
+
+    def verify(
+        values: np.ndarray,
+        operands: OperationOperands,
+        problem: OperationProblem,
+        seed: int,
+        affordable: int | None,
+        checkpoint: Checkpoint,
+    ) -> Verification:
+        affordable = AFFORDABLE if affordable is None else affordable
+        rows, columns, channels = problem.result_shape
+        regions = affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed)
+        return verify_regions(
+            values,
+            regions,
+            max(1, _BAND_PIXELS // cost),
+            lambda band: wanted(operands.samples, problem, band),
+            lambda band: limits(operands.samples, problem, band),
+            checkpoint,
+        )
+
+    return verify

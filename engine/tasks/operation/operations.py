@@ -1,0 +1,41 @@
+"""Every operation, in teaching order: a new one is its file beside this, and a line here."""
+
+import difflib
+from typing import Any
+
+from engine.errors import BadValue, UnknownName
+from engine.tasks.operation.compress import COMPRESS
+from engine.tasks.operation.contract import Operation
+from engine.tasks.operation.desaturate import DESATURATE
+from engine.tasks.operation.find_patch import FIND_PATCH
+from engine.tasks.operation.histogram import HISTOGRAM
+from engine.tasks.operation.hue_shift import HUE_SHIFT
+from engine.tasks.operation.median import MEDIAN
+from engine.tasks.operation.negative import NEGATIVE
+
+OPERATIONS: dict[str, Operation] = {
+    operation.key: operation
+    for operation in (NEGATIVE, DESATURATE, HUE_SHIFT, HISTOGRAM, MEDIAN, FIND_PATCH, COMPRESS)
+}
+
+
+def operation_named(key: object) -> Operation:
+    """Return the operation of that key; an `UnknownName` names the nearest one and all of them."""
+    found = OPERATIONS.get(key) if isinstance(key, str) else None
+    if found is None:
+        near = difflib.get_close_matches(str(key), OPERATIONS, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        remedy = f"{hint}Choose one of {', '.join(OPERATIONS)}."
+        raise UnknownName(f"operation '{key}'", "there is no such operation", remedy)
+    return found
+
+
+def settings_from(text: str) -> dict[str, Any]:
+    """Read "size=5" or "left=10,top=20"; a `BadValue` says why a text is no parameter."""
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not (name and equals and value.strip()):
+            raise BadValue(f"--set '{text}'", "it is not name=value", "Write it as size=5.")
+        found[name.strip()] = value.strip()
+    return found

@@ -1,0 +1,59 @@
+"""The task of an operation on a picture, for the pipeline."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.device_info import SIMULATOR, DeviceInfo
+from engine.tasks.contract import Task
+from engine.tasks.operation.contract import OperationOperands, Patch
+from engine.tasks.operation.operations import OPERATIONS
+from engine.tasks.operation.problem import OperationProblem
+
+if TYPE_CHECKING:
+    from engine.device.backend import Backend, Buffers
+    from engine.run.operation import OperationJob
+    from engine.variants.operations.contract import OperationVariant  # noqa: F401 - named in the class's bases
+    from engine.verify.verification import Verification
+
+
+class OperationTask(Task[OperationProblem, OperationOperands, "OperationVariant"]):
+    """One operation of `OPERATIONS` on a picture."""
+
+    problem = OperationProblem
+
+    def expected_launch_s(self, job: "OperationJob", device: DeviceInfo) -> float:
+        """Estimate one launch, seconds, by what the model of work loads."""
+        work = job.variant.work(job.problem, job.block)
+        steps = work.global_loads + work.shared_loads + work.flops
+        if device.key == SIMULATOR:
+            return 0.5 + steps / 1e5 + job.problem.values / 1e3
+        return 0.5 + steps / 2e8
+
+    def allocate(self, backend: "Backend", job: "OperationJob", host_out: Any = None) -> "Buffers":
+        """Return buffers for the picture and for the array that the variant writes."""
+        problem, operands = job.problem, job.operands
+        if host_out is None:
+            host_out = np.empty(problem.result_shape, problem.result_dtype)
+        return backend.allocate(operands.samples, host_out, operands.layout, problem.result_dtype)
+
+    def upload(self, backend: "Backend", operands: OperationOperands, buffers: "Buffers") -> None:
+        """Copy the picture to the device."""
+        backend.upload(operands.samples, buffers)
+
+    def constant(self, operands: OperationOperands) -> Patch | None:
+        """Return the patch."""
+        return operands.patch
+
+    def verify(self, values: Any, job: "OperationJob", checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare with the operation's oracle."""
+        operation = OPERATIONS[job.problem.operation]
+        return operation.verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+
+    def labels(self, job: "OperationJob") -> dict[str, Any]:
+        """Return the layout of the rows, where it can be chosen."""
+        return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
+
+
+OPERATION = OperationTask()

@@ -1,0 +1,176 @@
+"""`network-constant`: the first convolution's filters in constant memory; the second's do not fit.
+
+Idea
+    As `network-connected`, but the 3,200 bytes of the first filters lie in constant memory, which the host
+    fills before the first launch, as cudaMemcpyToSymbol does. All threads of a warp compute outputs of one
+    map, so they ask for the same weight at the same time: one read of the constant cache serves 32 threads.
+Who loads what
+    Each multiply-add of the first convolution loads a value from global memory and a weight from constant
+    memory; the second convolution loads both from global memory.
+What it saves
+    Half of the first convolution's loads from global memory.
+Limit
+    Constant memory has 65,536 bytes. The second convolution's filters are 64 x 32 x 25 numbers of 4 bytes:
+    204,800 bytes, three times as many. They stay in global memory.
+
+Source: ECE408 final report "CUCUDA", Conclusion, 6 "Move filters into the constant memory. However, since we
+were not sure whether the constant memory was large enough to fit all filters".
+"""
+
+from functools import lru_cache
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.tasks.network.work import LayerWork, network_work
+from engine.tasks.work import FLOAT_BYTES, Work
+from engine.variants.network import passes as one
+from engine.variants.network.contract import NetworkVariant
+from engine.variants.network.layer_kernels import (
+    TILE,
+    array_type,
+    connected_work,
+    convolution_work,
+    map_launch,
+    pool_work,
+    refuse_batch,
+    roundings_by_parts,
+    value_launch,
+)
+
+CONSTANT_BYTES = 65_536
+"""Of every CUDA device."""
+
+
+def filter_bytes(problem: ForwardPass) -> tuple[int, int]:
+    """Return the bytes of the filters of both convolutions: 3,200 and 204,800."""
+    first = problem.first * FILTER_CELLS * FLOAT_BYTES
+    return first, problem.second * first
+
+
+def why_not_constant(problem: ForwardPass) -> str:
+    """Return why the second convolution's filters are not in constant memory, in words and bytes."""
+    needed = filter_bytes(problem)[1]
+    if needed <= CONSTANT_BYTES:
+        return (
+            f"The second filters take {needed:,} of {CONSTANT_BYTES:,} bytes and would fit; only the first "
+            "ones are put there."
+        )
+    return (
+        f"The second convolution's filters take {needed:,} bytes ({problem.second} x {problem.first} x "
+        f"{FILTER_CELLS} numbers of 4 bytes); constant memory has {CONSTANT_BYTES:,}. They stay in global "
+        "memory."
+    )
+
+
+def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
+    """Return a launch for each layer; the first has its filters in constant memory."""
+    first, *others = problem.layers[:4]
+    launch = map_launch(problem.batch, first)
+    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
+    constant = Launch(launch.grid, launch.block, constant_bytes=filter_bytes(problem)[0])
+    return constant, *(map_launch(problem.batch, layer) for layer in others), *values
+
+
+def work(problem: ForwardPass, block: Block) -> Work:
+    """Return the work of all layers."""
+    first, pool_1, second, pool_2, hidden, output = problem.layers
+    adds = problem.batch * first.multiply_adds
+    each = [LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)]
+    each += [convolution_work(problem.batch, second)]
+    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
+    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
+    return network_work(problem, *each, picture_loads=adds)
+
+
+def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the first filters do not fit into constant memory, or None."""
+    needed = filter_bytes(problem)[0]
+    if needed > CONSTANT_BYTES:
+        return Refusal(
+            f"The first convolution's filters take {needed:,} bytes; constant memory has {CONSTANT_BYTES:,}."
+        )
+    return refuse_batch(problem)
+
+
+@lru_cache(maxsize=16)
+@kept_on_disk
+def kernel(maps_of_first: int):
+    """Return the kernel of the first convolution for so many maps; its filters are in constant memory."""
+    from numba import types
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ir.device_function import device_function
+
+    COUNT = maps_of_first * FILTER_CELLS
+
+    def load(code, filters, at):
+        return (code.weights(filters, COUNT, FILTER_CELLS) + at).load()
+
+    weight_at = device_function(types.float32, load)
+
+    @jit_with_constant(WEIGHTS, COUNT)
+    def convolve_constant(maps, filters, results):
+        drawing, own_map = cuda.blockIdx.x, cuda.blockIdx.y
+        side = results.shape[2]
+        across = (side + TILE - 1) // TILE
+        tile_row = cuda.blockIdx.z // across
+        row = tile_row * TILE + cuda.threadIdx.y
+        column = (cuda.blockIdx.z - tile_row * across) * TILE + cuda.threadIdx.x
+        if row >= side or column >= side:
+            return
+        total = float32(0.0)
+        for p in range(5):
+            for q in range(5):
+                weight = weight_at(filters, own_map * 25 + p * 5 + q)
+                total += maps[drawing, 0, row + p, column + q] * weight
+        if total < float32(0.0):
+            total = float32(0.0)
+        results[drawing, own_map, row, column] = total
+
+    return convolve_constant
+
+
+def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+    """Return every layer in order."""
+    from engine.variants.ir.cuda_code import WEIGHTS
+
+    filters = one.matrix(weights.convolution_1)
+    convolution_1 = Pass(
+        "convolution-1",
+        kernel(problem.first),
+        (array_type(4), array_type(2), array_type(4)),
+        plan(problem, block)[0],
+        (Operand.IMAGE, filters, one.maps_after(problem, "convolution-1")),
+        (WEIGHTS, filters.reshape(-1)),
+    )
+    return (
+        convolution_1,
+        one.pool_1(problem),
+        one.convolution_2(problem, weights),
+        one.pool_2(problem),
+        one.hidden(problem, weights),
+        one.output(problem, weights),
+    )
+
+
+VARIANT = NetworkVariant(
+    key="network-constant",
+    title="Filters in constant memory",
+    device=DeviceKind.CUDA,
+    idea="The first convolution's filters lie in constant memory: one read serves the 32 threads of a warp.",
+    prepare=one.prepare_layers(passes),
+    plan=plan,
+    work=work,
+    unsupported=unsupported,
+    passes=passes,
+    roundings=roundings_by_parts,
+    remark=why_not_constant(ForwardPass(1)),
+)

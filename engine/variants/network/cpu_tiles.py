@@ -1,0 +1,130 @@
+"""What `network-cpu` keeps in registers: tiles of convolutions with their pool, and of connected layers.
+
+Maps lie pixel by pixel, all maps of a pixel together. So the cells under one row of a filter, of all maps,
+are neighbours in memory, and a convolution's inner loop walks along them: each step loads one vector of
+weights for each vector of maps, and one cell for each pixel, which is multiplied with all of them.
+"""
+
+from typing import Any
+
+from numba import types
+
+from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
+from engine.variants.ir.value import Value
+
+# Vectors of maps (or of a layer's values) in a tile, and the floats in them: weights are packed so.
+VECTORS = 2
+GROUP = VECTORS * VECTOR
+# Columns of a tile of two rows: with AVX-512 16 sums, with AVX2 and its 16 registers 8.
+COLUMNS = 4 if VECTOR == 16 else 2
+# Drawings that share each weight of a connected layer.
+DRAWINGS = 4
+_FILTER_ROWS = 5
+# Cells of a filter's row at once: it has 5 of each map.
+_AT_ONCE = 5
+
+Sums = list[list[Value]]
+
+
+def _pooled_tile(columns: int) -> Any:
+    """Return the function that computes 2 rows of `columns` outputs of GROUP maps, and stores their averages.
+
+    Its arguments: the address of the first cell; floats from a pixel to the next and from a row to the next;
+    floats in a row of a filter (5 x maps); the address of the packed weights; that of the first average, and
+    floats from an average to the next. `floats` is any flat float32 array.
+    """
+
+    def emit(code, source, pixel_step, row_step, inner, filters, target, target_step, floats):
+        first, weights = code.at_address(source, floats), code.at_address(filters, floats)
+        corners = [
+            first + row_step * row + pixel_step * column for row in (0, 1) for column in range(columns)
+        ]
+        count = len(corners)
+
+        def step(values: dict[Any, Value]) -> dict[Any, Value]:
+            sums: dict[Any, Value] = {key: values[key] for key in range(count * VECTORS)}
+            at, own = values["at"], values["weights"]
+            for cell in range(_AT_ONCE):
+                packed = [code.load(own, cell * GROUP + v * VECTOR) for v in range(VECTORS)]
+                for place in range(count):
+                    value = code.splat((corners[place] + at + cell).load())
+                    for v in range(VECTORS):
+                        key = place * VECTORS + v
+                        sums[key] = code.fma(value, packed[v], sums[key])
+            return sums | {"at": at + _AT_ONCE, "weights": own + _AT_ONCE * GROUP, "end": values["end"]}
+
+        def filter_row(values: dict[Any, Value]) -> dict[Any, Value]:
+            inside: dict[Any, Value] = {key: values[key] for key in range(count * VECTORS)}
+            inside |= {"at": values["row"], "weights": values["weights"], "end": values["row"] + inner}
+            after = code.while_loop(inside, lambda now: now["at"] < now["end"], step)
+            following: dict[Any, Value] = {key: after[key] for key in range(count * VECTORS)}
+            return following | {
+                "row": values["row"] + row_step,
+                "weights": after["weights"],
+                "left": values["left"] - 1,
+            }
+
+        values: dict[Any, Value] = dict.fromkeys(range(count * VECTORS), code.zero)
+        values |= {"row": code.index(0), "weights": weights, "left": code.index(_FILTER_ROWS)}
+        values = code.while_loop(values, lambda now: now["left"] > 0, filter_row)
+        store = code.at_address(target, floats)
+        quarter = code.all(0.25)
+        for pair in range(columns // 2):
+            for v in range(VECTORS):
+                places = (2 * pair, 2 * pair + 1, columns + 2 * pair, columns + 2 * pair + 1)
+                above = [_rectified(code, values[place * VECTORS + v]) for place in places]
+                total = (above[0] + above[1]) + (above[2] + above[3])
+                code.store(total * quarter, store + target_step * pair, v * VECTOR)
+
+    return cpu_function(types.void)(emit)
+
+
+def _rectified(code: Any, values: Value) -> Value:
+    """Return values with those below 0 as 0; NaN stays."""
+    return code.select(values < 0.0, code.zero, values)
+
+
+pooled_tile = _pooled_tile(COLUMNS)
+pooled_pair = _pooled_tile(2)
+
+
+def _connected_tile(drawings: int) -> Any:
+    """Return the function that computes GROUP values of a connected layer for some drawings.
+
+    Its arguments: the address of the first drawing's values before, floats from a drawing to the next, how
+    many there are; the address of the packed weights; that of the first result, floats from a drawing's
+    results to the next one's; whether to rectify.
+    """
+
+    def emit(code, source, step, inner, weights, target, target_step, rectifies, floats):
+        first, packed = code.at_address(source, floats), code.at_address(weights, floats)
+
+        def round_of(values: dict[Any, Value]) -> dict[Any, Value]:
+            sums = {key: values[key] for key in range(drawings * VECTORS)}
+            own = [code.load(packed + values["at"] * GROUP, v * VECTOR) for v in range(VECTORS)]
+            for drawing in range(drawings):
+                value = code.splat((first + step * drawing + values["at"]).load())
+                for v in range(VECTORS):
+                    key = drawing * VECTORS + v
+                    sums[key] = code.fma(value, own[v], sums[key])
+            return sums | {"at": values["at"] + 1}
+
+        values: dict[Any, Value] = dict.fromkeys(range(drawings * VECTORS), code.zero)
+        values |= {"at": code.index(0)}
+        values = code.while_loop(values, lambda now: now["at"] < inner, round_of)
+        store = code.at_address(target, floats)
+
+        def store_all(rectified: bool) -> None:
+            for drawing in range(drawings):
+                for v in range(VECTORS):
+                    total = values[drawing * VECTORS + v]
+                    total = _rectified(code, total) if rectified else total
+                    code.store(total, store + target_step * drawing, v * VECTOR)
+
+        code.when(code.flag(rectifies), lambda: store_all(True), lambda: store_all(False))
+
+    return cpu_function(types.void)(emit)
+
+
+connected_drawings = _connected_tile(DRAWINGS)
+connected_drawing = _connected_tile(1)

@@ -1,0 +1,365 @@
+"""`network-fast`: the fastest network here on CUDA: three launches, sums in registers, pools in their stores.
+
+Idea
+    Each convolution is one launch with its pool. A thread keeps 2 x 8 outputs of several maps in registers
+    over the whole sum, rectifies and averages them there, and stores the averages alone. Both connected
+    layers are a third launch: a block takes some drawings through them.
+Who loads what
+    A block copies the maps before and the filters of a few of them into shared memory, with 16-byte copies
+    that no thread waits for, while it multiplies the ones before. A row of 12 cells, three loads, serves the
+    5 x 8 products of both rows of outputs for each map; a weight, a quarter or half of a load, serves 16.
+What it saves
+    Against `network-implicit-gemm`: two loads from shared memory for each multiply-add become one for 37 of
+    them, and neither a convolution's maps nor a matrix exists in memory.
+Limit
+    The multiply-adds themselves for large batches. 100 drawings are 100 blocks of the second convolution: a
+    larger GPU has multiprocessors without work, and each block has one warp for each scheduler.
+
+Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear
+algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.weights import Floats, Weights
+from engine.tasks.network.work import LayerWork, network_work
+from engine.tasks.work import Work
+from engine.variants.network.contract import NetworkVariant
+from engine.variants.network.layer_kernels import array_type
+from engine.variants.network.passes import prepare_layers
+from engine.variants.network.tile_shape import (
+    ACROSS,
+    ROWS,
+    ConnectedShape,
+    ConvolutionShape,
+    connected_shape,
+    convolution_shape,
+)
+
+# From so many drawings on there are blocks enough for the larger shapes.
+MANY_DRAWINGS = 512
+REGISTERS = 128
+"""Of a thread at most: 64 sums, 24 cells, weights, places; blocks of 512 threads can have no more."""
+
+
+def shapes(problem: ForwardPass) -> tuple[ConvolutionShape, ConvolutionShape, ConnectedShape]:
+    """Return the shapes of the three launches.
+
+    Few drawings: two maps a thread, so that a block of the second convolution has a warp for each of a
+    multiprocessor's four schedulers. Many: four maps a thread and four drawings a block.
+    """
+    is_large = problem.batch >= MANY_DRAWINGS
+    filters, drawings = (4, 4) if is_large else (2, 1)
+    return (
+        convolution_shape(1, problem.side, problem.first, filters=4, drawings=1),
+        convolution_shape(
+            problem.first, problem.first_pooled, problem.second, filters=filters, drawings=drawings
+        ),
+        connected_shape(problem.linear, problem.hidden, problem.classes, drawings=16 if is_large else 4),
+    )
+
+
+def convolution_launch(batch: int, shape: ConvolutionShape) -> Launch:
+    """Return the launch of a convolution: x drawings, y maps."""
+    grid = (blocks_along(batch, shape.drawings), shape.map_blocks, 1)
+    return Launch(grid, (shape.threads, 1, 1), shape.shared_bytes)
+
+
+def connected_launch(batch: int, shape: ConnectedShape) -> Launch:
+    """Return the launch of the connected layers: x drawings."""
+    grid = (blocks_along(batch, shape.drawings), 1, 1)
+    return Launch(grid, (shape.lanes, shape.slices, 1), shape.shared_bytes)
+
+
+def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
+    """Return the three launches."""
+    first, second, connected = shapes(problem)
+    return (
+        convolution_launch(problem.batch, first),
+        convolution_launch(problem.batch, second),
+        connected_launch(problem.batch, connected),
+    )
+
+
+def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
+    blocks = blocks_along(batch, shape.drawings) * shape.map_blocks
+    cells = batch * shape.map_blocks * shape.channels * shape.side**2
+    weights = blocks * shape.channels * FILTER_CELLS * shape.maps_a_block
+    active = batch * shape.map_blocks * shape.positions * shape.groups
+    window = ACROSS + 4
+    return LayerWork(
+        multiply_adds=active * shape.channels * FILTER_CELLS * ROWS * ACROSS * shape.filters,
+        loads=cells + weights,
+        stores=batch * shape.maps * shape.pooled**2,
+        shared_loads=active * shape.channels * (6 * window + FILTER_CELLS * shape.filters),
+        shared_stores=cells + weights,
+    )
+
+
+def _connected_work(batch: int, shape: ConnectedShape) -> LayerWork:
+    blocks = blocks_along(batch, shape.drawings)
+    products = blocks * shape.packed_inner * shape.lanes
+    outputs = batch * shape.classes * shape.hidden
+    return LayerWork(
+        multiply_adds=products * shape.drawings + outputs,
+        loads=batch * shape.inner + products + outputs,
+        stores=batch * shape.classes,
+        shared_loads=products * shape.drawings + blocks * shape.partial_values + outputs,
+        shared_stores=blocks
+        * (shape.packed_inner * shape.drawings + shape.partial_values + shape.drawings * shape.lanes),
+    )
+
+
+def work(problem: ForwardPass, block: Block) -> Work:
+    """Return the work of the three launches, zeros that fill blocks up included."""
+    first, second, connected = shapes(problem)
+    return network_work(
+        problem,
+        _convolution_work(problem.batch, first),
+        _convolution_work(problem.batch, second),
+        _connected_work(problem.batch, connected),
+        picture_loads=problem.batch * first.map_blocks * problem.side**2,
+    )
+
+
+def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
+    """Return why a launch has more threads, memory or blocks than the device allows, or None."""
+    for launch in plan(problem, block):
+        threads = launch.block[0] * launch.block[1]
+        if threads > limits.max_threads or launch.shared_bytes > limits.shared_bytes:
+            return Refusal(
+                f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory; this "
+                f"device allows {limits.max_threads:,} and {limits.shared_bytes:,}."
+            )
+        if launch.grid[1] > MAX_GRID_Y:
+            return Refusal(f"{launch.grid[1]:,} blocks down are needed; CUDA allows {MAX_GRID_Y:,}.")
+    return None
+
+
+@lru_cache(maxsize=32)
+@kept_on_disk
+def convolution_kernel(shape: ConvolutionShape):
+    """Return the kernel of a convolution with its pool: maps, packed filters -> averages, a flat array."""
+    from numba import types
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import jit_within
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter
+    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store, zero_sums
+
+    load = phase_loader(shape)
+    close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
+    zeros, accumulate = zero_sums(shape.filters * ROWS * ACROSS), accumulator(shape)
+    store = pooled_store(shape)
+    CHANNELS, SIDE, MAPS, PITCH, MAP_CELLS = (
+        shape.channels, shape.side, shape.maps, shape.pitch, shape.map_cells,
+    )  # fmt: skip
+    DRAWINGS, GROUPS, FILTERS, POSITIONS = shape.drawings, shape.groups, shape.filters, shape.positions
+    ACROSS_THREADS, POOLED = shape.across, shape.pooled
+    MAPS_A_BLOCK, PACKED_MAPS = shape.maps_a_block, shape.packed_maps
+    PHASE, PHASES, BUFFERS = shape.phase, shape.phases, shape.buffers
+    CELLS, WEIGHTS = shape.cells, shape.weights
+    ALL_CELLS, ALL_WEIGHTS = BUFFERS * CELLS, BUFFERS * WEIGHTS
+
+    @jit_within(REGISTERS)
+    def convolve_in_registers(maps, filters, batch, averages):
+        tile = cuda.shared.array(ALL_CELLS, types.float32, SHARED_ALIGNMENT)
+        weights = cuda.shared.array(ALL_WEIGHTS, types.float32, SHARED_ALIGNMENT)
+        thread = cuda.threadIdx.x
+        first_drawing = cuda.blockIdx.x * DRAWINGS
+        first_map = cuda.blockIdx.y * MAPS_A_BLOCK
+        # Threads over the outputs of a map first, then over maps, then over drawings.
+        group = thread // POSITIONS
+        position = thread - group * POSITIONS
+        own = group // GROUPS
+        group -= own * GROUPS
+        row = position // ACROSS_THREADS
+        column = position - row * ACROSS_THREADS
+        drawing = first_drawing + own
+        present = min(DRAWINGS, batch - first_drawing)
+
+        sums = zeros()
+        for step in range(PHASES + 1):
+            # Copy the next phase while the one before is used.
+            if step < PHASES:
+                channel = step * PHASE
+                channels = min(PHASE, CHANNELS - channel)
+                cells_from = (first_drawing * CHANNELS + channel) * (SIDE * SIDE)
+                weights_from = channel * 25 * PACKED_MAPS + first_map
+                load(
+                    tile, maps, weights, filters, thread, step % BUFFERS, present, channels, cells_from,
+                    weights_from,
+                )  # fmt: skip
+                close()
+            if step > 0:
+                if step < PHASES:
+                    wait_for_earlier()
+                else:
+                    wait_for_all()
+                # No thread may read a value before the one that copies it has it there.
+                cuda.syncthreads()
+                channel = (step - 1) * PHASE
+                buffer = (step - 1) % BUFFERS
+                if own < present:
+                    for c in range(min(PHASE, CHANNELS - channel)):
+                        window = row * 2 * PITCH + column * 8
+                        at = buffer * CELLS + (own * PHASE + c) * MAP_CELLS + window
+                        taps = buffer * WEIGHTS + c * (25 * MAPS_A_BLOCK) + group * FILTERS
+                        sums = accumulate(tile, at, weights, taps, sums)
+                # No thread may copy over a value that another one still reads.
+                cuda.syncthreads()
+        if own < present:
+            own_map = first_map + group * FILTERS
+            at = ((drawing * MAPS + own_map) * POOLED + row) * POOLED + column * 4
+            store(averages, at, MAPS - own_map, POOLED - column * 4, sums)
+
+    return convolve_in_registers
+
+
+@lru_cache(maxsize=32)
+@kept_on_disk
+def connected_kernel(shape: ConnectedShape):
+    """Return the kernel of both connected layers: vectors, packed weights, weights -> scores."""
+    from numba import types
+
+    global cuda
+    from engine.device.cuda_kernels import float32, jit_within
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT
+    from engine.variants.network.tile_emitters import (
+        ROWS_AHEAD,
+        connected_accumulator,
+        parts_store,
+        zero_sums,
+    )
+
+    zeros, accumulate, store_parts = (
+        zero_sums(shape.drawings),
+        connected_accumulator(shape),
+        parts_store(shape),
+    )
+    INNER, HIDDEN, CLASSES, DRAWINGS = shape.inner, shape.hidden, shape.classes, shape.drawings
+    LANES, SLICES, DEPTH, THREADS = shape.lanes, shape.slices, shape.depth, shape.threads
+    PACKED_INNER, PARTS = shape.packed_inner, shape.partial_values
+    OWN_DEPTH = DEPTH // SLICES
+    QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
+
+    @jit_within(REGISTERS)
+    def connect_both(vectors, hidden, output, scores):
+        tile = cuda.shared.array(ALL_VALUES, types.float32, SHARED_ALIGNMENT)
+        parts = cuda.shared.array(PARTS, types.float32, SHARED_ALIGNMENT)
+        lane, part = cuda.threadIdx.x, cuda.threadIdx.y
+        thread = part * LANES + lane
+        first_drawing = cuda.blockIdx.x * DRAWINGS
+        present = min(DRAWINGS, scores.shape[0] - first_drawing)
+        # A lane past the last hidden value computes the last one once more; nobody reads it.
+        own = min(lane, HIDDEN - 1)
+
+        sums = zeros()
+        for first in range(0, PACKED_INNER, DEPTH):
+            # Four neighbouring values of a drawing each; drawing after drawing, as the sums want them.
+            for at in range(thread, DRAWINGS * QUADS, THREADS):
+                quad = at // DRAWINGS
+                drawing = at - quad * DRAWINGS
+                for j in range(4):
+                    k = first + quad * 4 + j
+                    value = float32(0.0)
+                    if drawing < present and k < INNER:
+                        value = vectors[first_drawing + drawing, k]
+                    tile[(quad * 4 + j) * DRAWINGS + drawing] = value
+            cuda.syncthreads()
+            for k in range(part * OWN_DEPTH, (part + 1) * OWN_DEPTH, ROWS_AHEAD):
+                sums = accumulate(tile, k * DRAWINGS, hidden, (first + k) * HIDDEN + own, sums)
+            cuda.syncthreads()
+        store_parts(parts, part * (DRAWINGS * LANES) + lane, sums)
+        cuda.syncthreads()
+        # Add the parts of each hidden value, rectify it, and keep it where its first part was.
+        for at in range(thread, DRAWINGS * LANES, THREADS):
+            total = float32(0.0)
+            for s in range(SLICES):
+                total += parts[s * (DRAWINGS * LANES) + at]
+            if total < float32(0.0):
+                total = float32(0.0)
+            parts[at] = total
+        cuda.syncthreads()
+        for at in range(thread, present * CLASSES, THREADS):
+            drawing = at // CLASSES
+            number = at - drawing * CLASSES
+            total = float32(0.0)
+            for k in range(HIDDEN):
+                total += parts[drawing * LANES + k] * output[k, number]
+            scores[first_drawing + drawing, number] = total
+
+    return connect_both
+
+
+def packed_filters(filters: Floats, shape: ConvolutionShape) -> Floats:
+    """Return filters (m, c, 5, 5) as (c x 25, packed maps): maps side by side, zeros after the last one."""
+    packed = np.zeros((shape.channels * FILTER_CELLS, shape.packed_maps), np.float32)
+    packed[:, : shape.maps] = filters.reshape(shape.maps, -1).T
+    return packed
+
+
+def packed_hidden(weights: Floats, shape: ConnectedShape) -> Floats:
+    """Return the hidden layer's weights with rows of zeros after the last one."""
+    packed = np.zeros((shape.packed_inner, shape.hidden), np.float32)
+    packed[: shape.inner] = weights
+    return packed
+
+
+def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+    """Return the three launches."""
+    from numba import types
+
+    first, second, connected = shapes(problem)
+    batch = problem.batch
+    pooled_1 = Between("pool-1", (batch * problem.first * problem.first_pooled**2,))
+    pooled_2 = Between("pool-2", (batch * problem.linear,))
+    vectors = Between("pool-2", (batch, problem.linear))
+    flat, matrix = array_type(1), array_type(2)
+    launches = plan(problem, block)
+    return (
+        Pass(
+            "convolution-1 + pool-1",
+            convolution_kernel(first),
+            (array_type(4), matrix, types.int64, flat),
+            launches[0],
+            (Operand.IMAGE, packed_filters(weights.convolution_1, first), batch, pooled_1),
+        ),
+        Pass(
+            "convolution-2 + pool-2",
+            convolution_kernel(second),
+            (flat, matrix, types.int64, flat),
+            launches[1],
+            (pooled_1, packed_filters(weights.convolution_2, second), batch, pooled_2),
+        ),
+        Pass(
+            "hidden + output",
+            connected_kernel(connected),
+            (matrix, matrix, matrix, matrix),
+            launches[2],
+            (vectors, packed_hidden(weights.hidden, connected), weights.output, Operand.OUT),
+        ),
+    )
+
+
+VARIANT = NetworkVariant(
+    key="network-fast",
+    title="Sums in registers, pools in their stores",
+    device=DeviceKind.CUDA,
+    idea="Three launches: threads keep 2 x 8 outputs of several maps in registers, pool them there and store "
+    "the averages alone; both connected layers in one block.",
+    prepare=prepare_layers(passes),
+    plan=plan,
+    work=work,
+    unsupported=unsupported,
+    passes=passes,
+)

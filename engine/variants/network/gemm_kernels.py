@@ -1,0 +1,169 @@
+"""Convolution as a product of matrices, Y = W X, in blocks of 25 x 25, and the layers around it.
+
+Row m of W is map m's filters, one after another; column p of X has the cells that they cover at output p,
+counted drawing after drawing over the whole batch. A phase is a map before: 25 columns of W, 25 rows of X.
+"""
+
+from functools import lru_cache
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Launch, Operand, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal, blocks_along
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
+from engine.tasks.network.weights import Weights
+from engine.tasks.network.work import LayerWork, network_work
+from engine.tasks.work import Work
+from engine.variants.network import passes as one
+from engine.variants.network.layer_kernels import (
+    array_type,
+    connected_work,
+    map_launch,
+    pool_work,
+    refuse_batch,
+    value_launch,
+)
+
+SIDE = FILTER_CELLS
+"""The side of a block: each thread loads one weight and one cell in each phase."""
+BLOCK = Block(SIDE, SIDE)
+SHARED_BYTES = 2 * SIDE * SIDE * 4
+
+
+def gemm_launch(batch: int, layer: Layer) -> Launch:
+    """Return the launch of a convolution: x outputs of the whole batch, y maps."""
+    maps, rows, columns = layer.shape
+    grid = (blocks_along(batch * rows * columns, SIDE), blocks_along(maps, SIDE), 1)
+    return Launch(grid, (SIDE, SIDE, 1), SHARED_BYTES)
+
+
+def gemm_work(batch: int, layer: Layer) -> LayerWork:
+    """Return the work: W is loaded once for each block of outputs, X once for each block of maps."""
+    maps, rows, columns = layer.shape
+    outputs = batch * rows * columns
+    inner = layer.multiply_adds // layer.values
+    across, down = blocks_along(outputs, SIDE), blocks_along(maps, SIDE)
+    return LayerWork(
+        multiply_adds=maps * outputs * inner,
+        loads=across * maps * inner + down * outputs * inner,
+        stores=maps * outputs,
+        shared_loads=2 * maps * outputs * inner,
+        shared_stores=2 * across * down * SIDE * inner,
+    )
+
+
+def refuse_threads(limits: Limits) -> Refusal | None:
+    """Return why a device has no blocks of 25 x 25, or None."""
+    if limits.max_threads >= BLOCK.threads and limits.shared_bytes >= SHARED_BYTES:
+        return None
+    return Refusal(
+        f"Its blocks of 25 x 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
+        f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes."
+    )
+
+
+def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
+    """Return a launch for each layer."""
+    first, pool_1, second, pool_2, hidden, output = problem.layers
+    batch = problem.batch
+    return (
+        gemm_launch(batch, first),
+        map_launch(batch, pool_1),
+        gemm_launch(batch, second),
+        map_launch(batch, pool_2),
+        value_launch(batch, hidden.values),
+        value_launch(batch, output.values),
+    )
+
+
+def work(problem: ForwardPass, block: Block) -> Work:
+    """Return the work of all layers."""
+    first, pool_1, second, pool_2, hidden, output = problem.layers
+    batch = problem.batch
+    each = [gemm_work(batch, layer) for layer in (first, second)]
+    each += [pool_work(batch, layer) for layer in (pool_1, pool_2)]
+    each += [connected_work(batch, layer) for layer in (hidden, output)]
+    launch = gemm_launch(batch, first)
+    cells = launch.grid[1] * batch * first.multiply_adds // problem.first
+    return network_work(problem, *each, picture_loads=cells)
+
+
+def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the device or the grid does not allow it, or None."""
+    return refuse_threads(limits) or refuse_batch(problem)
+
+
+@lru_cache
+@kept_on_disk
+def kernel():
+    """Return the kernel of a convolution: maps, filters as a matrix -> rectified results."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32, jit_for
+    from engine.device.numba_cuda import cuda
+
+    @jit_for(BLOCK.threads)
+    def convolve_implicit_gemm(maps, filters, results):
+        w_tile = cuda.shared.array((SIDE, SIDE), float32)
+        x_tile = cuda.shared.array((SIDE, SIDE), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        side = results.shape[2]
+        output = cuda.blockIdx.x * SIDE + tx
+        drawing = output // (side * side)
+        place = output - drawing * (side * side)
+        row = place // side
+        column = place - row * side
+        own_map = cuda.blockIdx.y * SIDE + ty
+        has_output = drawing < maps.shape[0]
+        has_map = own_map < filters.shape[0]
+        # The cell of the filter that this thread's row of X lies under.
+        p = ty // 5
+        q = ty - p * 5
+
+        total = float32(0.0)
+        for channel in range(maps.shape[1]):
+            # Load the next 25 columns of W, and build the same rows of X; zeros outside.
+            weight = float32(0.0)
+            if has_map:
+                weight = filters[own_map, channel * SIDE + tx]
+            cell = float32(0.0)
+            if has_output:
+                cell = maps[drawing, channel, row + p, column + q]
+            w_tile[ty, tx] = weight
+            x_tile[ty, tx] = cell
+            # No thread may read a cell before it is stored.
+            cuda.syncthreads()
+            if has_map and has_output:
+                partial = float32(0.0)
+                for k in range(SIDE):
+                    partial += w_tile[ty, k] * x_tile[k, tx]
+                total += partial
+            # No thread may overwrite a cell that another one still reads.
+            cuda.syncthreads()
+        if has_map and has_output:
+            if total < float32(0.0):
+                total = float32(0.0)
+            results[drawing, own_map, row, column] = total
+
+    return convolve_implicit_gemm
+
+
+def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+    """Return every layer in order."""
+    first, second = problem.layers[0], problem.layers[2]
+    signature = (array_type(4), array_type(2), array_type(4))
+    maps, filters = one.maps_after(problem, "convolution-1"), one.matrix(weights.convolution_1)
+    convolution_1 = (Operand.IMAGE, filters, maps)
+    convolution_2 = (
+        one.maps_after(problem, "pool-1"),
+        one.matrix(weights.convolution_2),
+        one.maps_after(problem, "convolution-2"),
+    )
+    batch = problem.batch
+    return (
+        Pass("convolution-1", kernel(), signature, gemm_launch(batch, first), convolution_1),
+        one.pool_1(problem),
+        Pass("convolution-2", kernel(), signature, gemm_launch(batch, second), convolution_2),
+        one.pool_2(problem),
+        one.hidden(problem, weights),
+        one.output(problem, weights),
+    )

@@ -1,0 +1,83 @@
+"""`network-connected`: the connected layers on the device as well, a thread a value; the host does nothing.
+
+Idea
+    Each thread sums the products of one drawing's vector with one column of weights, 16 at a time.
+Who loads what
+    Each multiply-add loads a value and a weight from global memory. Threads side by side ask for neighbouring
+    weights and for the same value.
+What it saves
+    Against `network-pool`: the host's loops over 132,352 weights a drawing, and the copies between them. The
+    scores alone go back.
+Limit
+    Each weight is loaded again for every drawing.
+
+Source: ECE408 final report "CUCUDA", Performance Analysis: "After integrating parallelization of neural
+network, the running time became around 9 seconds."
+"""
+
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.tasks.network.work import network_work
+from engine.tasks.work import Work
+from engine.variants.network import passes as one
+from engine.variants.network.contract import NetworkVariant
+from engine.variants.network.layer_kernels import (
+    connected_work,
+    convolution_work,
+    map_launch,
+    pool_work,
+    refuse_batch,
+    roundings_by_parts,
+    value_launch,
+)
+
+
+def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
+    """Return a launch for each layer."""
+    maps = (map_launch(problem.batch, layer) for layer in problem.layers[:4])
+    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
+    return *maps, *values
+
+
+def work(problem: ForwardPass, block: Block) -> Work:
+    """Return the work of all layers."""
+    first, pool_1, second, pool_2, hidden, output = problem.layers
+    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
+    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
+    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
+    return network_work(problem, *each, picture_loads=problem.batch * first.multiply_adds)
+
+
+def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the batch is too large for the grid, or None."""
+    return refuse_batch(problem)
+
+
+def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+    """Return every layer in order."""
+    return (
+        one.convolution_1(problem, weights),
+        one.pool_1(problem),
+        one.convolution_2(problem, weights),
+        one.pool_2(problem),
+        one.hidden(problem, weights),
+        one.output(problem, weights),
+    )
+
+
+VARIANT = NetworkVariant(
+    key="network-connected",
+    title="Parallel fully connected",
+    device=DeviceKind.CUDA,
+    idea="A thread for each value of the connected layers, too: the whole network runs on the device.",
+    prepare=one.prepare_layers(passes),
+    plan=plan,
+    work=work,
+    unsupported=unsupported,
+    passes=passes,
+    roundings=roundings_by_parts,
+    printed_s=9.0,
+)

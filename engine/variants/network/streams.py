@@ -1,0 +1,73 @@
+"""`network-streams`: chunks of 100 drawings from pinned memory on two streams that alternate.
+
+Idea
+    Stream 0 copies drawings 0 to 99 and computes them, stream 1 copies drawings 100 to 199 meanwhile, and so
+    on: a copy of one stream runs beside the kernels of the other. The drawings lie in pinned memory, which
+    the system never pages out, so that the device reads them by itself while the host goes on.
+Who loads what
+    The kernels are those of `network-implicit-gemm`, for a chunk.
+What it saves
+    The time of the copies, as far as kernels run at the same time; the timeline shows how far.
+Limit
+    A copy of 100 drawings (0.3 MB) takes some 10 us, its kernels many times that: little is left to save
+    where the device computes much longer than the bus copies. A chunk of 100 leaves a large GPU half idle.
+
+Source: ECE408 final report "CUCUDA", Optimizations, 3 "Streaming": pinned memory (cudaHostAlloc), chunks of
+100 outputs, two alternating streams. There it ended with a segmentation fault, so that "the running time
+should be reduced to around 2 seconds" was never measured.
+"""
+
+from dataclasses import replace
+
+from engine.device.launches import DeviceKind, Launch, Prepared
+from engine.geometry.block import Block
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import Weights
+from engine.variants.network.contract import NetworkVariant
+from engine.variants.network.gemm_kernels import passes, unsupported, work
+from engine.variants.network.gemm_kernels import plan as plan_of_chunk
+from engine.variants.network.layer_kernels import roundings_by_parts
+from engine.variants.network.passes import chunks
+
+CHUNK = 100
+"""Drawings of a chunk, as in the report."""
+
+
+def of_chunk(problem: ForwardPass, drawings: int) -> ForwardPass:
+    """Return the same network for a chunk."""
+    return replace(problem, batch=drawings)
+
+
+def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
+    """Return the launches of all chunks, one after another."""
+    parts = (end - first for first, end in chunks(problem.batch, CHUNK))
+    return tuple(launch for count in parts for launch in plan_of_chunk(of_chunk(problem, count), block))
+
+
+def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
+    """Return the chunks, made ready."""
+    from engine.device.cuda_chunks import PreparedChunks
+    from engine.device.cuda_layers import PreparedLayers
+
+    def layers_of(count: int) -> PreparedLayers:
+        return PreparedLayers(passes(of_chunk(problem, count), weights, block))
+
+    return PreparedChunks(layers_of, problem.batch, CHUNK)
+
+
+VARIANT = NetworkVariant(
+    key="network-streams",
+    title="Streams, chunks of 100",
+    device=DeviceKind.CUDA,
+    idea="Chunks of 100 drawings from pinned memory on two streams that alternate: one copies while the "
+    "other computes.",
+    prepare=prepare,
+    plan=plan,
+    work=work,
+    unsupported=unsupported,
+    passes=passes,
+    roundings=roundings_by_parts,
+    pinned_drawings=True,
+    printed_s=2.0,
+    remark="Its kernel time includes the copies in, which run beside the kernels (the host's clock).",
+)

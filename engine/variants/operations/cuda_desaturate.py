@@ -1,0 +1,77 @@
+"""`cuda-desaturate`: a thread per pixel.
+
+Idea
+    Thread (row, column) reads red, green and blue of its pixel, adds them up by their weights in float32, and
+    writes the brightness to all three channels.
+Who loads what
+    Three loads and three stores a thread. The channels lie side by side, so the first load of a warp already
+    brings the cache lines of the other two.
+Limit
+    5 operations for 6 accesses: memory.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
+"""
+
+from functools import lru_cache
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.device.result_rules import cuda_result
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.desaturate import weights_of
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per pixel."""
+    return (launch_over(problem.height, problem.width, 1, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: three loads, 5 operations and three stores for each pixel."""
+    return operation_work(problem, picture_loads=problem.samples, flops=5 * problem.pixels)
+
+
+@lru_cache
+@kept_on_disk
+def kernel(dtype: str):
+    """Return the kernel for a type of samples."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
+    as_result = cuda_result(dtype)
+
+    @cuda.jit
+    def desaturate(image, width, red, green, blue, out):
+        column, row = cuda.grid(2)
+        if row >= image.shape[0] or column >= width:
+            return
+        grey = red * float32(image[row, column, 0]) + green * float32(image[row, column, 1])
+        grey = as_result(grey + blue * float32(image[row, column, 2]))
+        out[row, column, 0] = grey
+        out[row, column, 1] = grey
+        out[row, column, 2] = grey
+
+    return desaturate
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    return (pass_of(problem, kernel(problem.dtype), launch, problem.width, *weights_of(problem)),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="cuda-desaturate",
+    title="A thread per pixel",
+    operation="desaturate",
+    idea="One thread per pixel: three loads side by side, a weighted sum, three stores.",
+)

@@ -1,0 +1,96 @@
+"""`cuda-hue-shift`: a thread per pixel, with branches.
+
+Idea
+    Thread (row, column) finds the highest and the lowest channel of its pixel, the hue between them, and
+    turns it: V - C max(0, min(k, 4 - k, 1)) with k = (n + hue) mod 6 for each channel.
+Who loads what
+    As `cuda-desaturate`: three loads and three stores side by side.
+Limit
+    Which channel is the highest differs from pixel to pixel: the threads of a warp take different branches,
+    one after another (divergence). Memory still takes longer.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
+"""
+
+from functools import lru_cache
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.device.result_rules import cuda_result
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.hue_shift import shift_of
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+OPERATIONS_A_PIXEL = 32
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per pixel."""
+    return (launch_over(problem.height, problem.width, 1, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: three loads, some 32 operations and three stores for each pixel."""
+    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels)
+
+
+@lru_cache
+@kept_on_disk
+def kernel(dtype: str):
+    """Return the kernel for a type of samples."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
+    as_result = cuda_result(dtype)
+
+    @cuda.jit
+    def hue_shift(image, width, shift, out):
+        column, row = cuda.grid(2)
+        if row >= image.shape[0] or column >= width:
+            return
+        red, green = float32(image[row, column, 0]), float32(image[row, column, 1])
+        blue = float32(image[row, column, 2])
+        highest, lowest = max(red, max(green, blue)), min(red, min(green, blue))
+        chroma = highest - lowest
+        hue = shift
+        if chroma > float32(0.0):
+            if highest == red:
+                hue = shift + (green - blue) / chroma
+            elif highest == green:
+                hue = shift + (float32(2.0) + (blue - red) / chroma)
+            else:
+                hue = shift + (float32(4.0) + (red - green) / chroma)
+        # 0, or NaN where a channel is NaN or infinite.
+        strange = (red - red) + (green - green) + (blue - blue)
+        for channel in range(3):
+            k = float32(5 - 2 * channel) + hue
+            if k >= float32(6.0):
+                k -= float32(6.0)
+            if k >= float32(6.0):
+                k -= float32(6.0)
+            part = max(float32(0.0), min(k, min(float32(4.0) - k, float32(1.0))))
+            out[row, column, channel] = as_result(highest - chroma * part + strange)
+
+    return hue_shift
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    return (pass_of(problem, kernel(problem.dtype), launch, problem.width, shift_of(problem)),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="cuda-hue-shift",
+    title="A thread per pixel",
+    operation="hue-shift",
+    idea="One thread per pixel, with branches by its highest channel: the threads of a warp diverge.",
+)

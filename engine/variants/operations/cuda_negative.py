@@ -1,0 +1,71 @@
+"""`cuda-negative`: a thread per sample.
+
+Idea
+    Thread (row, column) of layer `channel` writes white less its sample.
+Who loads what
+    Each thread loads one sample and stores one. In a picture of one channel the threads of a warp read
+    neighbours; of three channels every third sample, so that three layers ask for each cache line.
+Limit
+    One operation for two accesses: only memory counts.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per sample, channels along z."""
+    return (launch_over(problem.height, problem.width, problem.channels, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: a load, a subtraction and a store for each sample."""
+    return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
+
+
+@lru_cache
+@kept_on_disk
+def kernel(dtype: str):
+    """Return the kernel for a type of samples."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.numba_cuda import cuda
+
+    white = np.float32(1.0) if dtype == "float32" else int(np.iinfo(dtype).max)
+
+    @cuda.jit
+    def negate(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or column >= width:
+            return
+        out[row, column, channel] = white - image[row, column, channel]
+
+    return negate
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    return (pass_of(problem, kernel(problem.dtype), plan(problem, block)[0], problem.width),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="cuda-negative",
+    title="A thread per sample",
+    operation="negative",
+    idea="One thread per sample: a load, a subtraction, a store.",
+)

@@ -1,0 +1,33 @@
+"""What the ways to compress share: grids over whole blocks of 8 x 8, and the arguments of a kernel."""
+
+from typing import Any
+
+from engine.device.result_rules import WHOLE_NUMBERS_ONLY
+from engine.tasks.operation.compress import SIDE, basis, filled, middle_of, steps_of
+from engine.tasks.operation.problem import OperationProblem
+
+WHOLE = WHOLE_NUMBERS_ONLY  # added and subtracted, it rounds magnitudes below 2^22
+
+
+def filled_shape(problem: OperationProblem) -> tuple[int, int]:
+    """Return rows and columns of the coefficients: multiples of 8."""
+    return filled(problem.height), filled(problem.width)
+
+
+def rows_of(problem: OperationProblem) -> int:
+    """Return the rows of threads."""
+    return filled(problem.height)
+
+
+def samples_of(problem: OperationProblem) -> int:
+    """Return the coefficients of all channels."""
+    rows, columns = filled_shape(problem)
+    return rows * columns * problem.channels
+
+
+def tables(problem: OperationProblem) -> tuple[Any, ...]:
+    """Return cosines, steps of quantisation, and middle grey."""
+    return basis(), steps_of(problem), middle_of(problem)
+
+
+__all__ = ["SIDE", "WHOLE", "filled_shape", "rows_of", "samples_of", "tables"]

@@ -1,0 +1,96 @@
+"""What the kernels of operations share: grids, refusals of blocks, passes with their arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.device.launches import DeviceKind, Launch, Operand, Pass, Prepared
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, SharedBytes, blocks_along, refuse_block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.work import Work
+from engine.variants.operations.contract import DEFAULT_BLOCK, OperationVariant
+
+Launches = tuple[Launch, ...]
+
+
+def launch_over(rows: int, columns: int, layers: int, block: Block, shared_bytes: int = 0) -> Launch:
+    """Return the launch of a thread per element: x along columns, y along rows, z along layers."""
+    grid = (blocks_along(columns, block.x), blocks_along(rows, block.y), layers)
+    return Launch(grid, (block.x, block.y, 1), shared_bytes)
+
+
+def refuse_launch(
+    rows: int,
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+) -> Refusal | None:
+    """Return why a block is illegal for so many rows of threads, with the nearest legal one; else None."""
+
+    def reason() -> str:
+        needed = blocks_along(rows, block.y)
+        return f"{rows:,} rows need {needed:,} blocks of {block} down; CUDA allows {MAX_GRID_Y:,}."
+
+    least = Block(1, max(1, blocks_along(rows, MAX_GRID_Y)))
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+
+
+def pass_of(problem: OperationProblem, kernel: Any, launch: Launch, *arguments: Any) -> Pass:
+    """Return the pass of a kernel that takes the picture, these arguments, and the result."""
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    def kind(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return types.Array(from_dtype(value.dtype), value.ndim, "C")
+        return types.float32 if isinstance(value, np.float32) else types.int64
+
+    picture, result = (
+        types.Array(from_dtype(np.dtype(dtype)), 3, "C") for dtype in (problem.dtype, problem.result_dtype)
+    )
+    signature = (picture, *map(kind, arguments), result)
+    name = kernel.py_func.__name__
+    return Pass(name, kernel, signature, launch, (Operand.IMAGE, *arguments, Operand.OUT))
+
+
+def cuda_variant(
+    passes: Callable[[OperationProblem, Patch | None, Block], tuple[Pass, ...]],
+    *,
+    plan: Callable[[OperationProblem, Block], Launches],
+    work: Callable[[OperationProblem, Block], Work],
+    rows_of: Callable[[OperationProblem], int] = lambda problem: problem.height,
+    shared_bytes: Callable[[OperationProblem, Block], int] = lambda problem, block: 0,
+    default_block: Block = DEFAULT_BLOCK,
+    unsupported: Callable[..., Refusal | None] | None = None,
+    **traits: Any,
+) -> OperationVariant:
+    """Return the variant of these passes; by default every legal block does.
+
+    `rows_of` gives the rows of threads, and `shared_bytes` what a block takes of shared memory.
+    """
+
+    def prepare(problem: OperationProblem, constant: Patch | None, block: Block) -> Prepared:
+        from engine.device.cuda_kernels import PreparedPasses
+
+        return PreparedPasses(passes(problem, constant, block))
+
+    def refuse(
+        problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
+    ) -> Refusal | None:
+        return refuse_launch(
+            rows_of(problem), block, limits, lambda candidate: shared_bytes(problem, candidate)
+        )
+
+    return OperationVariant(
+        device=DeviceKind.CUDA,
+        plan=plan,
+        work=work,
+        prepare=prepare,
+        passes=passes,
+        unsupported=unsupported or refuse,
+        default_block=default_block,
+        **traits,
+    )

@@ -1,0 +1,81 @@
+"""`histogram-global`: a thread per sample, one histogram in global memory, atomics.
+
+Idea
+    Thread (row, column) of layer `channel` adds 1 to the bin of its sample by an atomic: reading, adding and
+    writing as one step that no other thread comes between.
+Who loads what
+    Each thread loads one sample. All threads of the device share the bins: those that have the same bin at
+    the same time take turns, in L2, where atomics on global memory are done.
+Limit
+    A picture of few values (a sky, a drawing) sends all threads to a few bins, one after the other.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations.
+"""
+
+from functools import lru_cache
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+from engine.variants.operations.histogram_counts import clear_launch, clear_pass, cuda_bin
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return two launches: clear the counts, count."""
+    counting = launch_over(problem.height, problem.width, problem.channels, block)
+    return clear_launch(problem, block), counting
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: each sample is loaded, and its atomic loads and stores a count; NaN has none."""
+    return operation_work(
+        problem,
+        picture_loads=problem.samples,
+        flops=problem.samples,
+        result_loads=problem.samples,
+        stores=problem.values + problem.samples,
+    )
+
+
+@lru_cache
+@kept_on_disk
+def kernel(dtype: str, bins: int):
+    """Return the counting kernel for a type of samples and a number of bins."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.numba_cuda import cuda
+
+    bin_of = cuda_bin(dtype, bins)
+
+    @cuda.jit
+    def count_in_global_memory(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or column >= width:
+            return
+        place = bin_of(image[row, column, channel])
+        if place >= 0:
+            cuda.atomic.add(out, (channel, place, 0), 1)
+
+    return count_in_global_memory
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return both passes."""
+    counting = kernel(problem.dtype, problem.whole("bins"))
+    return clear_pass(problem, block), pass_of(problem, counting, plan(problem, block)[1], problem.width)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="histogram-global",
+    title="Atomics in global memory",
+    operation="histogram",
+    idea="A thread per sample adds 1 to its bin in global memory; threads with the same bin take turns.",
+)

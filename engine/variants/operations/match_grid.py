@@ -1,0 +1,32 @@
+"""What the ways to find a patch share: places, cells, the arguments of a kernel."""
+
+import numpy as np
+
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.problem import OperationProblem
+from engine.variants.operations.grid import launch_over, pass_of
+
+# Of each sample of a window: an addition for the mean; then a subtraction, two products, two additions.
+OPERATIONS_A_CELL = 6
+
+
+def cells_of(problem: OperationProblem) -> int:
+    """Return the samples of a window, of all channels."""
+    return problem.whole("height") * problem.whole("width") * problem.channels
+
+
+def rows_of(problem: OperationProblem) -> int:
+    """Return the rows of places."""
+    return problem.result_shape[0]
+
+
+def match_pass(
+    problem: OperationProblem, patch: Patch, block: Block, kernel: object, shared_bytes: int = 0
+) -> Pass:
+    """Return the pass of a kernel that takes the picture, the patch, width, places across, and out."""
+    rows, columns, _ = problem.result_shape
+    launch = launch_over(rows, columns, 1, block, shared_bytes)
+    weights = np.ascontiguousarray(patch.weights)
+    return pass_of(problem, kernel, launch, weights, problem.width, columns)

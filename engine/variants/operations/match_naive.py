@@ -1,0 +1,110 @@
+"""`match-naive`: a thread per place, everything in global memory.
+
+Idea
+    Thread (row, column) compares the patch with the window whose upper left corner it is: the window's mean
+    first, then the sums of (w - m) t and (w - m)^2.
+Who loads what
+    Every thread loads its window twice and the patch once from global memory. The threads of a warp read
+    neighbouring cells, and all of them the same cell of the patch (one broadcast).
+Limit
+    16 x 16 pixels of three channels are 2,304 loads a thread, nearly all of which its neighbours make too.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over
+from engine.variants.operations.match_grid import OPERATIONS_A_CELL, cells_of, match_pass, rows_of
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per place."""
+    rows, columns, _ = problem.result_shape
+    return (launch_over(rows, columns, 1, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: for each place its window twice, and the patch once."""
+    cells = cells_of(problem)
+    return operation_work(
+        problem,
+        picture_loads=2 * problem.values * cells,
+        other_loads=problem.values * cells,
+        flops=OPERATIONS_A_CELL * problem.values * cells,
+    )
+
+
+@lru_cache
+@kept_on_disk
+def kernel():
+    """Return the kernel: any patch, any type of samples."""
+    global cuda, sqrt  # among a kernel's globals the simulator looks for them
+    from math import sqrt
+
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
+    HIGHEST = np.float32(np.finfo(np.float32).max)
+
+    @cuda.jit
+    def match_naive(image, patch, width, columns, out):
+        column, row = cuda.grid(2)
+        if row >= out.shape[0] or column >= columns:
+            return
+        height, across, channels = patch.shape
+        total, lowest, highest = float32(0.0), float32(HIGHEST), float32(-HIGHEST)
+        for channel in range(channels):
+            for m in range(height):
+                partial = float32(0.0)
+                for n in range(across):
+                    cell = float32(image[row + m, column + n, channel])
+                    partial += cell
+                    lowest, highest = min(lowest, cell), max(highest, cell)
+                total += partial
+        mean = total / float32(height * across * channels)
+        above = below = float32(0.0)
+        for channel in range(channels):
+            for m in range(height):
+                partial = partial_below = float32(0.0)
+                for n in range(across):
+                    difference = float32(image[row + m, column + n, channel]) - mean
+                    partial += difference * patch[m, n, channel]
+                    partial_below += difference * difference
+                above += partial
+                below += partial_below
+        score = float32(0.0)
+        # A window of one value has no score.
+        if below > float32(0.0) and lowest < highest:
+            score = above / float32(sqrt(below))
+        # 0, or NaN where a sample is NaN or infinite.
+        out[row, column, 0] = score + (mean - mean)
+
+    return match_naive
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    assert constant is not None
+    return (match_pass(problem, constant, block, kernel()),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    rows_of=rows_of,
+    key="match-naive",
+    title="A thread per place",
+    operation="find-patch",
+    idea="One thread per place reads its window twice and the patch once from global memory.",
+)

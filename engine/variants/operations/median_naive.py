@@ -1,0 +1,104 @@
+"""`median-naive`: a thread per sample that counts, for each cell of its window, how many are below it.
+
+Idea
+    The middle of n cells is the one that has at most n / 2 cells below it and, with those equal to it, more
+    than n / 2. A thread tries every cell of its window: no sorting and no array, which would lie in local
+    memory.
+Who loads what
+    Each thread loads its n cells, for each of them all n again, and all once more for NaN, from global
+    memory: 99 loads for 3 x 3, 675 for 5 x 5. Neighbours ask for the same cells; only L1 and L2 know.
+Limit
+    n squared loads and comparisons.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction.
+"""
+
+from functools import lru_cache
+
+from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.median import BORDER
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per sample, channels along z."""
+    return (launch_over(problem.height, problem.width, problem.channels, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: 2 n + n squared loads and n squared comparisons for each sample."""
+    cells = problem.whole("size") ** 2
+    return operation_work(
+        problem,
+        picture_loads=problem.samples * cells * (cells + 2),
+        flops=problem.samples * cells * cells,
+    )
+
+
+@lru_cache
+@kept_on_disk
+def kernel(size: int):
+    """Return the kernel for a size of window; any type of samples."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
+    rule = cuda_rule(BORDER)
+    SIZE, HALF, MIDDLE = size, size // 2, size * size // 2
+
+    @cuda.jit
+    def median_naive(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        if row >= height or column >= width:
+            return
+        median = float32(0.0)
+        for m in range(SIZE):
+            for n in range(SIZE):
+                at_row, at_column = rule(row + m - HALF, height), rule(column + n - HALF, width)
+                cell = float32(image[at_row, at_column, channel])
+                below = equal = 0
+                for i in range(SIZE):
+                    other_row = rule(row + i - HALF, height)
+                    for j in range(SIZE):
+                        other = float32(image[other_row, rule(column + j - HALF, width), channel])
+                        if other < cell:
+                            below += 1
+                        if other == cell:
+                            equal += 1
+                if below <= MIDDLE and below + equal > MIDDLE:
+                    median = cell
+        # A window with NaN has no middle: NaN equals nothing, itself neither.
+        for m in range(SIZE):
+            at_row = rule(row + m - HALF, height)
+            for n in range(SIZE):
+                cell = float32(image[at_row, rule(column + n - HALF, width), channel])
+                if cell != cell:
+                    median = cell
+        out[row, column, channel] = median
+
+    return median_naive
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    return (pass_of(problem, kernel(problem.whole("size")), plan(problem, block)[0], problem.width),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="median-naive",
+    title="Counting, global memory",
+    operation="median",
+    idea="A thread per sample counts for each cell of its window how many are below it: no array, n² loads.",
+)

@@ -1,0 +1,1 @@
+"""Block sizes side by side: the list of blocks, the map of a kernel, times over blocks."""

@@ -1,0 +1,127 @@
+"""What is known of each kernel with each block on the newest problem: measured, waiting, refused. No widgets.
+
+The runs are those of the results; a run of several blocks adds what is still to come and what cannot be.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.geometry.block import Block
+from engine.host.protocol import BlockAvailability, FilterJob
+from engine.results.compare import Compared, comparable
+from engine.results.measurement import RunResult
+from engine.tasks.filtering.problem import Problem
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import problem_of
+
+
+class CellState(StrEnum):
+    """What became of a kernel with a block."""
+
+    RAN = "ran"  # its run has all else: a number, a failure
+    WAITING = "waiting"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCell:
+    """A kernel with a block; `run` where it ran, `reason` where it is refused."""
+
+    state: CellState
+    run: Compared | None = None
+    reason: str = ""
+
+
+Cells = dict[Block, BlockCell]
+# The problem with the weights, and the layout of the rows.
+_Key = tuple[Hashable, str]
+
+
+class BlockCells(QObject):
+    """The cells of the newest problem and layout, by kernel and block."""
+
+    changed = Signal()  # emitted once per turn of the event loop
+
+    def __init__(self, results: ResultsModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._results = results
+        self._key: _Key | None = None
+        self._planned_for: _Key | None = None
+        self._planned: dict[tuple[str, Block], BlockCell] = {}
+        self._cells: dict[str, Cells] | None = {}
+        self.newest: RunResult | None = None
+        """The newest run of the problem; None before the first."""
+        self._tell = QTimer(self, singleShot=True, interval=0)
+        self._tell.timeout.connect(self.changed)
+        results.rowsInserted.connect(self._follow_newest)
+        results.modelReset.connect(self._forget)
+        results.dataChanged.connect(self._refresh)
+
+    def plan(self, job: FilterJob, entries: Iterable[BlockAvailability]) -> None:
+        """Note what a run of several blocks is going to do, and what it cannot."""
+        problem = problem_of(job)
+        key = (Problem.task, problem.comparable, job.mask.weights_digest), str(job.layout)
+        if key != self._key:
+            self.newest = None
+        self._key = self._planned_for = key
+        self._planned = {
+            (entry.variant, entry.block): BlockCell(
+                CellState.REFUSED if entry.reason else CellState.WAITING, reason=entry.reason
+            )
+            for entry in entries
+            if entry.block is not None
+        }
+        self._refresh()
+
+    def end_plan(self) -> None:
+        """Note that the run is over: what still waits was stopped."""
+        waiting = [at for at, cell in self._planned.items() if cell.state is CellState.WAITING]
+        for at in waiting:
+            del self._planned[at]
+        self._refresh()
+
+    def all(self) -> dict[str, Cells]:
+        """Return the cells of every kernel that ran with a block, or is going to."""
+        if self._cells is None:
+            self._cells = self._read()
+        return self._cells
+
+    def of(self, variant: str) -> Cells:
+        """Return the cells of a kernel."""
+        return self.all().get(variant, {})
+
+    def _read(self) -> dict[str, Cells]:
+        cells: dict[str, Cells] = {}
+        if self._planned_for == self._key:
+            for (variant, block), cell in self._planned.items():
+                cells.setdefault(variant, {})[block] = cell
+        for run in self._results.rows():
+            result = run.result
+            if result.block is not None and _key_of(result) == self._key:
+                cells.setdefault(result.variant, {})[result.block] = BlockCell(CellState.RAN, run)
+        return cells
+
+    def _follow_newest(self) -> None:
+        newest = self._results.results()[-1]
+        key = _key_of(newest)
+        # On the CPU rows have one layout only: such a run belongs to either.
+        if newest.layout or self._key is None or key[0] != self._key[0]:
+            self._key = key
+        self.newest = newest
+        self._refresh()
+
+    def _forget(self) -> None:
+        self._key = self._planned_for = self.newest = None
+        self._planned = {}
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._cells = None
+        self._tell.start()
+
+
+def _key_of(result: RunResult) -> _Key:
+    return comparable(result), result.layout

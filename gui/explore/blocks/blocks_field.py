@@ -1,0 +1,108 @@
+"""The blocks of a run: "8x8, 16x16, 32x8", a set of them, or all; none is the one of the panel Kernel."""
+
+from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QToolButton, QWidget
+
+from engine.errors import EngineError
+from engine.geometry.block import Block
+from engine.geometry.block_list import EVERY, blocks_text, every_block, read_blocks
+from gui.explore.kernel.block_editor import PRESETS
+from gui.explore.workspace import Workspace
+from gui.style.metrics import HALF_GRID, digits_width, number_font
+from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.refusal import Refusal
+
+_WARP = 32
+_SETS: tuple[tuple[str, tuple[Block, ...]], ...] = (
+    ("None: the block of the panel Kernel", ()),
+    ("Common: 8x8 … 64x4", PRESETS),
+    ("Squares: 4x4, 8x8, 16x16, 32x32", tuple(Block(side, side) for side in (4, 8, 16, 32))),
+    ("A warp across: 32x1, 32x2 … 32x32", tuple(Block(_WARP, 1 << power) for power in range(6))),
+    ("256 threads in every shape", tuple(one for one in every_block() if one.threads == 256)),
+    (
+        f"At least a warp, sides 1, 2, 4 … ({sum(one.threads >= _WARP for one in every_block())})",
+        tuple(one for one in every_block() if one.threads >= _WARP),
+    ),
+    (f"All with sides 1, 2, 4 … ({len(every_block())})", every_block()),
+)
+_TIP = (
+    f'Blocks to compare, width x height, such as 8x8, 16x16, 32x8; "{EVERY}" is every one with sides 1, 2, '
+    "4 … that CUDA allows. Run crosses them with the chosen kernel, Run all with all chosen kernels. Empty: "
+    "the one block of the panel Kernel."
+)
+
+
+class BlocksField(QWidget):
+    """Edits `Settings.blocks`; what is refused says why in one line, and the blocks stay as they were."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._shown: tuple[Block, ...] = ()
+        self.field = QLineEdit()
+        self.field.setAccessibleName("Blocks to compare, width x height, with commas")
+        self.field.setPlaceholderText("8x8, 16x16, 32x8")
+        self.field.setFont(number_font())
+        self.field.setToolTip(_TIP)
+        self.field.setMinimumWidth(digits_width(18))
+        self.sets = QToolButton()
+        self.sets.setText("Sets")
+        self.sets.setToolTip("Blocks that are often compared.")
+        self.sets.setAccessibleName("Sets of blocks")
+        self.sets.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        # Fusion draws the arrow over the text without this.
+        self.sets.setMinimumWidth(self.sets.sizeHint().width() + 3 * HALF_GRID)
+        menu = QMenu(self.sets)
+        for text, blocks in _SETS:
+            menu.addAction(text).triggered.connect(lambda _checked=False, chosen=blocks: self._choose(chosen))
+        self.sets.setMenu(menu)
+        self.refusal = Refusal()
+        self.note = QLabel(wordWrap=True)
+        self.note.setForegroundRole(self.note.foregroundRole().PlaceholderText)
+        self.note.setVisible(False)
+        label = label_for("Bloc&ks", self.field)
+        self.line = row(label, (self.field, 1), self.sets, spacing=HALF_GRID)
+        self.setLayout(column(self.line, self.refusal, self.note, spacing=HALF_GRID))
+        self.field.editingFinished.connect(self._take)
+        self.field.textEdited.connect(lambda: self._say("", ""))
+        workspace.settings_changed.connect(self._follow)
+        self._show()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether what is typed is no list of blocks."""
+        return bool(self.refusal.text())
+
+    def _follow(self) -> None:
+        # Another setting changed: what is being typed here stays.
+        if self._workspace.settings.blocks != self._shown:
+            self._show()
+
+    def _show(self) -> None:
+        self._shown = self._workspace.settings.blocks
+        self.field.setText(blocks_text(self._shown))
+        # Of a long list the first ones are seen.
+        self.field.setCursorPosition(0)
+        self._say("", "")
+
+    def _choose(self, blocks: tuple[Block, ...]) -> None:
+        self._workspace.change(blocks=blocks)
+        # What is typed and refused goes also where the set was chosen already.
+        self._show()
+
+    def _take(self) -> None:
+        try:
+            blocks, note = read_blocks(self.field.text())
+        except EngineError as error:
+            self._say(str(error), "")
+            return
+        if blocks != self._shown or note:
+            self._workspace.change(blocks=blocks)
+            self._show()
+            self._say("", note)
+        else:
+            self._say("", self.note.text())
+
+    def _say(self, refusal: str, note: str) -> None:
+        self.refusal.say(refusal)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))

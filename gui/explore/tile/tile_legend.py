@@ -1,0 +1,76 @@
+"""What the colours and patterns of a tile mean: swatches with words, in lines."""
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.explore.tile.tile_colours import LegendEntry
+from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.theme import current_theme
+
+_SWATCH = 12
+_VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
+
+
+class TileLegend(QWidget):
+    """Paints the entries in lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: list[LegendEntry] = []
+        self.setFont(small_font())
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("What the colours of the tile mean")
+
+    @property
+    def texts(self) -> list[str]:
+        """The words of all entries."""
+        return [entry.text for entry in self._entries]
+
+    def show_entries(self, entries: list[LegendEntry]) -> None:
+        """Show other entries."""
+        self._entries = entries
+        self.setAccessibleDescription(", ".join(self.texts))
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(30 * GRID, self.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @property
+    def _line(self) -> int:
+        return self.fontMetrics().height() + HALF_GRID
+
+    def _places(self) -> list[QPoint]:
+        """Return where each entry begins."""
+        places, x, y = [], 0, 0
+        for entry in self._entries:
+            width = _SWATCH + HALF_GRID + self.fontMetrics().horizontalAdvance(entry.text)
+            if x and x + width > self.width():
+                x, y = 0, y + self._line
+            places.append(QPoint(x, y))
+            x += width + 2 * GRID
+        return places
+
+    def _fit(self) -> None:
+        places = self._places()
+        self.setFixedHeight(places[-1].y() + self._line if places else 0)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), current_theme()
+        for entry, place in zip(self._entries, self._places(), strict=True):
+            swatch = QRect(place.x(), place.y() + (self._line - _SWATCH) // 2, _SWATCH, _SWATCH)
+            painter.fillRect(swatch, entry.colour)
+            pattern = QColor(theme.text)
+            pattern.setAlphaF(0.55)
+            painter.fillRect(swatch, QBrush(pattern, entry.pattern))
+            painter.setPen(QColor(theme.outline))
+            painter.drawRect(swatch.adjusted(0, 0, -1, -1))
+            painter.setPen(QColor(theme.text))
+            text = QRect(swatch.right() + HALF_GRID, place.y(), self.width(), self._line)
+            painter.drawText(text, _VCENTER, entry.text)
+        painter.end()

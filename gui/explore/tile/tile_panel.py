@@ -1,0 +1,257 @@
+"""The panel Tile: which block of the chosen kernel, its cells, their meaning in colours and in words."""
+
+from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QStackedWidget, QWidget
+
+from engine.errors import BadValue
+from engine.geometry.block import Block
+from gui.explore.tile.tile_colours import ColourBy, legend_of
+from gui.explore.tile.tile_grid import TileGrid
+from gui.explore.tile.tile_legend import TileLegend
+from gui.explore.tile.tile_state import AS_CHOSEN, TileState
+from gui.explore.tile.tile_words import summary
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, column, icon_button, label_for, row
+from gui.widgets.whole_number_box import WholeNumberBox
+
+_LARGEST = 2**31 - 1
+_COLOUR_NAMES = {
+    ColourBy.ROLE: "Role",
+    ColourBy.STEP: "Step of the load",
+    ColourBy.THREAD: "Thread that loads",
+}
+_COLOUR_TIP = (
+    "What the colours show: what a cell is to this block, in which of its loads a thread takes it, or which "
+    "thread takes it. Hatched cells lie outside the picture; dotted ones nobody keeps."
+)
+_KERNEL_TIP = (
+    "The kernel that is chosen, or another one to look at: tiles are computed, so this needs no GPU."
+)
+_THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
+_NO_THREADS_TIP = (
+    "The block of the chosen kernel: change it in the panel Kernel. Some kernels choose their own."
+)
+_GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
+_CELLS, _WORDS = 0, 1
+_SENTENCE_LINES = 3
+
+
+class TilePanel(QWidget):
+    """The tile of one block, cell by cell."""
+
+    def __init__(self, tile: TileState) -> None:
+        super().__init__()
+        self._tile = tile
+        self.kernel = QComboBox()
+        self.threads = QLineEdit()
+        self.title = ElidedLabel()
+        self.across = _PlaceBox("Block across", "counted from the left")
+        self.down = _PlaceBox("Block down", "counted from above")
+        self.grid_size = QLabel()
+        self.passes = QComboBox()
+        self.colours = QComboBox()
+        self.zoom_out = icon_button("zoom-out", "Smaller cells", "Smaller cells (-)")
+        self.zoom_in = icon_button("zoom-in", "Larger cells", "Larger cells (+)")
+        self.zoom_fit = icon_button("zoom-fit", "Fit the tile to the panel", "Fit the tile to the panel (0)")
+        self.grid = TileGrid()
+        self.legend = TileLegend()
+        self.used, self.loaded = _Sentence(), _Sentence()
+        self.summary = ElidedLabel(most=4, small=True)
+        self.refusal = QLabel(wordWrap=True)
+        self.cut = QLabel()
+        self._words = centred_text()
+        self._stack = QStackedWidget()
+        self._build()
+        tile.changed.connect(self._show)
+        self.grid.current_changed.connect(self._show_current)
+        self.kernel.activated.connect(lambda at: tile.choose_kernel(self.kernel.itemData(at)))
+        self.threads.editingFinished.connect(self._choose_threads)
+        self.threads.textEdited.connect(lambda: self._refuse(""))
+        self.passes.activated.connect(tile.choose_pass)
+        self.colours.currentIndexChanged.connect(self._show_colours)
+        for box in (self.across, self.down):
+            box.valueChanged.connect(self._choose_block)
+            box.refused.connect(self._refuse)
+            box.typing.connect(lambda: self._refuse(""))
+        self.zoom_in.clicked.connect(lambda: self.grid.zoom(1))
+        self.zoom_out.clicked.connect(lambda: self.grid.zoom(-1))
+        self.zoom_fit.clicked.connect(lambda: self.grid.zoom(0))
+        for bar in (self.grid.horizontalScrollBar(), self.grid.verticalScrollBar()):
+            bar.rangeChanged.connect(self._show_whether_cut)
+        theme_notifier().changed.connect(self._show_colours)
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(36 * GRID, 72 * GRID)
+
+    @property
+    def words(self) -> str:
+        """What is shown in the place of a tile; empty where there is one."""
+        return self._words.text() if self._stack.currentIndex() == _WORDS else ""
+
+    def _choose_block(self) -> None:
+        self._tile.choose_block(self.across.value(), self.down.value())
+
+    def _choose_threads(self) -> None:
+        text = self.threads.text().strip()
+        if not self.threads.isModified() or not text:
+            return
+        self.threads.setModified(False)
+        try:
+            block = Block.parse(text)
+        except BadValue as error:
+            self._refuse(str(error))
+            return
+        self._tile.choose_threads(block)
+
+    def _refuse(self, sentence: str) -> None:
+        self.refusal.setText(sentence)
+        self.refusal.setVisible(bool(sentence))
+        self.refusal.setStyleSheet(f"color: {current_theme().error}")
+
+    def _show(self) -> None:
+        found, plan = self._tile.found, self._tile.plan
+        self._show_kernels()
+        self._stack.setCurrentIndex(_WORDS if plan is None else _CELLS)
+        self._words.setText(self._tile.words)
+        self.grid.show_plan(plan)
+        if found is None or plan is None:
+            if not self.threads.isEnabled():
+                # Not clear(), which counts as typing.
+                self.threads.setText("")
+            return
+        self._refuse("")
+        across, down = found.grid
+        with QSignalBlocker(self.across), QSignalBlocker(self.down), QSignalBlocker(self.passes):
+            self.across.show_place(found.at[0], across)
+            self.down.show_place(found.at[1], down)
+            titles = [one.title for one in found.tiles]
+            if titles != [self.passes.itemText(at) for at in range(self.passes.count())]:
+                self.passes.clear()
+                self.passes.addItems(titles)
+            self.passes.setCurrentIndex(self._tile.pass_number)
+        self.passes.setVisible(len(found.tiles) > 1)
+        self.grid_size.setText(f"of {across:,} x {down:,}")
+        self.title.setText(f"{found.variant}, {plan.block} threads")
+        if not self.threads.isModified():
+            self.threads.setText(f"{plan.block.x}x{plan.block.y}")
+        self._show_colours()
+
+    def _show_kernels(self) -> None:
+        """List the kernels; the block is the panel Kernel's where the kernel is, or the kernel's own."""
+        keys = [AS_CHOSEN, *(known.key for known in self._tile.kernels)]
+        if keys != [self.kernel.itemData(at) for at in range(self.kernel.count())]:
+            self.kernel.clear()
+            self.kernel.addItem("As chosen", AS_CHOSEN)
+            for known in self._tile.kernels:
+                self.kernel.addItem(known.title, known.key)
+        self.kernel.setCurrentIndex(keys.index(self._tile.kernel) if self._tile.kernel in keys else 0)
+        uses_block = any(known.key == self._tile.kernel and known.uses_block for known in self._tile.kernels)
+        self.threads.setEnabled(uses_block)
+        self.threads.setToolTip(_THREADS_TIP if uses_block else _NO_THREADS_TIP)
+
+    def _show_colours(self) -> None:
+        by = ColourBy(self.colours.currentData())
+        self.grid.show_colours(by)
+        plan = self._tile.plan
+        self.legend.show_entries(legend_of(plan, by, current_theme()) if plan is not None else [])
+        self._show_summary()
+
+    def _show_summary(self) -> None:
+        plan = self._tile.plan
+        if plan is not None:
+            self.summary.setText(" ".join(filter(None, (summary(plan), plan.note))))
+
+    def _show_whether_cut(self) -> None:
+        """Say that not all cells are in sight; in a line of its own, else the words would change the room."""
+        plan = self._tile.plan
+        is_cut = plan is not None and self.grid.is_scrolled
+        self.cut.setText("scroll for all" if is_cut else "")
+        if plan is not None:
+            rows, columns = plan.shape
+            self.cut.setToolTip(f"The tile has {rows} x {columns} cells. Scroll, or press -, to see all.")
+
+    def _show_current(self) -> None:
+        for label, text in zip((self.used, self.loaded), self.grid.sentences(), strict=True):
+            label.setText(text)
+            label.setToolTip(text)
+
+    def _build(self) -> None:
+        self.kernel.setAccessibleName("Kernel whose tile is shown")
+        self.kernel.setToolTip(_KERNEL_TIP)
+        self.threads.setAccessibleName("Block of threads, width x height")
+        self.threads.setFont(number_font())
+        self.threads.setFixedWidth(9 * GRID)
+        self.grid.setToolTip(_GRID_TIP)
+        self.used.setAccessibleName("Cells that the result uses")
+        self.loaded.setAccessibleName("Who loads the cell")
+        self.passes.setAccessibleName("Pass")
+        self.passes.setToolTip("Which pass of the kernel, or which warp's strip, is shown.")
+        self.colours.setAccessibleName("Colours of the tile")
+        self.colours.setToolTip(_COLOUR_TIP)
+        for by, text in _COLOUR_NAMES.items():
+            self.colours.addItem(text, by)
+        for box in (self.kernel, self.passes, self.colours):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
+        for label in (self.grid_size, self.cut):
+            label.setForegroundRole(label.foregroundRole().PlaceholderText)
+        self.cut.setFont(small_font())
+        self.refusal.setFont(small_font())
+        sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
+        place = row(*sides, 1, spacing=HALF_GRID)
+        buttons = self.zoom_out, self.zoom_in, self.zoom_fit
+        look = row((self.colours, 1), *buttons, spacing=HALF_GRID)
+        cells = QWidget()
+        cells.setLayout(
+            column(
+                row((self.title, 1), self.cut, spacing=HALF_GRID),
+                place,
+                self.passes,
+                look,
+                (self.grid, 1),
+                self.legend,
+                self.used,
+                self.loaded,
+                self.summary,
+                spacing=HALF_GRID,
+                margins=(GRID, 0, GRID, HALF_GRID),
+            )
+        )
+        chosen = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
+        head = column(chosen, self.refusal, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
+        self._words.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        self._stack.addWidget(cells)
+        self._stack.addWidget(self._words)
+        self.setLayout(column(head, (self._stack, 1), spacing=0))
+        self._refuse("")
+
+
+class _PlaceBox(WholeNumberBox):
+    """The place of a block in the grid along one side, counted from 0."""
+
+    def __init__(self, name: str, how: str) -> None:
+        super().__init__(name, 0, 0, "a whole number")
+        self.setToolTip(f"{name}: the place of the block in the grid, {how}, the first is 0.")
+        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)
+
+    def show_place(self, at: int, count: int) -> None:
+        """Show a place among so many."""
+        self._wanted = f"a whole number from 0 to {count - 1:,}"
+        self.setRange(0, min(count - 1, _LARGEST))
+        if self.value() != at:
+            self.setValue(at)
+
+
+class _Sentence(ElidedLabel):
+    """A sentence to read, which keeps room for its lines, so that nothing jumps under the mouse."""
+
+    def __init__(self) -> None:
+        super().__init__(_SENTENCE_LINES, most=_SENTENCE_LINES)
+
+    @property
+    def colour(self) -> QColor:
+        return QColor(current_theme().text)

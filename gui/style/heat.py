@@ -1,0 +1,22 @@
+"""Colours of heat maps: Cividis, whose steps are even for eyes with any colour vision and in grey."""
+
+from PySide6.QtGui import QColor
+
+# From the worst to the best.
+HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
+_HALF_BRIGHT = 128.0
+
+
+def heat(share: float) -> QColor:
+    """Return the colour between the worst (0) and the best (1)."""
+    place = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
+    below = min(int(place), len(HEAT) - 2)
+    low, high, part = QColor(HEAT[below]), QColor(HEAT[below + 1]), place - below
+    sides = (low.red(), high.red()), (low.green(), high.green()), (low.blue(), high.blue())
+    return QColor(*(round(a + (b - a) * part) for a, b in sides))
+
+
+def text_on(colour: QColor) -> QColor:
+    """Return black or white, whichever is read better on a colour."""
+    brightness = 0.299 * colour.red() + 0.587 * colour.green() + 0.114 * colour.blue()
+    return QColor("#000000" if brightness > _HALF_BRIGHT else "#ffffff")

@@ -1,0 +1,134 @@
+"""Results that are converted band by band: the bits, and the proof, of the whole float32 result."""
+
+import numpy as np
+import pytest
+
+from engine.commands import batch_bands
+from engine.commands.batch_bands import filtered_in_bands, is_for_bands
+from engine.commands.batch_memory import Loan, PictureMemory
+from engine.commands.filter_steps import finished_result, request_for
+from engine.commands.opening import Opened
+from engine.geometry.border import Border
+from engine.image.convert import RANGE_MODES
+from engine.image.picture import Picture
+from engine.mask.resolve import resolve_mask
+from engine.tasks.filtering.agreement import regions_to_check, verify
+from engine.verify.checked_samples import CheckedSamples
+from tests.engine.commands.test_whole_results import options_of
+
+RANDOM = np.random.default_rng(5)
+AFFORDABLE = 20_000  # multiply-adds: a grid of pixels is checked
+SEED = 3
+
+
+def picture_of(dtype, shape=(83, 41, 3), alpha=False):
+    pixels = RANDOM.integers(0, np.iinfo(dtype).max + 1, shape, dtype)
+    return Picture(pixels, pixels[..., 0].copy() if alpha else None)
+
+
+def both_ways(monkeypatch, picture, dtype, mask, **changed):
+    """Return the colours to save made band by band and made of a whole result, and the request."""
+    monkeypatch.setattr(batch_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
+    options, opened = options_of(**changed), Opened(picture, np.dtype(dtype))
+    request = request_for(options, resolve_mask(mask), picture, opened.dtype)
+    assert is_for_bands(options, opened, request)
+    checked = CheckedSamples(
+        request.samples.shape, np.dtype(np.float32), regions_to_check(request.problem, SEED, AFFORDABLE)
+    )
+    in_bands = filtered_in_bands(options, opened, request, Loan(PictureMemory(None, 1 << 20)), checked)
+    whole, _ = finished_result(options, opened, request.filter())
+    return in_bands, whole.pixels, request, checked
+
+
+@pytest.mark.parametrize("mode", RANGE_MODES)
+@pytest.mark.parametrize(
+    ("source", "saved"), [(np.uint8, np.uint8), (np.uint8, np.uint16), (np.uint16, np.uint8)]
+)
+def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, source, saved):
+    mask = "0.3 -1.7 0.9; 2.2 0.1 -0.4; 0.7 -2.3 0.31"
+    changed = {"range": mode, "depth": "keep" if source == saved else str(8 * np.dtype(saved).itemsize)}
+    if mode == "clip" and source == saved:
+        changed["result_type"] = "float32"
+    for border in Border:
+        in_bands, whole, *_ = both_ways(
+            monkeypatch, picture_of(source), saved, mask, border=border, cval=7.5, **changed
+        )
+        assert in_bands.dtype == saved
+        assert np.array_equal(in_bands, whole), border
+
+
+@pytest.mark.parametrize("variant", ["cpu-serial", "cpu-parallel", "cpu-separable"])
+def test_that_each_variant_gives_the_same_bits_in_bands(monkeypatch, variant):
+    for mask in ("sobel-x", "gaussian:15:2.5"):
+        in_bands, whole, *_ = both_ways(
+            monkeypatch, picture_of(np.uint8), np.uint8, mask, variant=variant, range="offset"
+        )
+        assert np.array_equal(in_bands, whole)
+
+
+def test_that_what_was_kept_is_verified_as_the_whole_result_is_and_a_wrong_sample_is_found(monkeypatch):
+    *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
+    how = {"seed": SEED, "affordable": AFFORDABLE}
+    values = request.filter().reshape(request.samples.shape)
+    asked = request.samples, request.mask, request.problem
+    proof = verify(checked, *asked, **how)
+    assert proof.passed
+    assert proof == verify(values, *asked, **how)
+    assert 0 < proof.checked_pixels < proof.total_pixels
+    for region in regions_to_check(request.problem, SEED, AFFORDABLE):
+        row, column = (one[-1] for one in region.ranges)
+        wrong = values.copy()
+        wrong[row, column, 1] += 50
+        checked.keep(0, wrong)
+        proof = verify(checked, *asked, **how)
+        assert f"row {row}, column {column}, channel 1" in proof.reason
+
+
+def test_that_only_pieces_of_what_was_kept_can_be_read():
+    checked = CheckedSamples((8, 8, 1), np.dtype(np.float32), ())
+    with pytest.raises(IndexError, match="was not kept"):
+        checked[0:2, 0:2]
+
+
+@pytest.mark.parametrize(
+    ("changed", "source", "saved", "alpha", "mask"),
+    [
+        ({}, np.uint8, np.uint8, False, "sobel-x"),  # the kernel writes it
+        ({"range": "absolute"}, np.uint8, np.uint8, False, "gaussian-5"),  # the same, as nothing is negative
+        ({"range": "absolute", "alpha": "filter"}, np.uint8, np.uint8, True, "sobel-x"),
+        ({"range": "absolute", "variant": "cpu-fft"}, np.uint8, np.uint8, False, "sobel-x"),
+        ({}, np.uint8, np.float32, False, "sobel-x"),
+        ({"range": "absolute"}, np.uint8, np.uint8, False, "1e38"),  # infinite results are noted
+    ],
+)
+def test_that_other_results_are_made_whole(changed, source, saved, alpha, mask):
+    picture, options = picture_of(source, alpha=alpha), options_of(**changed)
+    opened = Opened(picture, np.dtype(saved))
+    assert not is_for_bands(options, opened, request_for(options, resolve_mask(mask), picture, opened.dtype))
+
+
+def test_that_results_that_cannot_be_negative_are_written_by_the_kernel_for_absolute_too():
+    picture = picture_of(np.uint8)
+    for mask, is_whole in (("gaussian-5", True), ("0 1 0", True), ("sobel-x", False)):
+        request = request_for(options_of(range="absolute"), resolve_mask(mask), picture, np.dtype(np.uint8))
+        assert request.problem.is_quantised == is_whole
+    floats = request_for(
+        options_of(range="absolute", border="constant", cval=-3.0), resolve_mask("0 1 0"), picture
+    )
+    assert not floats.problem.is_quantised
+
+
+def test_that_a_batch_saves_what_filter_saves_whatever_the_range(command, tmp_path):
+    import engine
+
+    engine.save_image(picture_of(np.uint8, (60, 50, 3), alpha=True), tmp_path / "in.png")
+    for mode in RANGE_MODES:
+        options = f"--mask sobel-y --range {mode} --device cpu"
+        assert command("filter", tmp_path / "in.png", tmp_path / f"{mode}.png", options).status == 0
+        answer = command("batch", tmp_path / "in.png", "--out", tmp_path / mode, options)
+        assert (answer.status, "each verified" in answer.out) == (0, True)
+        one, other = (
+            engine.open_image(path) for path in (tmp_path / f"{mode}.png", tmp_path / mode / "in.png")
+        )
+        assert np.array_equal(one.pixels, other.pixels)
+        assert np.array_equal(one.alpha, other.alpha)

@@ -1,0 +1,133 @@
+"""`filter --operation` and `batch --operation`: what is saved, said and refused."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.image.picture import Picture
+from engine.image.samples import open_sample
+
+PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """A small colour photograph."""
+    path = tmp_path / "photo.png"
+    engine.save_image(PHOTO, path)
+    return path
+
+
+def test_that_mask_and_operation_exclude_one_another(refused, photo, tmp_path):
+    out = tmp_path / "out.png"
+    refused("filter", photo, out, says="nothing to do: neither --mask nor --operation ... median")
+    both = "--mask box-3 --operation median"
+    refused("filter", photo, out, both, says="--mask with --operation ... Give one of the two.")
+    refused("batch", photo, "--out", tmp_path / "o", both, says="--mask with --operation")
+    refused(
+        "filter", photo, out, "--mask box-3 --set size=5", says="--set with --mask: it is for --operation"
+    )
+    for option in ("--border mirror", "--flip", "--anchor 0,0", "--range absolute", "--alpha filter"):
+        name = option.split()[0]
+        refused(
+            "filter", photo, out, "--operation median", option, says=f"{name} with --operation ... mask is"
+        )
+
+
+def test_that_bad_parameters_files_and_variants_are_refused(refused, photo, tmp_path):
+    out = tmp_path / "out.png"
+
+    def check(options, says):
+        refused("filter", photo, out, options, says=says)
+
+    check("--operation meidan", "Did you mean median?")
+    check("--operation median --set size=4", "size '4': it is not one of 3, 5. Give size=3.")
+    check("--operation median --set 4", "--set '4': it is not name=value")
+    check("--operation median --set sise=3", "Choose one of size.")
+    check("--operation median --variant dct-tiled", "no variant of median is called that ... cpu-median")
+    check(f"--operation median --patch {photo}", "--patch with --operation median: it takes none")
+    check(f"--operation find-patch --patch {photo}", "a patch of 72 x 64: each side can have up to 64 pixels")
+    check("--operation find-patch --patch none.png", "none.png")
+    check("--operation median --variant median-tiled --block 3", "block '3': it is not two whole numbers")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", ["negative", "desaturate", "hue-shift", "median", "compress"])
+def test_that_a_picture_is_saved_as_it_is_computed(command, photo, tmp_path, operation):
+    out = tmp_path / "out.png"
+    answer = command("filter", photo, out, f"--operation {operation}")
+    assert (answer.status, answer.err) == (0, "")
+    assert f"out.png: {operation}" in answer.out
+    assert "verified: every pixel" in answer.out
+    saved = engine.open_image(out).pixels
+    assert np.array_equal(saved, engine.operate(PHOTO, operation, device="cpu").picture)
+    assert ("PSNR" in answer.out) == (operation == "compress")
+
+
+@pytest.mark.slow
+def test_that_json_has_counts_numbers_and_the_mark_and_the_mark_is_drawn(command, photo, tmp_path):
+    out, patch = tmp_path / "out.png", tmp_path / "patch.png"
+    engine.save_image(PHOTO[20:32, 30:40], patch)
+    found = command("filter", photo, out, f"--operation find-patch --patch {patch} --json").document
+    assert (found["format"], found["operation"]) == ("haloscope-operation", "find-patch")
+    assert found["mark"] == {"row": 20, "column": 30, "height": 12, "width": 10}
+    assert found["numbers"]["score"] == pytest.approx(1.0, abs=1e-5)
+    assert found["settings"] == {"left": -1, "top": -1, "width": 10, "height": 12}
+    assert found["result"]["problem"]["result_shape"] == [53, 63, 1]
+    saved = engine.open_image(out).pixels
+    assert (saved[19, 29:41] == 255).all()
+    assert np.array_equal(saved[20:32, 30:40], PHOTO[20:32, 30:40])
+    counted = command("filter", photo, out, "--operation histogram --set bins=16 --json").document
+    assert np.array_equal(counted["counts"], engine.operate(PHOTO, "histogram", bins=16, device="cpu").counts)
+    assert engine.open_image(out).pixels.shape == (256, 512, 3)
+    squeezed = command("filter", photo, out, "--operation compress --no-verify --json").document
+    assert squeezed["numbers"].keys() == {"psnr_db", "estimated_bytes", "ratio", "zeros"}
+    assert squeezed["result"] is None
+
+
+@pytest.mark.slow
+def test_that_alpha_and_sixteen_bits_are_kept_and_another_depth_can_be_chosen(command, tmp_path):
+    source, out = tmp_path / "deep.png", tmp_path / "out.tif"
+    pixels = PHOTO.astype(np.uint16) * 257
+    alpha = np.arange(pixels.shape[0] * pixels.shape[1], dtype=np.uint16).reshape(pixels.shape[:2])
+    engine.save_image(Picture(pixels, alpha, None), source)
+    assert command("filter", source, out, "--operation negative").status == 0
+    saved = engine.open_image(out)
+    assert np.array_equal(saved.pixels, 65535 - pixels)
+    assert np.array_equal(saved.alpha, alpha)
+    assert command("filter", source, out, "--operation negative --depth 8").status == 0
+    assert engine.open_image(out).pixels.dtype == np.uint8
+
+
+@pytest.mark.slow
+def test_that_a_batch_computes_every_picture_and_says_which_could_not_be(command, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    engine.save_image(PHOTO, folder / "a.png")
+    engine.save_image(PHOTO[..., 0], folder / "b.png")
+    answer = command("batch", folder, "--out", out, "--operation desaturate --json")
+    found = answer.document
+    assert answer.status == 2
+    assert (found["operation"], found["mask"], found["done"], found["failed"]) == ("desaturate", None, 1, 1)
+    assert "a grey picture" in found["files"][1]["failure"]
+    assert np.array_equal(
+        engine.open_image(out / "a.png").pixels, engine.operate(PHOTO, "desaturate", device="cpu").picture
+    )
+    found = command("batch", folder, "--out", out, "--overwrite --operation compress --json").document
+    assert all(file["numbers"]["psnr_db"] > 20 for file in found["files"])
+    assert all(file["verification"]["passed"] for file in found["files"])
+    text = command("batch", folder, "--out", out, "--overwrite --operation median").out
+    assert "2 of 2 pictures computed (median)" in text
+
+
+@pytest.mark.slow
+def test_that_kernels_run_in_the_simulator(command, tmp_path):
+    small, out = tmp_path / "small.png", tmp_path / "out.png"
+    engine.save_image(PHOTO[:12, :14], small)
+    options = "--operation median --variant median-tiled --device simulator --block 8x4"
+    answer = command("filter", small, out, options)
+    assert answer.status == 0
+    assert "by median-tiled on CUDA simulator, block 8 x 4" in answer.out
+    assert np.array_equal(
+        engine.open_image(out).pixels, engine.operate(PHOTO[:12, :14], "median", device="cpu").picture
+    )

@@ -1,0 +1,154 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from engine.errors import FileWriteError
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.results.best_blocks import (
+    BestBlock,
+    best_block_for,
+    fastest_blocks,
+    found_words,
+    keep_best_blocks,
+    load_best_blocks,
+)
+from tests.made_runs import ENVIRONMENT, PROBLEM, make_failure, make_result, make_simulated
+
+DEVICE = ENVIRONMENT.device
+LARGE = replace(PROBLEM, width=2048, height=2048)
+
+
+def runs(variant="tiled", *, problem=PROBLEM, layout="pitched", **times):
+    """Return runs of a variant by its blocks: b8x8=0.2."""
+    return [
+        make_result(variant, time_ms, problem=problem, layout=layout, block=Block.parse(block[1:]))
+        for block, time_ms in times.items()
+    ]
+
+
+def kept(path):
+    known, note = load_best_blocks(path)
+    assert note == ""
+    return known[DEVICE]
+
+
+def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
+    results = [
+        *runs(b8x8=0.4, b32x4=0.1, b16x16=0.2),
+        *runs(b8x8=0.05, b32x8=0.3, layout="packed"),
+        *runs("cached", b8x8=0.6, b16x16=0.7, problem=LARGE),
+        # One block alone is not the best of anything.
+        *runs("naive", b16x16=0.1),
+        make_failure("naive"),
+        make_simulated("naive"),
+        make_result("cpu-serial", 20.0),
+    ]
+    found = [(result.variant, str(result.block), result.layout) for result in fastest_blocks(results)]
+    assert found == [
+        ("tiled", "32 x 4", "pitched"),
+        ("tiled", "8 x 8", "packed"),
+        ("cached", "8 x 8", "pitched"),
+    ]
+    # The gain over the default, where that was run on the same problem.
+    best = fastest_blocks(results)[0]
+    assert (
+        found_words(best, results, Block(16, 16)) == "32 x 4 (0.100 ms), 2.00× as fast as its default 16 x 16"
+    )
+    assert found_words(best, results, Block(64, 1)) == "32 x 4 (0.100 ms)"
+    assert found_words(best, results, Block(32, 4)) == "32 x 4 (0.100 ms), which is its default"
+
+
+def test_that_they_are_kept_per_device_and_a_newer_one_replaces_that_of_the_same_problem(tmp_path):
+    path = tmp_path / "not yet" / "best-blocks.json"
+    assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b32x4=0.1))) == ""
+    assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b16x16=0.2, problem=LARGE))) == ""
+    assert [str(one.block) for one in kept(path)] == ["32 x 4", "16 x 16"]
+    assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.05, b32x4=0.1))) == ""
+    assert [str(one.block) for one in kept(path)] == ["16 x 16", "8 x 8"]
+    assert kept(path)[1] == BestBlock.of(runs(b8x8=0.05)[0])
+    other = [
+        replace(one, environment=replace(ENVIRONMENT, device="NVIDIA L4")) for one in runs(b8x8=1.0, b4x4=2.0)
+    ]
+    keep_best_blocks(path, fastest_blocks(other))
+    assert sorted(load_best_blocks(path)[0]) == [DEVICE, "NVIDIA L4"]
+    assert load_best_blocks(tmp_path / "none.json") == ({}, "")
+
+
+def changed(path, **fields):
+    document = json.loads(path.read_text())
+    document["devices"][DEVICE][0] |= fields
+    return json.dumps(document)
+
+
+DAMAGED = {
+    "cut": lambda path: path.read_text()[:-30],
+    "not JSON": lambda path: "hello",
+    "not UTF-8": lambda path: b"\xff\xfe\x00",
+    "too large": lambda path: " " * (2 << 20),
+    "of another program": lambda path: '{"format": "best-blocks", "version": 1, "devices": {}}',
+    "of a later version": lambda path: '{"format": "haloscope-best-blocks", "version": 2, "devices": {}}',
+    "no devices": lambda path: '{"format": "haloscope-best-blocks", "version": 1}',
+    "twice a key": lambda path: '{"format": "a", "format": "b"}',
+    "a block of text": lambda path: changed(path, block="32x4"),
+    "a block of true": lambda path: changed(path, block=[True, 4]),
+    "an illegal block": lambda path: changed(path, block=[64, 64]),
+    "a negative time": lambda path: changed(path, kernel_ms=-0.1),
+    "an endless time": lambda path: changed(path, kernel_ms=10**400),
+    "a width of nothing": lambda path: changed(path, width=0),
+    "another key": lambda path: changed(path, speed=3),
+    "a variant that is no text": lambda path: changed(path, variant=None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_that_a_damaged_or_foreign_file_is_ignored_with_a_note_and_kept_beside_the_new_one(tmp_path, damage):
+    path = tmp_path / "best-blocks.json"
+    found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
+    keep_best_blocks(path, found)
+    content = damage(path)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    known, note = load_best_blocks(path)
+    assert known == {}
+    assert str(path) in note
+    assert note.endswith(".")
+    assert "\n" not in note
+    before = path.read_bytes()
+    assert keep_best_blocks(path, found) == note
+    assert [str(one.block) for one in kept(path)] == ["32 x 4"]
+    assert path.with_name("best-blocks.json.bak").read_bytes() == before
+
+
+def test_that_a_folder_in_its_place_is_refused_in_words(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
+    with pytest.raises(FileWriteError, match="cannot be written"):
+        keep_best_blocks(tmp_path / "file" / "best-blocks.json", found)
+    assert load_best_blocks(tmp_path / "file" / "best-blocks.json") == ({}, "")
+
+
+def test_that_the_nearest_size_counts_and_what_else_differs_does_not():
+    known = [
+        BestBlock.of(fastest_blocks(results)[0])
+        for results in (
+            runs(b8x8=0.4, b32x4=0.1),
+            runs(b8x8=1.4, b64x4=0.9, problem=LARGE),
+            runs(b8x8=0.4, b16x2=0.2, problem=replace(PROBLEM, border=Border.WRAP)),
+        )
+    ]
+
+    def best(problem, variant="tiled", layout="pitched"):
+        found = best_block_for(known, variant, problem, layout)
+        return found and found.words(problem)
+
+    assert best(PROBLEM) == "32 x 4 (0.100 ms)"
+    assert best(LARGE) == "64 x 4 (0.900 ms)"
+    assert best(replace(PROBLEM, border=Border.WRAP)) == "16 x 2 (0.200 ms)"
+    assert best(replace(PROBLEM, width=500)) == "32 x 4 (0.100 ms at 512 x 512)"
+    for other in ("dtype", "channels", "mask_shape"):
+        fields = {"dtype": "uint16", "channels": 1, "mask_shape": (5, 3)}
+        changes = {other: fields[other]} | ({"anchor": (2, 1)} if other == "mask_shape" else {})
+        assert best(replace(PROBLEM, **changes)) is None, other
+    assert best(replace(PROBLEM, result_dtype="uint8")) is None
+    assert best(PROBLEM, "naive") is best(PROBLEM, layout="packed") is None

@@ -1,0 +1,252 @@
+"""The oracles by other definitions, the bounds, parameters and pictures that are refused, what is found."""
+
+import math
+
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import BadValue, EngineError, UnknownName
+from engine.run.operation import ResolvedOperation, resolved_operands
+from engine.tasks.operation import compress, desaturate, find_patch, histogram, hue_shift, median, negative
+from engine.tasks.operation.contract import Mark
+from engine.tasks.operation.drawing import BAR, histogram_picture, marked
+from engine.tasks.operation.operations import OPERATIONS, operation_named, settings_from
+from engine.tasks.operation.request import OperationRequest
+from engine.verify.regions import Region
+
+RANDOM = np.random.default_rng(8)
+
+
+def picture(height=9, width=11, channels=3, dtype="uint8"):
+    if dtype == "float32":
+        return RANDOM.random((height, width, channels), np.float32)
+    return RANDOM.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype, endpoint=True)
+
+
+def problem_of(key, samples, **settings):
+    return resolved_operands(OperationRequest(operation=key, settings=settings), samples)[1:]
+
+
+def whole(problem):
+    return Region(0, problem.result_shape[0], 0, problem.result_shape[1])
+
+
+def test_that_every_operation_says_what_it_is_and_its_defaults_are_legal():
+    assert list(OPERATIONS) == [
+        "negative", "desaturate", "hue-shift", "histogram", "median", "find-patch", "compress",
+    ]  # fmt: skip
+    for operation in OPERATIONS.values():
+        assert operation.teaches.endswith(".")
+        assert operation.proof.endswith(".")
+        assert operation.read({}) == {one.name: one.default for one in operation.parameters}
+        assert all(one.explanation.endswith(".") and one.title for one in operation.parameters)
+
+
+def test_that_negative_and_desaturate_are_their_definitions():
+    samples = picture()
+    problem, _ = problem_of("negative", samples)
+    assert np.array_equal(negative.wanted(samples, problem, whole(problem)), 255 - samples.astype(int))
+    problem, _ = problem_of("desaturate", samples, weights="rec709")
+    grey = desaturate.wanted(samples, problem, whole(problem))
+    by_hand = [0.2126, 0.7152, 0.0722] @ samples[2, 3].astype(float)
+    assert grey[2, 3].tolist() == pytest.approx([by_hand] * 3, rel=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [0, 60, 120, -33.3, 300])
+def test_that_hue_shift_agrees_with_the_colour_conversions_of_the_standard_library(degrees):
+    import colorsys
+
+    samples = picture(dtype="float32")
+    problem, _ = problem_of("hue-shift", samples, degrees=degrees)
+    turned = hue_shift.wanted(samples, problem, whole(problem))
+    for pixel, found in zip(samples.reshape(-1, 3).tolist(), turned.reshape(-1, 3).tolist(), strict=True):
+        hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
+        assert found == pytest.approx(
+            colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value), abs=1e-6
+        )
+
+
+def test_that_the_median_is_numpys_with_repeated_edges_and_nan_where_a_window_has_it():
+    samples = picture(7, 6, 2, "float32")
+    samples[2, 3, 1] = np.nan
+    for size in (3, 5):
+        problem, _ = problem_of("median", samples, size=size)
+        half = size // 2
+        padded = np.pad(samples, ((half, half), (half, half), (0, 0)), mode="edge").astype(float)
+        found = median.wanted(samples, problem, whole(problem))
+        for row, column, channel in np.ndindex(samples.shape):
+            window = padded[row : row + size, column : column + size, channel]
+            assert np.array_equal(found[row, column, channel], np.median(window), equal_nan=True)
+
+
+def test_that_bins_are_exact_and_nan_is_in_none():
+    samples = np.array([0, 15, 16, 255], np.uint8)
+    assert histogram.bins_of(samples, 16).tolist() == [0, 0, 1, 15]
+    assert histogram.bins_of(np.array([0, 255, 256, 65535], np.uint16), 256).tolist() == [0, 0, 1, 255]
+    floats = np.array([-1, 0, 0.25, 0.9999, 1, 7, np.nan, np.inf, -np.inf], np.float32)
+    assert histogram.bins_of(floats, 4).tolist() == [0, 0, 1, 3, 3, 3, -1, 3, 0]
+
+
+def test_that_scores_are_the_correlation_coefficients_of_numpy():
+    samples = picture(8, 9, 2, "uint16")
+    problem, operands = problem_of("find-patch", samples, width=4, height=3)
+    score, _, bound = find_patch.scores(samples, operands.patch, whole(problem))
+    row, column = find_patch.corner_of(samples, problem.parameters)
+    cells = samples[row : row + 3, column : column + 4].astype(float).ravel()
+    for i, j, _ in np.ndindex(score.shape):
+        window = samples[i : i + 3, j : j + 4].astype(float).ravel()
+        assert score[i, j, 0] == pytest.approx(np.corrcoef(cells, window)[0, 1], abs=1e-6)
+    assert (bound > 0).all()
+    assert bound.max() < 1e-5
+
+
+def test_that_the_transform_is_orthonormal_and_the_zigzag_is_jpegs():
+    cosines = compress.basis64()
+    assert np.allclose(cosines @ cosines.T, np.eye(8), atol=1e-15)
+    assert compress.zigzag()[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
+    assert compress.zigzag()[-3:].tolist() == [55, 62, 63]
+    problem, _ = problem_of("compress", picture(), quality=50)
+    assert np.array_equal(compress.steps_of(problem), compress.BRIGHTNESS_TABLE)
+    problem, _ = problem_of("compress", picture(), quality=100)
+    assert compress.steps_of(problem).max() == 1
+
+
+def test_that_a_coarser_quality_takes_fewer_bytes_and_is_further_off_and_white_takes_next_to_nothing():
+    samples = np.add.outer(np.arange(64), 2 * np.arange(80)).astype(np.uint8)[..., np.newaxis]
+    samples[::7] //= 2
+    found = [engine.operate(samples, "compress", quality=q, device="cpu").numbers for q in (90, 50, 5)]
+    sizes, noise = ([numbers[name] for numbers in found] for name in ("estimated_bytes", "psnr_db"))
+    assert sizes == sorted(sizes, reverse=True)
+    assert noise == sorted(noise, reverse=True)
+    white = engine.operate(np.full((64, 80), 128, np.uint8), "compress", device="cpu")
+    assert white.numbers["psnr_db"] == math.inf
+    assert white.numbers["estimated_bytes"] <= compress.HEADER_BYTES + 20
+    assert np.array_equal(white.picture, np.full((64, 80), 128))
+
+
+def changed(key, change, **settings):
+    """Return the verification of a right result after a change of it."""
+    resolved = ResolvedOperation(
+        OperationRequest(operation=key, settings=settings, device="cpu"), picture(16, 16)
+    )
+    operated = engine.operate(resolved.samples, key, device="cpu", **settings)
+    values = operated.values.copy()
+    change(values)
+    return resolved.operation.verify(values, resolved.operands, resolved.problem, 0, None, lambda _: None)
+
+
+def add(place, amount):
+    def change(values):
+        values[place] += values.dtype.type(amount)
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "place", "amount"),
+    [
+        ("negative", (3, 4, 1), 1),
+        ("desaturate", (3, 4, 1), 2),
+        ("hue-shift", (3, 4, 1), 2),
+        ("histogram", (1, 200, 0), 1),
+        ("median", (15, 15, 2), 1),
+        ("find-patch", (0, 0, 0), 1e-4),
+        ("compress", (3, 4, 1), 1),
+        ("compress", (3, 4, 1), 0.5),
+        ("compress", (20, 4, 1), 0.01),
+        ("compress", (20, 4, 1), math.nan),
+    ],
+)
+def test_that_a_wrong_value_is_not_verified_and_a_right_one_is(key, place, amount):
+    settings = {"width": 5, "height": 5} if key == "find-patch" else {}
+    assert changed(key, add(place, 0), **settings).passed
+    verification = changed(key, add(place, amount), **settings)
+    assert not verification.passed
+    assert verification.reason.startswith("not verified: ")
+
+
+REFUSED = [
+    ("meidan", {}, picture(), r"operation 'meidan': there is no such operation\. Did you mean median\?"),
+    (None, {}, picture(), "there is no such operation"),
+    ("negative", {"size": 3}, picture(), "size of negative: the operation has no parameters. Leave it out"),
+    ("median", {"sise": 3}, picture(), "sise of median: .*no such parameter. Choose one of size"),
+    ("median", {"size": 4}, picture(), "size 4: it is not one of 3, 5. Give size=3"),
+    ("median", {"size": "big"}, picture(), "size 'big': it is not one of 3, 5"),
+    ("hue-shift", {"degrees": 361}, picture(), "degrees 361: it is not a number from -360 to 360"),
+    ("hue-shift", {"degrees": math.nan}, picture(), "degrees nan: it is not a number"),
+    ("hue-shift", {"degrees": None}, picture(), "degrees None: it is not a number"),
+    ("desaturate", {"weights": "rec2020"}, picture(), "one of rec601, rec709, equal"),
+    ("histogram", {"bins": 100}, picture(), "bins 100: it is not one of 4, 8"),
+    ("compress", {"quality": 0}, picture(), "quality 0: it is not a whole number from 1 to 100"),
+    ("compress", {"quality": 50.5}, picture(), "quality 50.5: it is not a whole number"),
+    ("compress", {"quality": True}, picture(), "quality True: it is not a whole number"),
+    ("compress", {"quality": "9" * 90}, picture(), "…: it is not a whole number"),
+    ("desaturate", {}, picture(channels=1), "a grey picture: .* Open a colour picture"),
+    ("hue-shift", {}, picture(channels=4), "a picture of 4 channels: "),
+    ("compress", {}, np.full((4, 4), np.nan, np.float32), "row 0, column 0, channel 0 is nan: its block"),
+    ("compress", {}, np.full((4, 4), 2e6, np.float32), r"samples up to 2e\+06: .* at most 1000"),
+    ("find-patch", {}, picture(), "a patch of 16 x 16: the picture has 11 x 9 pixels"),
+    ("find-patch", {"width": 65}, picture(), "width 65: it is not a whole number from 1 to 64"),
+    ("find-patch", {"width": 4, "height": 4, "left": 9}, picture(), "reaches over the edge"),
+    ("find-patch", {"width": 4, "height": 4}, np.full((9, 9), 7, np.uint8), "all its samples are 7"),
+    ("find-patch", {"width": 1, "height": 1}, picture(channels=1), "divides by their spread, 0"),
+    ("find-patch", {"width": 4, "height": 4}, np.full((9, 9), 1e20, np.float32), "pass the range of float32"),
+    ("find-patch", {"width": 9, "height": 9}, np.full((9, 9), np.inf, np.float32), "NaN or infinity"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "settings", "samples", "words"), REFUSED)
+def test_that_bad_input_is_refused_in_one_line(key, settings, samples, words):
+    with pytest.raises(EngineError, match=words) as found:
+        engine.operate(samples, key, device="cpu", **settings)
+    assert "\n" not in str(found.value)
+    assert isinstance(found.value, BadValue | UnknownName)
+
+
+def test_that_a_patch_of_its_own_is_checked_too():
+    photo = picture(20, 20)
+    with pytest.raises(BadValue, match="a patch of 70 x 3: each side can have up to 64"):
+        engine.operate(photo, "find-patch", patch=picture(3, 70), device="cpu")
+    with pytest.raises(BadValue, match="a patch of 30 x 3: the picture has 20 x 20 pixels"):
+        engine.operate(photo, "find-patch", patch=picture(3, 30), device="cpu")
+    with pytest.raises(BadValue, match="a patch that is grey: the picture is RGB"):
+        engine.operate(photo, "find-patch", patch=picture(3, 3, 1), device="cpu")
+    with pytest.raises(BadValue, match="width with a patch from a file"):
+        engine.operate(photo, "find-patch", patch=picture(3, 3), width=3, device="cpu")
+    with pytest.raises(BadValue, match="median takes the picture alone"):
+        engine.operate(photo, "median", patch=picture(3, 3), device="cpu")
+    with pytest.raises(UnknownName, match=r"variant 'median-tild'.*Did you mean median-tiled\?"):
+        engine.operate(photo, "median", variant="median-tild", device="cpu")
+    with pytest.raises(BadValue, match="--set '3': it is not name=value"):
+        settings_from("3")
+    assert settings_from("left=3, top = 4") == {"left": "3", "top": "4"}
+    assert operation_named("median").title
+
+
+@pytest.mark.slow
+def test_that_a_patch_is_found_brighter_and_with_more_contrast_and_a_flat_window_scores_nothing():
+    scene = picture(40, 50, 3, "float32")
+    scene[:6, :7] = 0.5
+    found = engine.operate(scene, "find-patch", patch=scene[20:29, 31:37] * 3 + 2, device="cpu")
+    assert found.mark == Mark(20, 31, 9, 6)
+    assert found.numbers["score"] == pytest.approx(1.0, abs=1e-5)
+    found = engine.operate(scene, "find-patch", width=4, height=4, top=20, left=20, device="cpu")
+    assert found.values[0, 0, 0] == 0.0
+
+
+def test_that_plots_and_marks_are_drawn():
+    counts = np.zeros((3, 256), np.int64)
+    counts[0, 0], counts[1, 255] = 10, 5
+    plot = histogram_picture(counts)
+    assert plot[-1, 0].tolist() == [BAR, plot[-1, 0, 1], plot[-1, 0, 2]]
+    assert plot[-1, -1, 1] == BAR
+    assert plot[10, 0, 0] == BAR
+    assert plot[10, -1, 1] < BAR
+    framed = marked(np.full((20, 20, 1), 100, np.uint8), Mark(5, 6, 4, 3), 255.0)[..., 0]
+    assert (framed[5:9, 6:9] == 100).all()
+    assert (framed[4, 5:10] == 255).all()
+    assert (framed[3, 4:11] == 0).all()
+    corner = marked(np.full((4, 4, 1), 100, np.uint8), Mark(0, 0, 4, 4), 255.0)
+    assert (corner == 100).all()

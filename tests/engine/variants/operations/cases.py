@@ -1,0 +1,126 @@
+"""The cases that every way to compute an operation must get right, and the one check of a way on a case."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.device.devices import backend
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.run.measure import measure
+from engine.run.operation import ResolvedOperation
+from engine.run.sampling import NO_SAMPLES
+from engine.tasks.operation.request import OperationRequest
+
+COLOURS = ("desaturate", "hue-shift")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation on a picture whose pixels follow from its shape."""
+
+    operation: str
+    settings: dict = field(default_factory=dict)
+    height: int = 9
+    width: int = 11
+    channels: int = 1
+    dtype: str = "uint8"
+    pixels: str = "even"  # "even" (random), "strange" (NaN and infinity too), "flat" or "few" (four values)
+    block: Block | None = None
+
+    def __str__(self):
+        settings = ",".join(f"{name}={value}" for name, value in self.settings.items())
+        size = f"{self.width}x{self.height}x{self.channels}"
+        return f"{self.operation}-{settings}-{size}-{self.dtype}-{self.pixels}-{self.block or ''}"
+
+    def picture(self):
+        """Return the picture."""
+        shape = self.height, self.width, self.channels
+        random = np.random.default_rng([*shape, len(self.pixels)])
+        if self.dtype == "float32":
+            picture = random.random(shape, np.float32) * np.float32(1.25) - np.float32(0.125)
+        else:
+            picture = random.integers(0, np.iinfo(self.dtype).max, shape, self.dtype, endpoint=True)
+        if self.pixels == "few":
+            picture = (picture // 64 * 64).astype(self.dtype)
+        if self.pixels == "flat":
+            picture[: self.height // 2] = picture[0, 0]
+        if self.pixels == "strange":
+            picture[0, 0, 0], picture[-1, -1, -1], picture[0, -1, 0] = np.nan, np.inf, -np.inf
+        return picture
+
+    def resolved(self, variant, device):
+        """Return the operation, resolved for a variant and a device."""
+        asked = OperationRequest(
+            operation=self.operation,
+            settings=self.settings,
+            variant=variant.key,
+            block=self.block,
+            device=device,
+            layout=Layout.PITCHED,
+        )
+        return ResolvedOperation(asked, self.picture())
+
+
+def _of(operation, *settings, channels=(1, 3), blocks=(None,)):
+    for chosen in settings:
+        for number in channels:
+            for block in blocks:
+                yield Case(operation, chosen, channels=number, block=block)
+                yield Case(operation, chosen, channels=number, dtype="uint16", block=block)
+                yield Case(operation, chosen, channels=number, dtype="float32", block=block)
+
+
+CASES = (
+    *_of("negative", {}),
+    *_of("desaturate", {}, {"weights": "equal"}, channels=(3,)),
+    *_of("hue-shift", {"degrees": 120}, {"degrees": -33.3}, channels=(3,)),
+    *_of("histogram", {}, {"bins": 16}),
+    *_of("median", {"size": 3}, {"size": 5}),
+    *_of("find-patch", {"width": 5, "height": 3}),
+    *_of("compress", {"quality": 90}, {"quality": 10}),
+    Case("negative", dtype="float32", pixels="strange"),
+    Case("negative", height=1, width=1),
+    Case("desaturate", channels=3, dtype="float32", pixels="strange"),
+    Case("hue-shift", channels=3, dtype="float32", pixels="strange"),
+    Case("hue-shift", {"degrees": 360}, channels=3, pixels="few"),
+    Case("hue-shift", {"degrees": 0}, channels=3, pixels="flat"),
+    Case("histogram", channels=3, dtype="float32", pixels="strange"),
+    Case("histogram", {"bins": 4}, height=1, width=1),
+    Case("histogram", pixels="flat", height=33, width=9),
+    Case("median", {"size": 5}, channels=3, dtype="float32", pixels="strange"),
+    Case("median", {"size": 5}, height=1, width=2),
+    Case("median", {"size": 3}, height=2, width=1, dtype="float32"),
+    Case("median", {"size": 5}, pixels="few"),
+    Case("find-patch", {"width": 3, "height": 3, "top": 3, "left": 4}, dtype="float32", pixels="strange"),
+    Case("find-patch", {"width": 4, "height": 4, "top": 5}, pixels="flat"),
+    Case("find-patch", {"width": 11, "height": 9}, channels=3),
+    Case("compress", height=1, width=1, dtype="float32"),
+    Case("compress", {"quality": 1}, height=8, width=16),
+    Case("compress", {"quality": 100}, pixels="flat"),
+)
+# Further blocks, for kernels.
+BLOCKS = (
+    Case("negative", channels=3, block=Block(5, 3)),
+    Case("histogram", block=Block(5, 3)),
+    Case("histogram", height=33, width=33, channels=3, block=Block(16, 1)),
+    Case("median", {"size": 5}, block=Block(1, 1), height=4, width=5),
+    Case("median", {"size": 3}, dtype="float32", block=Block(7, 5)),
+    Case("find-patch", {"width": 5, "height": 3}, block=Block(3, 5), channels=3),
+    Case("compress", {"quality": 40}, block=Block(8, 8)),
+    Case("compress", {"quality": 40}, block=Block(16, 24), channels=3),
+)
+
+
+def cases_of(variant, *, with_blocks):
+    """Return the cases of a variant's operation."""
+    every = (*CASES, *BLOCKS) if with_blocks else CASES
+    return [case for case in every if case.operation == variant.operation]
+
+
+def check(variant, case, device):
+    """Compute in one way, over poison, and verify; return the resolved operation and its outcome."""
+    resolved = case.resolved(variant, device)
+    outcome = measure(resolved.job(), backend(device), NO_SAMPLES)
+    assert outcome.result.is_proven, f"{variant.key}, {case}: {outcome.result.status}"
+    return resolved, outcome

@@ -1,0 +1,190 @@
+"""Every way to compute an operation on every case; models of work against counts; plans and refusals."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from engine.device.launches import DeviceKind, Operand
+from engine.geometry.block import Block, Limits
+from engine.run.operation import resolved_operands
+from engine.tasks.operation.operations import OPERATIONS
+from engine.tasks.operation.request import OperationRequest
+from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
+from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
+from engine.variants.registry import OPERATION_VARIANTS, operation_variants
+from tests.engine.variants.counting import CountingArray, Counts, run_pass
+from tests.engine.variants.operations.cases import Case, cases_of, check
+from tests.fresh_python import ROOT
+
+CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
+CUDA = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CUDA]
+every_cpu_variant = pytest.mark.parametrize("variant", CPU, ids=lambda variant: variant.key)
+every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
+
+
+def test_that_every_operation_has_variants_for_both_devices_with_stable_keys():
+    assert " ".join(variant.key for variant in OPERATION_VARIANTS) == (
+        "cpu-negative cpu-desaturate cpu-hue-shift cpu-histogram cpu-median cpu-match cpu-dct cuda-negative "
+        "cuda-desaturate cuda-hue-shift histogram-global histogram-shared median-naive median-tiled "
+        "match-naive match-tiled dct-direct dct-tiled"
+    )
+    for key in OPERATIONS:
+        assert {variant.device for variant in operation_variants(key)} == {*DeviceKind}
+    assert all(variant.idea.endswith(".") and variant.title for variant in OPERATION_VARIANTS)
+
+
+@pytest.mark.slow
+@every_cpu_variant
+def test_that_a_cpu_variant_agrees_with_the_oracle(variant):
+    for case in cases_of(variant, with_blocks=False):
+        check(variant, case, "cpu")
+
+
+@pytest.mark.slow
+@every_cpu_variant
+def test_that_a_cpu_variant_agrees_with_the_oracle_on_two_threads(variant, monkeypatch):
+    monkeypatch.setattr("engine.variants.operations.bands.workers_for", lambda work, most: 2)
+    for case in cases_of(variant, with_blocks=False):
+        check(variant, case, "cpu")
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    """A process of the simulator that answers with the faults of a variant."""
+    command = [sys.executable, "-m", "tests.engine.variants.operations.in_simulator"]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+    def ask(key):
+        process.stdin.write(f"{key}\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    yield ask
+    process.stdin.close()
+    process.wait(60)
+    process.stdout.close()
+
+
+@pytest.mark.slow
+@every_cuda_variant
+def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, simulator):
+    assert simulator(variant.key) == {}
+
+
+SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 3, "height": 2},)}
+COUNTED = [
+    Case(variant.operation, settings, 9, 11, channels, dtype, block=block)
+    for variant in CUDA
+    for settings in SETTINGS.get(variant.operation, ({},))
+    for channels, dtype in ((3, "uint8"), (3, "float32"))
+    for block in ((Block(8, 8),) if variant.operation == "compress" else (Block(4, 3),))
+]
+
+
+@pytest.mark.parametrize(
+    ("variant", "case"),
+    [
+        pytest.param(
+            variant, case, id=f"{variant.key} {case}", marks=[pytest.mark.slow] * (case.dtype == "uint8")
+        )
+        for variant in CUDA
+        for case in dict.fromkeys(map(str, COUNTED))
+        for case in [next(one for one in COUNTED if str(one) == case)]
+        if case.operation == variant.operation
+    ],
+)
+def test_that_the_model_counts_what_the_source_does_and_its_result_is_right(variant, case):
+    samples = case.picture()
+    operation, problem, operands = resolved_operands(
+        OperationRequest(operation=case.operation, settings=case.settings), samples
+    )
+    counts = Counts()
+    # Rows may be padded with what must not be read or counted.
+    padded = np.full((problem.height, problem.width + 3, problem.channels), 77, samples.dtype)
+    padded[:, : problem.width] = samples
+    rows, columns, channels = problem.result_shape
+    poison = np.nan if problem.result_dtype == "float32" else 99
+    out = np.full((rows, columns + 3, channels), poison, problem.result_dtype)
+    arrays = {
+        Operand.IMAGE: CountingArray(padded, counts, "picture"),
+        Operand.OUT: CountingArray(out, counts, "out"),
+    }
+    for step in variant.passes(problem, operands.patch, case.block):
+        run_pass(step, counts, arrays)
+    model = variant.work(problem, case.block)
+    assert (
+        model.picture_loads,
+        model.global_loads,
+        model.global_stores,
+        model.shared_loads,
+        model.shared_stores,
+    ) == (
+        counts.picture_loads,
+        counts.picture_loads + counts.weight_loads + counts.out_loads,
+        counts.out_stores,
+        counts.shared_loads,
+        counts.shared_stores,
+    )
+    assert model.flops >= counts.multiplications
+    proof = operation.verify(out[:, :columns], operands, problem, 0, None, lambda fraction: None)
+    assert proof.passed, proof.reason
+
+
+def test_that_the_networks_sort_and_find_the_middle_of_25():
+    for bits in itertools.product((0, 1), repeat=5):
+        assert sorted_5(*bits) == tuple(sorted(bits))
+        assert sorted_3(*bits[:3]) == tuple(sorted(bits[:3]))
+        assert middle_of_3(*bits[:3]) == sorted(bits[:3])[1]
+    # Zero-one principle: the sorted matrices of zeros and ones decide for all numbers.
+    for zeros in itertools.combinations_with_replacement(range(5, -1, -1), 5):
+        cell = [[int(column >= zeros[row]) for column in range(5)] for row in range(5)]
+        low = max(cell[0][3], cell[1][2], cell[2][1], cell[3][0])
+        middle = sorted_5(cell[0][4], cell[1][3], cell[2][2], cell[3][1], cell[4][0])[2]
+        high = min(cell[1][4], cell[2][3], cell[3][2], cell[4][1])
+        assert middle_of_3(low, middle, high) == int(sum(map(sum, cell)) >= 13)
+
+
+def problem_of(case):
+    request = OperationRequest(operation=case.operation, settings=case.settings)
+    _, problem, operands = resolved_operands(request, case.picture())
+    return problem, operands.patch
+
+
+@every_cuda_variant
+def test_that_illegal_blocks_are_refused_with_the_nearest_legal_one(variant):
+    problem, patch = problem_of(cases_of(variant, with_blocks=False)[-1])
+    for block in (Block(0, 8), Block(64, 32), Block(2048, 1)):
+        refusal = variant.unsupported(problem, patch, block, Limits())
+        assert refusal.nearest_block is not None
+    assert variant.unsupported(problem, patch, variant.default_block, Limits()) is None
+
+
+def test_that_what_a_variant_cannot_do_is_said_in_words():
+    compress, patch = problem_of(Case("compress"))
+    tiled = next(variant for variant in CUDA if variant.key == "dct-tiled")
+    refusal = tiled.unsupported(compress, patch, Block(12, 20), Limits())
+    assert "multiples of 8" in refusal.reason
+    assert tiled.unsupported(compress, patch, refusal.nearest_block, Limits()) is None
+    for sides in ((1000, 1), (1, 1000), (33, 31)):
+        near = tiled.unsupported(compress, patch, Block(*sides), Limits()).nearest_block
+        assert near is None or tiled.unsupported(compress, patch, near, Limits()) is None
+    other = tiled.why_not(problem_of(Case("median"))[0], None, Block(8, 8), Limits(), OPERATION_VARIANTS)
+    assert "It computes compress, not median. Choose one of: cpu-median, median-naive" in other.reason
+    large = Case("find-patch", {"width": 64, "height": 64}, 80, 80)
+    problem, patch = problem_of(large)
+    refusal = MATCH_TILED.unsupported(problem, patch, Block(32, 32), Limits(shared_bytes=32_768))
+    assert "shared memory" in refusal.reason
+    assert MATCH_TILED.unsupported(problem, patch, refusal.nearest_block, Limits(shared_bytes=32_768)) is None

@@ -1,0 +1,45 @@
+"""Blocks side by side on a real device: what is not refused is right, and the best one is kept."""
+
+import pytest
+
+from engine.commands import main
+from engine.device.devices import backend, device_named
+from engine.geometry.block_list import every_block
+from engine.host.executor import executor_for
+from engine.mask.generators import gaussian
+from engine.results.best_blocks import best_blocks_path, load_best_blocks
+from engine.run.sweep import FilterSweep, sweep
+from engine.tasks.filtering.request import FilterOptions
+from engine.variants.registry import VARIANTS
+
+WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]
+
+
+@pytest.mark.parametrize("known", WITH_BLOCKS, ids=lambda known: known.key)
+def test_that_every_block_is_refused_with_a_reason_or_gives_the_right_result(device, known):
+    cells = FilterSweep(
+        options=FilterOptions(device=device),
+        variants=[known],
+        sizes=[(131, 67)],
+        # A mask of one row, which every variant takes, and one of rank 1.
+        masks=[gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)],
+        blocks=every_block(),
+    )
+    results, fault = sweep(cells.jobs(), device, 0.0, executor_for)
+    assert fault is None
+    wrong = [f"{one.block}: {one.status}" for one in results if not one.is_proven and not one.refused]
+    assert wrong == []
+    assert sum(one.is_proven for one in results) >= 10
+
+
+def test_that_the_best_block_is_kept_for_this_device(device, capsys):
+    arguments = ["--variants", "tiled,naive", "--sizes", "512", "--masks", "5", "--budget", "0.01"]
+    blocks = ["--blocks", "8x8,16x16,32x4,32x8,1x1"]
+    assert main(["bench", "--best", *arguments, *blocks, "--device", device]) == 0
+    assert "best block" in capsys.readouterr().out
+    known, note = load_best_blocks(best_blocks_path())
+    assert note == ""
+    entries = known[device_named(device).title]
+    assert [one.variant for one in entries] == ["tiled", "naive"]
+    assert all(one.block.threads > 1 for one in entries)
+    assert backend(device).environment().device in known

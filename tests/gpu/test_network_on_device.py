@@ -1,0 +1,95 @@
+"""Every stage of the network on a real device: odd networks, the report's, real batches, compiled kernels."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.device.launches import DeviceKind
+from engine.errors import BadValue
+from engine.run.network import confusion, measured_stage, stage_job
+from engine.run.sampling import SamplingPlan
+from engine.tasks.network.agreement import verify
+from engine.tasks.network.drawings import held_out
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import trained_weights
+from engine.variants.registry import NETWORK_VARIANTS
+from tests.engine.variants.network.cases import ODD, REAL, SMALL, Case, check, scores_of
+from tests.gpu.conftest import assert_compiled_as_planned
+
+CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
+QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.1, fewest=3, most=50, fewest_copies=2)
+# On both sides of the batch from which `network-fast` takes its larger blocks, and of a chunk of 100.
+BATCHES = (1, 100, 101, 511, 512, 515, 1000)
+
+every_cuda_stage = pytest.mark.parametrize("stage", CUDA, ids=lambda stage: stage.key)
+
+
+@pytest.mark.parametrize(
+    "case", [*SMALL, *ODD, *REAL, Case(513, 20, 5, 7, 33, 3), Case(600, 36, 9, 10, 40, 10)], ids=str
+)
+@every_cuda_stage
+def test_that_a_stage_agrees_with_the_oracle_on_the_device(stage, case, device):
+    check(stage, case, device)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@every_cuda_stage
+def test_that_a_real_batch_is_verified_and_timed_by_layer(stage, batch, gpu):
+    found = measured_stage(stage_job(stage, batch), gpu.info.key, QUICK)
+    result = found.result
+    assert result.is_proven, result.status
+    assert result.kernel_ms > 0
+    assert found.error is None, found.error
+    assert found.layers
+    assert all(layer.ms > 0 for layer in found.layers)
+    assert bool(found.timeline) == stage.pinned_drawings
+    layers = ", ".join(f"{layer.name} {layer.ms:.4f}" for layer in found.layers)
+    print(f"{stage.key} {batch}: {result.kernel_ms:.4f} ms; {layers}; {result.status}")  # noqa: T201
+
+
+def test_that_the_chunks_of_streams_alternate_and_a_copy_runs_beside_the_kernels_of_the_other(gpu):
+    (streams,) = (stage for stage in CUDA if stage.pinned_drawings)
+    found = measured_stage(stage_job(streams, 1000), gpu.info.key, QUICK)
+    spans = found.timeline
+    assert [span.chunk for span in spans if span.step == "kernels"] == list(range(10))
+    assert {span.stream for span in spans} == {0, 1}
+    assert all(span.end_ms >= span.begin_ms for span in spans)
+    kernels = {span.chunk: span for span in spans if span.step == "kernels"}
+    copies = {span.chunk: span for span in spans if span.step == "copy in"}
+    assert any(copies[chunk + 1].begin_ms < kernels[chunk].end_ms for chunk in range(9))
+
+
+@every_cuda_stage
+def test_that_every_stage_tells_the_held_out_digits_as_float64_does(stage, device):
+    digits, weights = held_out(), trained_weights()
+    job = stage_job(stage, len(digits))
+    scores, _ = scores_of(stage, job.operands.drawings, weights, device)
+    assert verify(scores, job.operands.drawings, weights, job.problem, roundings=stage.roundings).passed
+    assert confusion(scores).accuracy == 355 / 360
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+@every_cuda_stage
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(stage, batch, gpu):
+    problem = ForwardPass(batch)
+    stage.prepare(problem, trained_weights(), stage.default_block)
+    assert_compiled_as_planned(stage.passes(problem, trained_weights(), stage.default_block))
+
+
+@pytest.mark.alone
+def test_that_two_runs_of_the_fastest_network_take_the_same_time(gpu):
+    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
+    stage = CUDA[-1]
+    first, second = (measured_stage(stage_job(stage, 10_000), gpu.info.key, plan).result for _ in range(2))
+    assert first.is_proven, first.status
+    assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
+    print(f"{stage.key} A/A: {first.kernel_ms:.4f} and {second.kernel_ms:.4f} ms")  # noqa: T201
+
+
+def test_that_the_python_call_uses_the_device(device):
+    digits = held_out()
+    found = engine.network(digits.pixels, device=device)
+    assert (found.stage, found.device) == (CUDA[-1].key, device)
+    assert np.array_equal(found.digits, engine.network(digits.pixels, device="cpu").digits)
+    with pytest.raises(BadValue, match="is empty"):
+        engine.network(np.zeros((28, 28)), device=device)

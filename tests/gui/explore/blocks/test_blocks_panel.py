@@ -1,0 +1,229 @@
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QHelpEvent, QImage, QKeyEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
+
+from engine.geometry.block import Block
+from engine.geometry.block_list import every_block
+from engine.host.protocol import BlockAvailability
+from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.blocks.blocks_panel import BlocksPanel
+from gui.style.heat import HEAT
+from gui.style.theme import current_theme
+from tests.gui.made_results import VARIANTS
+from tests.made_runs import make_result, make_simulated
+
+B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
+LIST = (B8, B16, B32)
+
+
+class Shown:
+    """The panel on the screen."""
+
+    def __init__(self, qtbot, workspace, state, results):
+        self.workspace, self.state, self.results = workspace, state, results
+        self.cells = BlockCells(results)
+        self.panel = BlocksPanel(workspace, state, results, self.cells)
+        self.field, self.map, self.lines = self.panel.field, self.panel.map, self.panel.lines
+        qtbot.addWidget(self.panel)
+        self.panel.resize(800, 300)
+        with qtbot.waitExposed(self.panel):
+            self.panel.show()
+        self.settle()
+
+    def settle(self):
+        for _ in range(5):
+            QApplication.processEvents()
+
+    def add(self, *times, variant="tiled", **fields):
+        for block, kernel_ms in times:
+            self.results.add(make_result(variant, kernel_ms, block=block, **fields))
+        self.settle()
+
+    def click(self, block, button=Qt.MouseButton.LeftButton):
+        QTest.mouseClick(self.map, button, pos=self.map.place_of(block))
+        self.settle()
+
+    def colour(self, block):
+        # Beside the middle, where a text may stand.
+        frame = self.map.grab().toImage()
+        rect = self.map._frame().rect(self.map.data.xs.index(block.x), self.map.data.ys.index(block.y))
+        return frame.pixelColor(rect.topLeft().toPoint() + QPoint(4, 4)).name()
+
+    def type(self, text):
+        self.field.field.setFocus()
+        self.field.field.setText(text)
+        QTest.keyClick(self.field.field, Qt.Key.Key_Return)
+        self.settle()
+
+    @property
+    def settings(self):
+        return self.workspace.settings
+
+
+@pytest.fixture
+def shown(qtbot, workspace, state, results):
+    return Shown(qtbot, workspace, state, results)
+
+
+def test_that_an_empty_panel_says_how_to_fill_it(shown):
+    assert "Write blocks above" in shown.map.empty_text.text()
+    assert shown.map.empty_text.isVisible()
+    assert shown.lines.empty_text.isVisible()
+    assert not shown.panel.kernel.isVisible()
+    assert "Write blocks" in shown.map.accessibleDescription()
+
+
+def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
+    shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
+    shown.workspace.change(variant="naive")
+    shown.click(B8)
+    assert (shown.settings.variant, shown.settings.block) == ("tiled", B8)
+    shown.click(B32, Qt.MouseButton.RightButton)
+    assert shown.settings.block == B8
+    shown.map.setFocus()
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Return):
+        QTest.keyClick(shown.map, key)
+    assert shown.settings.block == B16
+    assert "Cursor at tiled, 16 x 16" in shown.map.accessibleDescription()
+    shown.lines._clicked(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
+    assert shown.settings.block in LIST
+
+
+def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where_they_fit(shown):
+    shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
+    assert shown.colour(B16) == HEAT[-1]
+    assert shown.colour(B8) == HEAT[0]
+    assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
+    assert "Best 16 x 16: 0.1000 ms" in shown.panel.summary.text()
+    assert "best 16 x 16: 0.1000 ms" in shown.map.accessibleDescription()
+    shown.panel.choose("speed_up")
+    assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
+
+
+def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypatch):
+    entries = [BlockAvailability("tiled", B8)]
+    entries += [BlockAvailability("tiled", one, f"{one}: no room") for one in (Block(64, 8), Block(8, 64))]
+    shown.cells.plan(shown.workspace.job(), entries)
+    shown.settle()
+    shown.click(Block(64, 8))
+    assert shown.settings.block is None
+    assert "Not loaded. 64 x 8: no room" in shown.panel.summary.text()
+    shown.click(Block(64, 64))
+    assert "4,096 threads" in shown.panel.summary.text()
+    told = []
+    monkeypatch.setattr(QToolTip, "showText", lambda place, text, widget: told.append(text))
+    place = shown.map.place_of(Block(64, 64))
+    QApplication.sendEvent(shown.map, QHelpEvent(QEvent.Type.ToolTip, place, QPoint(0, 0)))
+    assert "the limit is 1,024 threads per block" in told[0]
+    heard = shown.map.accessibleDescription()
+    assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
+
+
+def test_that_the_map_fills_while_cells_arrive_and_follows_the_newest_kernel_or_the_one_asked_for(shown):
+    entries = [BlockAvailability(key, block) for key in ("naive", "tiled") for block in LIST]
+    shown.cells.plan(shown.workspace.job(), entries)
+    shown.settle()
+    assert "3 to come" in shown.panel.summary.text()
+    shown.add((B8, 0.4), variant="naive")
+    assert shown.map.data.variant == "naive"
+    assert "2 to come" in shown.panel.summary.text()
+    shown.add((B8, 0.3))
+    assert shown.map.data.variant == shown.panel.kernel.currentText() == "tiled"
+    shown.panel.kernel.textActivated.emit("naive")
+    shown.add((B16, 0.2))
+    assert shown.map.data.variant == "naive"
+    # A kernel that is chosen in the panel Kernel is shown if it has cells.
+    shown.workspace.change(variant="tiled")
+    assert shown.map.data.variant == "tiled"
+    shown.workspace.change(variant="cached")
+    assert shown.map.data.variant == "tiled"
+
+
+def test_that_a_line_a_kernel_names_each_block_or_only_the_threads_where_they_crowd(shown):
+    shown.add((B8, 0.4), (B32, 0.2), (B16, 0.1))
+    shown.add((B8, 0.6), variant="naive")
+    axis = shown.lines.plot.getAxis("bottom")
+    assert [name for _, name in axis._tickLevels[0]] == ["8×8", "16×16", "32×8"]
+    assert "tiled" in shown.lines.legend.text()
+    assert "naive" in shown.lines.legend.text()
+    assert "tiled: 3 blocks, best 16 x 16: 0.1000 ms" in shown.lines.accessibleDescription()
+    shown.add(*((block, 1 / block.threads) for block in every_block()))
+    names = [name for _, name in axis._tickLevels[0]]
+    assert "1024" in names
+    assert all(name.isdigit() for name in names)
+
+
+def test_that_simulated_runs_have_counts_and_no_times(shown):
+    for block in LIST:
+        shown.results.add(replace(make_simulated("tiled"), block=block))
+    shown.settle()
+    assert "3 ran, no such number" in shown.map.accessibleDescription()
+    assert shown.lines.empty_text.isVisible()
+
+
+@pytest.mark.parametrize("size", [(300, 160), (620, 190), (1200, 500)])
+def test_that_nothing_is_painted_outside_at_any_size(shown, size):
+    shown.add(*((block, 1 / block.threads) for block in every_block()))
+    shown.panel.resize(*size)
+    shown.settle()
+    frame = shown.map._frame()
+    assert frame.area.left() >= 0
+    assert frame.area.top() >= 0
+    assert frame.area.right() <= shown.map.width()
+    assert frame.area.bottom() <= shown.map.height()
+    assert shown.map.grab().toImage().format() != QImage.Format.Format_Invalid
+    corner = shown.map._block_at(QPointF(frame.area.left() + 1, frame.area.bottom() - 1))
+    assert corner == Block(1, 1)
+
+
+def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
+    shown.type("8x8, 16x16; 32 x 8")
+    assert shown.settings.blocks == LIST
+    assert shown.field.field.text() == "8x8, 16x16, 32x8"
+    shown.type("8x8, 33x33")
+    assert shown.panel.is_refused
+    assert "1,089 threads" in shown.field.refusal.text()
+    assert shown.settings.blocks == LIST
+    assert current_theme().error in shown.field.refusal.styleSheet()
+    shown.type("8x8, 8x8")
+    assert shown.settings.blocks == (B8,)
+    assert shown.field.note.text().startswith("8 x 8: in the list twice")
+    *_, every = shown.field.sets.menu().actions()
+    every.trigger()
+    assert shown.settings.blocks == every_block()
+    assert shown.field.field.text() == "all"
+    shown.field.sets.menu().actions()[0].trigger()
+    assert shown.settings.blocks == ()
+    assert shown.field.field.text() == ""
+
+
+def test_that_what_is_being_typed_stays_when_something_else_changes(shown):
+    shown.field.field.setText("8x")
+    shown.workspace.change(variant="naive")
+    assert shown.field.field.text() == "8x"
+    shown.workspace.change(blocks=LIST)
+    assert shown.field.field.text() == "8x8, 16x16, 32x8"
+
+
+def test_that_kernels_are_checked_in_the_menu_which_stays_open(shown):
+    button = shown.panel.kernels
+    menu = button.menu()
+    menu.aboutToShow.emit()
+    every, _, *kernels = menu.actions()
+    assert every.isChecked()
+    assert [action.text() for action in kernels] == [variant.title for variant in VARIANTS]
+    for key in ("tiled", "naive"):
+        (action,) = (action for action in kernels if action.data() == key)
+        menu.setActiveAction(action)
+        press = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier)
+        assert button.eventFilter(menu, press), "the menu would close"
+    assert shown.settings.kernels == ("naive", "tiled")
+    assert not every.isChecked()
+    assert button.text() == f"Kernels: 2 of {len(VARIANTS)}"
+    every.trigger()
+    assert shown.settings.kernels == ()
+    assert button.text() == "Kernels: all"

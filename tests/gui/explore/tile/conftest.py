@@ -1,0 +1,20 @@
+"""Tiles as the variants themselves describe them."""
+
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
+from engine.variants.registry import variant
+
+
+@pytest.fixture
+def tile_of():
+    """Return a function that gives the tiles of a variant's block."""
+
+    def tiles(key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1):
+        anchor = mask[0] // 2, mask[1] // 2
+        problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
+        return variant(key).tiles(problem, Block(*block), at)
+
+    return tiles

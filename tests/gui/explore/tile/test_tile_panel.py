@@ -1,0 +1,249 @@
+"""The panel Tile: cells reached by mouse and keys, colours, blocks, words where there is no tile."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from engine.geometry.block import Block
+from engine.host.protocol import DescribeTile
+from engine.mask.mask import Mask
+from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
+from gui.explore.tile.tile_grid import TileGrid
+from gui.explore.tile.tile_panel import TilePanel
+from gui.explore.tile.tile_state import TileState
+from gui.style.theme import DARK, LIGHT
+
+
+@pytest.fixture
+def grid(qtbot):
+    grid = TileGrid()
+    qtbot.addWidget(grid)
+    grid.resize(300, 300)
+    grid.show()
+    return grid
+
+
+@pytest.fixture
+def panel(qtbot, bench):
+    """The panel on a bench, with a tiled kernel of 8 x 8 threads and a mask of 5 x 5."""
+    bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
+    bench.change(variant="tiled", block=Block(8, 8))
+    state = TileState(bench.workspace, bench.state, bench.link)
+    panel = TilePanel(state)
+    qtbot.addWidget(panel)
+    panel.resize(300, 600)
+    panel.show()
+    state.watch(True)
+    bench.settle()
+    return panel
+
+
+def contrast(one, other):
+    def light(colour):
+        parts = [part / 255 for part in colour[:3]]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("by", ColourBy)
+@pytest.mark.parametrize("key", ["row-tiled", "row-cached"])
+def test_that_numbers_on_every_colour_have_contrast(tile_of, key, by, theme):
+    from PySide6.QtGui import QColor
+
+    (plan,) = tile_of(key, (8, 1))
+    text = QColor(theme.text).getRgb()
+    for colour in colours_of(plan, by, theme).reshape(-1, 3).tolist():
+        assert contrast(colour, text) >= 4.5
+    assert len(legend_of(plan, by, theme)) >= 2
+
+
+def test_that_each_cell_has_one_role_and_only_what_is_there_stands_in_the_legend(tile_of):
+    (plan,) = tile_of("cached", (4, 4), mask=(3, 3), size=(9, 9))
+    masks = list(role_masks(plan).values())
+    assert (sum(mask.astype(int) for mask in masks) == 1).all()
+    texts = [entry.text for entry in legend_of(plan, ColourBy.ROLE, LIGHT)]
+    assert texts == ["own cells, loaded", "read from global memory", "ghost cells"]
+    (plan,) = tile_of("row-tiled", (8, 1))
+    texts = [entry.text for entry in legend_of(plan, ColourBy.STEP, LIGHT)]
+    assert texts[:3] == ["step 1: left halo", "step 2: centre", "step 3: right halo"]
+
+
+def test_that_the_cell_under_the_mouse_is_described_and_the_results_row_points_at_its_own_cell(grid, tile_of):
+    (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
+    grid.show_plan(plan)
+    assert grid.current == (0, 2)
+    assert grid.sentences()[0].startswith("P[8] uses N[6] to N[10].")
+    QTest.mouseMove(grid.viewport(), grid.cell_rect(0, 5).center())
+    assert grid.current == (0, 5)
+    assert grid.accessibleDescription() == " ".join(grid.sentences())
+    assert grid.sentences()[0].startswith("P[11] uses N[9] to N[13].")
+    assert grid.cell_at(grid.cell_rect(2, 9).center()) == (0, 9)
+    assert grid.cell_at(grid.cell_rect(1, 9).center()) is None
+    assert grid.cell_at(QPoint(1, 1)) is None
+    grid.set_current((0, 0))
+    assert grid.sentences()[0] == "No result of this block lies here."
+    assert grid.grab().toImage().width() == 300
+
+
+def test_that_the_arrow_keys_walk_over_the_cells_and_the_view_follows(qtbot, grid, tile_of):
+    (plan,) = tile_of("tiled", (32, 8), mask=(5, 5), size=(64, 64))
+    grid.show_plan(plan)
+    grid.setFocus()
+    for key, wanted in (
+        (Qt.Key.Key_Home, (2, 0)),
+        (Qt.Key.Key_PageUp, (0, 0)),
+        (Qt.Key.Key_Left, (0, 0)),
+        (Qt.Key.Key_Down, (1, 0)),
+        (Qt.Key.Key_End, (1, 35)),
+        (Qt.Key.Key_PageDown, (11, 35)),
+    ):
+        qtbot.keyClick(grid, key)
+        assert grid.current == wanted
+    fitting = grid.cell
+    assert not grid.is_scrolled
+    for _ in range(3):
+        qtbot.keyClick(grid, Qt.Key.Key_Plus)
+    assert grid.cell > fitting
+    assert grid.is_scrolled
+    # The current cell, the last one, is in sight.
+    assert grid.viewport().rect().contains(grid.cell_rect(11, 35))
+    qtbot.keyClick(grid, Qt.Key.Key_0)
+    assert grid.cell == fitting
+    for _ in range(9):
+        qtbot.keyClick(grid, Qt.Key.Key_Minus)
+    assert grid.cell == 6
+
+
+def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
+    assert panel.title.text() == "tiled, 8 x 8 threads"
+    assert panel.used.text().startswith("P[8, 8] uses N[6, 6] to N[10, 10] (25 cells)")
+    assert panel.summary.text().startswith("64 results use 25 cells each: 1,600 accesses become 144 loads")
+    bench.change(block=Block(16, 4))
+    assert panel.title.text() == "tiled, 16 x 4 threads"
+    assert panel.grid.plan.shape == (8, 20)
+    assert panel.grid_size.text() == "of 3 x 9"
+    bench.workspace.set_mask(Mask([[1.0] * 3]))
+    bench.settle()
+    assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) computes it, in row 4.")
+    asked = len([one for one in bench.fake.seen if isinstance(one, DescribeTile)])
+    panel._tile.watch(False)
+    bench.change(block=Block(8, 8))
+    assert len([one for one in bench.fake.seen if isinstance(one, DescribeTile)]) == asked
+
+
+def test_that_another_block_can_be_chosen_and_one_that_is_none_is_refused_in_words(qtbot, bench, panel):
+    panel.across.setValue(0)
+    panel.down.setValue(0)
+    bench.settle()
+    assert panel.used.text().startswith("P[0, 0] uses N[-2, -2] to N[2, 2] (25 cells); 16 of them are ghost")
+    assert "ghost cells" in panel.legend.texts
+    panel.down.selectAll()
+    qtbot.keyClicks(panel.down, "99")
+    qtbot.keyClick(panel.down, Qt.Key.Key_Return)
+    assert panel.refusal.text() == "Block down did not change: '99' is not a whole number from 0 to 4."
+    assert panel.refusal.isVisible()
+
+
+def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
+    assert panel.passes.isHidden()
+    bench.change(variant="separable-l1")
+    assert [panel.passes.itemText(at) for at in range(2)] == ["along the rows", "along the columns"]
+    panel.passes.setCurrentIndex(1)
+    panel.passes.activated.emit(1)
+    assert panel.used.text().startswith("P[8, 8] uses S[6, 8] to S[10, 8].")
+    panel.colours.setCurrentIndex(panel.colours.findData(ColourBy.STEP))
+    assert panel.legend.texts == ["step 1", "step 2", "step 3"]
+    panel.colours.setCurrentIndex(panel.colours.findData(ColourBy.THREAD))
+    assert panel.legend.texts == ["thread 0", "thread 63"]
+    for widget in (panel.across, panel.down, panel.passes, panel.colours, panel.grid, panel.legend):
+        assert widget.accessibleName()
+
+
+def test_that_words_stand_where_there_is_no_tile(bench, panel):
+    bench.change(variant="cpu-serial")
+    first, _, second = panel.words.partition("\n\n")
+    assert first == "CPU, one thread has no blocks of threads, and no tiles."
+    assert second == "The tile of another kernel can be chosen above."
+    bench.change(variant="tiled", block=Block(64, 64))
+    assert "the limit is 1,024 threads per block" in panel.words
+    bench.change(variant="auto", block=None)
+    assert "Automatic has not chosen a kernel" in panel.words
+    bench.change(variant="tiled")
+    assert panel.words == ""
+
+
+def test_that_another_kernel_than_the_chosen_one_can_be_looked_at_with_a_block_of_its_own(
+    qtbot, bench, panel
+):
+    bench.change(variant="cpu-serial", block=None)
+    assert "no blocks of threads" in panel.words
+    assert not panel.threads.isEnabled()
+    titles = [panel.kernel.itemText(at) for at in range(panel.kernel.count())]
+    assert titles == ["As chosen", "Naive", "Tiled", "Cached"]
+
+    def look_at(key):
+        panel.kernel.setCurrentIndex(panel.kernel.findData(key))
+        panel.kernel.activated.emit(panel.kernel.currentIndex())
+        bench.settle()
+
+    look_at("cached")
+    assert panel.title.text() == "cached, 32 x 8 threads"
+    assert panel.threads.text() == "32x8"
+    for text, wanted in (
+        ("8x4", "cached, 8 x 4 threads"),
+        ("64x64", ""),
+        ("16 x 2", "cached, 16 x 2 threads"),
+    ):
+        panel.threads.selectAll()
+        qtbot.keyClicks(panel.threads, text)
+        qtbot.keyClick(panel.threads, Qt.Key.Key_Return)
+        bench.settle()
+        assert panel.words == "" if wanted else "the limit is 1,024 threads" in panel.words
+        assert panel.title.text() == wanted or not wanted
+    panel.threads.selectAll()
+    qtbot.keyClicks(panel.threads, "wide")
+    qtbot.keyClick(panel.threads, Qt.Key.Key_Return)
+    assert "block 'wide': it is not two whole numbers with an x between them" in panel.refusal.text()
+    # What runs is still what was chosen.
+    assert bench.workspace.settings.variant == "cpu-serial"
+    look_at("")
+    assert "no blocks of threads" in panel.words
+
+
+def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):
+    bench = slow_bench
+    bench.change(variant="tiled", block=Block(8, 8))
+    state = TileState(bench.workspace, bench.state, bench.link)
+    state.watch(True)
+    bench.settle()
+    bench.change(block=Block(4, 4))
+    first, second = bench.fake.waiting(DescribeTile)
+    bench.answer(second)
+    bench.answer(first)
+    assert state.plan.block == Block(4, 4)
+
+
+def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
+    bench.workspace.set_mask(Mask([[1.0] * 5]))
+    bench.change(variant="tiled", block=Block(256, 1))
+    assert panel.grid.is_scrolled
+    assert panel.cut.text() == "scroll for all"
+    assert "1 x 260 cells" in panel.cut.toolTip()
+
+
+@pytest.mark.slow
+def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    assert not page.tile_place.is_filled
+    haloscope.workspace.change(variant="tiled", block=Block(8, 8))
+    assert not any(isinstance(one, DescribeTile) for one in haloscope.link._client.seen)
+    page.tile_dock.raise_()
+    qtbot.waitUntil(lambda: page.tile.plan is not None)
+    panel = page.tile_place.layout().itemAt(0).widget()
+    assert panel.title.text() == "tiled, 8 x 8 threads"
+    # Behind the mask, so that block and kernel can be chosen while it is in sight.
+    assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
