@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from engine.device_info import AUTO, Environment
+from engine.device_info import AUTO
 from engine.host.protocol import Availability, NetworkRun
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
+from engine.results.environment import Environment
 from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import Confusion

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.device_info import Environment
 from engine.host import protocol
 from engine.host.messages import VariantInfo
+from engine.results.environment import Environment
 from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime
