@@ -25,7 +25,7 @@ from gui.network.network_state import NetworkState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
-SOURCE = "network"
+SOURCE = "stages"
 NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
 _AFTER_RUN = "The drawing is recognised when the run is over."
 

@@ -27,11 +27,15 @@ _SHOWN = {
     "end_to_end_median_ms": False,
     "error_bound": False,
     "max_error": False,
+    "drawings_per_s": False,
+    "network_gflops": False,
     # The name of a stage says it.
     "device": False,
     "speed_up": True,
 }
 _TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "No NVIDIA driver"}
+# Stages with one reason that are named.
+_FEW = 2
 # The arrows go through these.
 _BATCHES = (1, 10, 100, 1000, 10_000)
 
@@ -147,7 +151,10 @@ class StagesPanel(QWidget):
         for result in self._network.rows:
             if result.refused:
                 found.setdefault(short_reason(result), []).append(result.variant.removeprefix("network-"))
-        return "; ".join(f"{', '.join(names)}: {why}" for why, names in found.items())
+        return "; ".join(
+            f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
+            for why, names in found.items()
+        )
 
     def _select_stage(self) -> None:
         """Mark the row of the chosen stage."""

@@ -179,7 +179,7 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     assert "cpu, 60.0 ms: Convolution 1 + Average pool 1 20.0 ms" in told
     assert page.stages_panel.batch.isEnabled()
     assert haloscope.window.status_line._figure.text() == "20.0× vs network-serial"
-    assert "fused: There is no NVIDIA driver here" in page.stages_panel.note.text()
+    assert "fused cannot run: There is no NVIDIA driver here" in page.stages_panel.note.text()
     page.grab()
 
 
