@@ -40,6 +40,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.blocks.blocks_panel import BlocksPanel
@@ -214,17 +215,18 @@ class ExplorePage(Page):
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
+        turns = Turns(self)
 
         def plot(key: str, name: str, empty: str) -> QWidget:
             return EitherOf(
-                MetricPlot(results, key, name, empty),
+                MetricPlot(results, key, name, empty, turns),
                 lambda: MetricPlot(self.operation_results, key, name, empty),
                 self.operations,
             )
 
         self.time_place.fill(plot(KERNEL, "Execution time by variant", _NO_TIMES))
         self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
         self.blocks_place.fill(self.blocks_panel)
         self.operation_dock.box.fill()
 
