@@ -36,7 +36,7 @@ from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
-from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
+from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
@@ -190,6 +190,9 @@ class ExplorePage(Page):
             if intent.first is not None:
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)
+        elif isinstance(intent, LoadMask):
+            # As the weights are: neither turned nor divided by their sum.
+            self.workspace.set_mask(intent.mask, f"Load {intent.mask.name}", flip=False, normalise=False)
         elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)

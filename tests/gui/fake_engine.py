@@ -26,6 +26,7 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.operation.found import Mark, Quantity
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
+from tests.gui import made_network
 from tests.gui.made_results import (
     CPU_DEVICE,
     MISSING_CUDA_DEVICE,
@@ -188,6 +189,16 @@ class FakeEngineClient:
         if isinstance(request, protocol.RunMatmul):
             rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
             return made_product(next(row for row in rows if row.variant == request.variant))
+        if isinstance(request, protocol.DescribeNetwork):
+            return made_network.network_facts(self._make)
+        if isinstance(request, protocol.ForwardDrawing):
+            return made_network.recognised(request.ink, self._make)
+        if isinstance(request, protocol.CheckStages):
+            return made_network.checked_stages(request.device)
+        if isinstance(request, protocol.RunNetwork):
+            return made_network.made_run(request.stage, request.batch)
+        if isinstance(request, protocol.TellDigits):
+            return made_network.made_confusion()
         if isinstance(request, protocol.DescribeOperations):
             return OPERATION_INFOS
         if isinstance(request, protocol.CheckOperation):

@@ -115,7 +115,7 @@ class BlocksPanel(QWidget):
         return QSize(70 * GRID, 28 * GRID)
 
     def _refresh_soon(self) -> None:
-        if self._results.rowCount() < TURNS_FROM:
+        if sum(map(len, self._cells.all().values())) < TURNS_FROM:
             self.refresh()
         else:
             self._turns.ask(self.refresh)
