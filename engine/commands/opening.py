@@ -5,8 +5,7 @@ Nothing that filters is imported here, so that `filter` can open its picture mea
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from engine.tasks.work import FLOAT_BYTES
 WORK = "filtering and saving"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A picture and the sample type that its result will be saved in."""
 
     picture: Picture

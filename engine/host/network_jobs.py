@@ -34,16 +34,19 @@ SIDE = 28
 def describe(request: DescribeNetwork, report: Checkpoint) -> NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
     weights, digits = trained_weights(), held_out()
-    arrays: list[Any] = [weights.convolution_1, weights.convolution_2, digits.pixels]
-    first, second, pixels = shared.create(*((array.shape, array.dtype.name) for array in arrays))
-    for place, array in zip((first, second, pixels), arrays, strict=True):
+    of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
+    arrays: list[Any] = [*of_layers, digits.pixels]
+    made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
+    for place, array in zip(made, arrays, strict=True):
         shared.attach(place)[...] = array
     stages = tuple(
         VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
         for v in NETWORK_VARIANTS
     )
+    first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
-    return NetworkFacts(ForwardPass(1).layers, stages, first, second, pixels, labels)
+    layers = ForwardPass(1).layers
+    return NetworkFacts(layers, stages, first, second, hidden, output, pixels, labels)
 
 
 def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:

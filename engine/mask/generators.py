@@ -8,8 +8,7 @@ Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out 
 import difflib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -114,8 +113,7 @@ def disk(side: int) -> Mask:
     return Mask(inside / inside.sum(), name=f"Disk {side}")
 
 
-@dataclass(frozen=True)
-class _Generator:
+class _Generator(NamedTuple):
     """How `name:sides:number` becomes a mask."""
 
     make: Callable[[int, int, float | None], Mask]

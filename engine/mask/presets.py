@@ -6,9 +6,8 @@ and the rows and columns that it makes.
 """
 
 import difflib
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.errors import BadValue, UnknownName
 from engine.files.assets import faults_of_asset
@@ -18,8 +17,7 @@ from engine.mask.mask import Mask
 from engine.mask.preset_texts import PRESETS_FILE
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(NamedTuple):
     """A ready mask and its texts.
 
     `key` is the stable name in commands and files, such as `sobel-x`, `title` the name in lists and of the

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """A rectangle of result pixels, rows top .. bottom - 1, or every `step`-th row and column of it."""
 
     top: int

@@ -14,6 +14,8 @@ import numpy as np
 
 from engine.errors import BadValue, UnknownName
 from engine.geometry.layout import Layout
+from engine.tasks.operation.found import Mark as Mark  # for operations too: answers are this module's subject
+from engine.tasks.operation.found import Quantity as Quantity
 from engine.tasks.operation.problem import OperationProblem, Shape, Value
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
@@ -110,27 +112,6 @@ class OperationOperands:
     samples: np.ndarray
     patch: Patch | None = None
     layout: Layout = Layout.PITCHED
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number that an operation finds, for people and for JSON."""
-
-    key: str
-    title: str
-    value: float
-    text: str  # with its unit
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A rectangle in the picture, pixels."""
-
-    row: int
-    column: int
-    height: int
-    width: int
 
 
 @dataclass(frozen=True, slots=True)
