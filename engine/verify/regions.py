@@ -41,11 +41,12 @@ class Region(NamedTuple):
                 yield Region(top, bottom, left, right, step)
 
 
-# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows and
-# columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some of them.
+# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
+# and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
 LEAST_STEP = 7
-# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more; at
-# most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every 27th.
+# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more;
+# at most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every
+# 27th.
 GRID_MULTIPLY_ADDS = 4_000_000
 GRID_SHARE = 16
 
