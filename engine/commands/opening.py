@@ -48,6 +48,9 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         # two passes over the whole picture have one of sums between them.
         has_copy = options.border == "constant" or options.variant in ("cpu-fft", "cpu-separable-serial")
         working = result if has_copy else 0
+        if options.operation is not None:
+            # Coefficients and samples of a compression, or a picture as float32 planes.
+            working = 2 * result
         # Results of the picture's type are in memory together with the floats that they become.
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0

@@ -48,7 +48,7 @@ class BlocksPanel(QWidget):
         self._engine_state = engine_state
         self._results = results
         self._cells = cells
-        self._turns = turns or Turns(self)
+        self._turns = turns
         self._shown = metric(KERNEL)
         # The kernel that the person wants to see; empty: that of the newest run.
         self._wanted = ""
@@ -115,7 +115,7 @@ class BlocksPanel(QWidget):
         return QSize(70 * GRID, 28 * GRID)
 
     def _refresh_soon(self) -> None:
-        if self._results.rowCount() < TURNS_FROM:
+        if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
             self.refresh()
         else:
             self._turns.ask(self.refresh)

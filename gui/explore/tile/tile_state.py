@@ -14,6 +14,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 
+_NO_FILTER = "Tiles are drawn of filters. Choose Convolution as the operation."
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
@@ -114,6 +115,8 @@ class TileState(QObject):
         why_not = (
             _NO_ENGINE
             if not self._state.is_ready
+            else _NO_FILTER
+            if not self._workspace.is_filtering
             else _NO_PICTURE
             if job is None
             else _NO_CHOICE
