@@ -88,6 +88,12 @@ class BlocksPanel(QWidget):
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
 
+    def explain(self, why_not: str) -> None:
+        """Say why no blocks can be compared now; empty if they can."""
+        self.field.setEnabled(not why_not)
+        self.kernels.setEnabled(not why_not)
+        self.field.say("", why_not)
+
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
         self._workspace.change(variant=variant, block=block)
