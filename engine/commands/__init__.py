@@ -6,16 +6,15 @@ Importing this costs nothing; a command loads what it needs when it is called.
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
+from typing import NamedTuple
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 # What shells report after Ctrl+C: 128 and the signal's number.
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command: its line in `--help`, its module, and the function there that returns the exit status.
 
     The module is imported when the command is called. `usage` has the arguments that the command needs;
@@ -50,6 +49,12 @@ COMMANDS: dict[str, Command] = {
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
         "engine.commands.matmul",
         "--size 1024",
+        multiplies=True,
+    ),
+    "network": Command(
+        "pass handwritten digits through the CNN report's network, stage by stage",
+        "engine.commands.network",
+        "--batch 100",
         multiplies=True,
     ),
     "course": Command(

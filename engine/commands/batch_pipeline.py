@@ -278,10 +278,11 @@ class Batch:
         """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
         self._is_stopped.set()
         while self._saving:
+            waiting = len(self._saving)
             with suppress(DeviceFault, CancelledError, KeyboardInterrupt):
-                self._settle(len(self._saving) - 1)
-                continue
-            self._saving.popleft()
+                self._settle(waiting - 1)
+            if len(self._saving) == waiting:
+                self._saving.popleft()
 
 
 def _way(options: argparse.Namespace, request: Request) -> tuple[str, str]:

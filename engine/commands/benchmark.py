@@ -31,6 +31,7 @@ from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 
 BASELINE = "cpu-serial"
+DEFAULT_MASKS = ((3, 3), (5, 5))
 
 _GENERATORS = ", ".join(GENERATORS)
 _EXAMPLES = (
@@ -39,6 +40,7 @@ _EXAMPLES = (
     "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
     "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:5,box:31 --out kinds.json",
     "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
+    "--operation median --set size=5 --variants cpu-median,median-tiled --channels 3 --out median.json",
     "--best --variants tiled,cached --sizes 1024 --masks 5",
 )
 
@@ -53,6 +55,13 @@ def run(arguments: list[str]) -> int:
             "no file for the results is named",
             "Add --out results.json, or --best for the best blocks.",
         )
+    _check_pictures(options)
+    if options.operation is not None:
+        from engine.commands.benchmark_operation import measure_operation
+
+        return measure_operation(options)
+    if options.set:
+        raise BadValue("--set without --operation", "it is a parameter of an operation", "Leave it out.")
     sweep = _sweep(options)
     with_layout = len(sweep.layouts) > 1
 
@@ -68,7 +77,7 @@ def run(arguments: list[str]) -> int:
         lambda on_result: measured(sweep.jobs(), options.device, options.budget, executor_for, on_result),
         name,
         sweep.variants,
-        baseline=options.baseline.key,
+        baseline=_named(options.baseline or BASELINE).key,
         asked={"sweep": sweep.as_json()},
         without=("border",) if with_layout else ("border", "layout"),
         conclude=best_found if options.best else None,
@@ -91,6 +100,9 @@ def _parser() -> Parser:
         --masks 3,5,box:5         masks: a side, or rows x columns, up to 63, or 127 in one row or column,
                                   with random weights; or by name, as `filter --mask` takes them
                                   ({_GENERATORS} with their sizes, a preset, a file)
+        --operation KEY           instead of masks: median, histogram, ... (docs/operations.md); --variants
+                                  and --baseline are then the operation's (default: the CPU's)
+        --set NAME=VALUE          a parameter of the operation, such as size=5
         --blocks 8x8,16x16        blocks of CUDA threads, width x height, or all: every block with sides 1, 2,
                                   4, 8 ... that CUDA allows (default: each variant's own, with --best all)
         --best                    also say the best block of each kernel, and keep it for the window
@@ -105,19 +117,19 @@ def _parser() -> Parser:
                                   problem, whose number is under 'baseline run'; none where it is not measured
                                   (default {BASELINE})
         """,
-        variants={"type": several("--variants", _named)},
+        variants={"type": several("--variants", str)},
+        set={"action": "append"},
         sizes={
             "type": several("--sizes", sides("--sizes", "width x height", MAX_SIDE)),
             "default": [(512, 512), (1024, 1024)],
         },
-        masks={"type": several("--masks", _mask), "default": [(3, 3), (5, 5)]},
+        masks={"type": several("--masks", _mask)},
         blocks={"type": _blocks, "default": []},
         layouts={"type": several("--layouts", Layout.named), "default": [Layout.PITCHED]},
         border={"type": Border.named, "default": Border.ZERO},
         channels={"type": whole("--channels", 1, MAX_CHANNELS), "default": 1},
         dtype={"type": one_of("--dtype", DTYPES), "default": "float32"},
         result_type={"type": one_of("--result-type", RESULT_TYPES), "default": "float32"},
-        baseline={"type": _named, "default": variant(BASELINE)},
     )
     add_measuring_options(parser, "pictures and weights")
     return parser
@@ -159,7 +171,7 @@ def _mask(text: str) -> Mask | tuple[int, int]:
     return mask.with_name(text)
 
 
-def _sweep(options: argparse.Namespace) -> FilterSweep:
+def _check_pictures(options: argparse.Namespace) -> None:
     for block in options.blocks:
         if block.x < 1 or block.y < 1:
             raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
@@ -171,11 +183,14 @@ def _sweep(options: argparse.Namespace) -> FilterSweep:
                 f"the picture takes {bytes_text(needed_bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
                 "Choose a smaller size.",
             )
+
+
+def _sweep(options: argparse.Namespace) -> FilterSweep:
     return FilterSweep(
         options=FilterOptions(border=options.border, device=options.device, result_type=options.result_type),
-        variants=options.variants or VARIANTS,
+        variants=[_named(key) for key in options.variants] if options.variants else VARIANTS,
         sizes=options.sizes,
-        masks=options.masks,
+        masks=options.masks or DEFAULT_MASKS,
         blocks=options.blocks or (every_block() if options.best else ()),
         channels=options.channels,
         dtype=options.dtype,

@@ -29,7 +29,7 @@ Measure = Callable[[Callable[[Run], None]], tuple[Sequence[Run], DeviceFault | N
 
 BUDGET_S = 0.5
 # In the order of the loops that measure: what, then how.
-_FIRST = ("run", "picture", "mask", "product", "variant", "block", "tile", "layout", "device")
+_FIRST = ("run", "picture", "mask", "product", "batch", "variant", "block", "tile", "layout", "device")
 _LAST = ("baseline_run", "proof")
 
 

@@ -5,8 +5,7 @@ Nothing that filters is imported here, so that `filter` can open its picture mea
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from engine.tasks.work import FLOAT_BYTES
 WORK = "filtering and saving"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A picture and the sample type that its result will be saved in."""
 
     picture: Picture
@@ -50,6 +48,9 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         # two passes over the whole picture have one of sums between them.
         has_copy = options.border == "constant" or options.variant in ("cpu-fft", "cpu-separable-serial")
         working = result if has_copy else 0
+        if options.operation is not None:
+            # Coefficients and samples of a compression, or a picture as float32 planes.
+            working = 2 * result
         # Results of the picture's type are in memory together with the floats that they become.
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0

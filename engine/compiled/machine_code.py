@@ -62,11 +62,12 @@ class MachineFunction:
     def address(self, *arguments: Any) -> int:
         """Return the address of the function that is called with a `Call`'s slots, compiled for arguments."""
         types = ", ".join(map(_type_of, arguments))
-        try:
-            return self._addresses[types]
-        except KeyError:
+        if types not in self._addresses:
             with _compiling:
-                return self._addresses.setdefault(types, self._loaded(types))
+                # Another thread may have loaded it meanwhile: all workers of a batch begin at once.
+                if types not in self._addresses:
+                    self._addresses[types] = self._loaded(types)
+        return self._addresses[types]
 
     def _loaded(self, types: str) -> int:
         target = cpu_target()

@@ -5,13 +5,23 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from engine.course.copy_variant import COPY
-from engine.course.runs import AttributesRun, BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
+from engine.course.runs import (
+    AttributesRun,
+    BankRun,
+    BusRun,
+    FilterRun,
+    Measured,
+    NetworkRun,
+    ProductRun,
+    Run,
+    TimerRun,
+)
 from engine.device.cuda import memory_bus
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
@@ -25,6 +35,7 @@ from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.job import Job, bank_job, filter_job
 from engine.run.measure import measure
+from engine.run.network import stage_job
 from engine.run.product_job import product_job
 from engine.run.resolve import describe_problem
 from engine.run.sampling import SamplingPlan, timed
@@ -32,7 +43,7 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.registry import matmul_variant, variant
+from engine.variants.registry import NETWORK_VARIANTS, matmul_variant, network_variant, variant
 
 SEED = 0
 HOST_SAMPLES = 20
@@ -95,6 +106,8 @@ class Bench:
                     return self._time_twice(run, checkpoint)
                 case ProductRun():
                     return self._multiply(run, checkpoint)
+                case NetworkRun():
+                    return self._forward(run, checkpoint)
                 case BusRun():
                     return self._ask_bus()
                 case AttributesRun():
@@ -142,6 +155,22 @@ class Bench:
         a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
         job = product_job(matmul_variant(run.variant), run.tile, a, b, seed=SEED)
         return self._measure(job, device, checkpoint)
+
+    def _forward(self, run: NetworkRun, checkpoint: Checkpoint) -> Measured:
+        stage = network_variant(run.stage)
+        device = device_named("cpu") if stage.device is DeviceKind.CPU else cuda_device(self.device)
+        plan = self.plan
+        if stage.key == NETWORK_VARIANTS[0].key:
+            # The sequential program takes seconds a launch; the first launches are as long as any other.
+            plan = replace(plan, warm_up_s=0.0, budget_s=0.0, fewest=1)
+        job = stage_job(stage, run.batch, seed=SEED)
+        result = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
+        found = _measured_of(result)
+        if result.timing is None or found.reason:
+            return found
+        # A stage that copies from pinned memory does so within its launch.
+        whole = result.timing.kernel if stage.pinned_drawings else result.timing.end_to_end
+        return Measured({**found.values, "running_ms": whole.median_ms})
 
     def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
         by_device = self._filter(run.filtering, checkpoint)

@@ -101,7 +101,24 @@ class ProductRun:
         return f"{self.variant}, {self.side} x {self.side}, tile {self.tile}"
 
 
-Run = FilterRun | BankRun | TimerRun | BusRun | AttributesRun | ProductRun
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """A stage of the CNN report's network on a batch of digits.
+
+    Gives "kernel_ms", and "running_ms": from the drawings in the host's memory to the scores there.
+    """
+
+    stage: str
+    batch: int
+    expected_s: float = 3.0
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"{self.stage}, {self.batch:,} drawings"
+
+
+Run = FilterRun | BankRun | TimerRun | BusRun | AttributesRun | ProductRun | NetworkRun
 
 
 @dataclass(frozen=True, slots=True)

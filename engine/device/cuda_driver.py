@@ -13,7 +13,7 @@ from engine.device_info import DeviceInfo
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 
-_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+_INVALID_VALUE, _NO_DEVICE = 1, 100  # CUDA_ERROR_...
 _PROHIBITED = 2  # CU_COMPUTEMODE_PROHIBITED
 
 # CUdevice_attribute of cuda.h, without its prefix.
@@ -133,8 +133,13 @@ def _attributes(stated: dict[str, int], compute_capability: tuple[int, int]) -> 
 
 
 def _attribute(code: int, device: ctypes.c_int) -> int:
+    """Return an attribute; 0 where the driver is older than it."""
     value = ctypes.c_int()
-    _call("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(code), device)
+    try:
+        _call("cuDeviceGetAttribute", ctypes.byref(value), ctypes.c_int(code), device)
+    except DriverError as error:
+        if error.args[1:] != (_INVALID_VALUE,):
+            raise
     return value.value
 
 

@@ -17,6 +17,7 @@ from engine.tasks.work import FLOAT_BYTES
 
 SMALLEST_LEVEL = 64
 _NO_ALPHA = np.empty(0, np.float32)
+_OPAQUE = np.float32(1)
 
 _CODE = "engine.host.display_code"
 _fill, _halve, _find_range = (MachineFunction(_CODE, name) for name in ("fill", "halve", "find_range"))
@@ -99,7 +100,9 @@ def render(
         for rows, part in _as_float32(shown, top, bottom):
             opacity = _NO_ALPHA
             if alpha is not None:
-                opacity = (alpha[rows] / np.float32(white)).astype(np.float32).reshape(-1)
+                # Alpha of a float file may be any number; fmax and fmin prefer another one to NaN.
+                share = (alpha[rows] / np.float32(white)).astype(np.float32).reshape(-1)
+                opacity = np.fmin(np.fmax(share, np.float32(0)), _OPAQUE)
             _fill(part, opacity, *numbers, pixels[rows].reshape(-1))
 
     _in_bands(values.shape[0], fill)

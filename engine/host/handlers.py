@@ -4,7 +4,16 @@ A handler is called on the main thread of the host process, one at a time; that 
 once on the thread that reads the pipe.
 """
 
-from engine.host import course_jobs, executor, network_jobs, picture_jobs, protocol, run_jobs, tile_jobs
+from engine.host import (
+    course_jobs,
+    executor,
+    network_jobs,
+    operation_jobs,
+    picture_jobs,
+    protocol,
+    run_jobs,
+    tile_jobs,
+)
 from engine.host.request import Request
 from engine.host.server import Handler
 
@@ -16,6 +25,10 @@ HANDLERS: dict[type[Request], Handler] = {
     protocol.CheckVariants: run_jobs.check_variants,
     protocol.CheckBlocks: run_jobs.check_blocks,
     protocol.DescribeTile: tile_jobs.describe_tile,
+    protocol.DescribeOperations: operation_jobs.describe,
+    protocol.PreviewOperation: operation_jobs.preview,
+    protocol.RunOperation: operation_jobs.run,
+    protocol.CheckOperation: operation_jobs.check,
     protocol.CountMatmul: run_jobs.count_matmul,
     protocol.RunMatmul: run_jobs.run_matmul,
     protocol.DescribeNetwork: network_jobs.describe,

@@ -13,10 +13,12 @@ from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
-from engine.results.measurement import NetworkResult, RunResult
+from engine.results.measurement import NetworkResult, OperationResult, RunResult
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.network.problem import Layer
 from engine.tasks.network.results import ChunkSpan, LayerTime
+from engine.tasks.operation.found import Mark, Quantity
+from engine.tasks.operation.request import OperationRequest
 from engine.tasks.product.problem import MatrixProduct
 
 
@@ -127,6 +129,47 @@ class DescribeTile(Request):
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationJob(OperationRequest):
+    """Everything that one operation on a picture depends on."""
+
+    picture: PictureHandle
+    patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeOperations(Request):
+    """Tell the variants of every operation. Reply: tuple of OperationInfo."""
+
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewOperation(Request):
+    """Do an operation once, unverified and untimed. Reply: Operated."""
+
+    job: OperationJob
+    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+    device_field: ClassVar[str] = "job.device"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOperation(Request):
+    """Do an operation: verify, warm up, sample for `budget_s` seconds. Reply: Operated, with `result`."""
+
+    job: OperationJob
+    budget_s: float = 0.5
+    device_field: ClassVar[str] = "job.device"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOperation(Request):
+    """Check which variants of an operation can do a job, also during a run. Reply: tuple of Availability."""
+
+    job: OperationJob
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
 @dataclass(frozen=True, slots=True)
 class SaveResult(Request):
     """Write a result, or a picture, to a file. Reply: Saved."""
@@ -200,7 +243,12 @@ class SaveCourse(Request):
 
 @dataclass(frozen=True, slots=True)
 class DescribeNetwork(Request):
-    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts."""
+    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+
+    `weights` is a file in place of the program's own, here and in the requests below.
+    """
+
+    weights: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +259,7 @@ class ForwardDrawing(Request):
     """
 
     ink: bytes
+    weights: str = ""
     queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
 
@@ -226,6 +275,7 @@ class RunNetwork(Request):
     device: str = "auto"
     seed: int = 0
     budget_s: float = 0.5
+    weights: str = ""
     device_field: ClassVar[str] = "device"
 
 
@@ -244,6 +294,7 @@ class TellDigits(Request):
 
     stage: str = "auto"
     device: str = "auto"
+    weights: str = ""
     device_field: ClassVar[str] = "device"
 
 
@@ -255,6 +306,8 @@ class NetworkFacts:
     stages: tuple[VariantInfo, ...]
     first_filters: SharedArray  # (32, 1, 5, 5) float32: a filter for each map
     second_filters: SharedArray  # (64, 32, 5, 5) float32: a filter for each map and each map before
+    hidden_weights: SharedArray  # (1024, 128) float32: a column for each value
+    output_weights: SharedArray  # (128, 10) float32
     digits: SharedArray  # (n, 28, 28) uint8, never trained on: 0 is paper, 255 is ink
     labels: tuple[int, ...]  # which digit each one is
 
@@ -297,6 +350,25 @@ class Filtered:
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: RunResult | None = None
     chosen_because: str = ""  # the planner's reason where "auto" was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class OperationInfo:
+    """An operation with its variants, in teaching order."""
+
+    key: str
+    variants: tuple[VariantInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operated:
+    """What an operation found: the picture to show (nothing where the run failed), numbers, counts."""
+
+    shown: Filtered  # with a frame around the best place of a patch; of a histogram the picture as it is
+    quantities: tuple[Quantity, ...] = ()
+    counts: tuple[tuple[int, ...], ...] = ()  # of a histogram: a row for each channel
+    mark: Mark | None = None
+    result: OperationResult | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

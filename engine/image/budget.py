@@ -1,7 +1,7 @@
 """The limit on memory, checked from the header alone, before anything is allocated."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.image.faults import Refused
 from engine.image.form import Form
@@ -13,8 +13,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 RAISE_LIMIT = "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes)."
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """How much memory a picture may take, and what will be done with it.
 
     `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted,

@@ -1,8 +1,8 @@
 """The picture while it is decoded: every decoder puts its rows here, and they are stored upright."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -85,8 +85,7 @@ def _as_stored(image: NDArray[Any], orientation: int) -> NDArray[Any]:
     return image.swapaxes(0, 1) if orientation in _TURNED else image
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """What a decoder returns: the upright picture, sentences for the person, names of other metadata."""
 
     canvas: Canvas

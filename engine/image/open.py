@@ -2,7 +2,6 @@
 
 import os
 import stat
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import CodeNotKept, ImageReadError
+from engine.errors import ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
@@ -26,6 +25,7 @@ from engine.image.faults import (
 )
 from engine.image.form import Form
 from engine.image.formats import Format, formats_for, opened_suffixes, titles
+from engine.image.library_warnings import ignored_warnings
 from engine.image.picture import Picture
 from engine.image.sniff import HEAD_BYTES, format_of
 
@@ -98,11 +98,7 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
     what = f"{name} cannot be opened"
     title, unsupported = (known.title, known.unsupported) if known else ("file", ())
     try:
-        with warnings.catch_warnings():
-            # Libraries warn of damaged metadata (EXIF, text), which does not change a pixel.
-            warnings.simplefilter("ignore")
-            # That is for the person: code that checks a file is kept like any other.
-            warnings.simplefilter("default", CodeNotKept)
+        with ignored_warnings():
             yield
     except Refused as refusal:
         raise ImageReadError(what, refusal.why, refusal.remedy) from refusal

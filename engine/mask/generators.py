@@ -5,11 +5,9 @@ Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out 
 `motion:9:45`, `log:9:1.4` and `disk:7`.
 """
 
-import difflib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -114,8 +112,7 @@ def disk(side: int) -> Mask:
     return Mask(inside / inside.sum(), name=f"Disk {side}")
 
 
-@dataclass(frozen=True)
-class _Generator:
+class _Generator(NamedTuple):
     """How `name:sides:number` becomes a mask."""
 
     make: Callable[[int, int, float | None], Mask]
@@ -161,6 +158,8 @@ def misspelt_generator(spelling: str) -> str | None:
     wanted = name.lower()
     if wanted in GENERATORS:
         return GENERATORS[wanted].usage.partition(" ")[0] if not colon else None
+    import difflib
+
     # A longer word is no misspelt name, and comparing it would take time.
     close = difflib.get_close_matches(wanted, GENERATORS, n=1) if colon and len(wanted) <= 20 else []
     return f"{close[0]}:{rest}" if close else None

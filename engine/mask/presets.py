@@ -5,10 +5,8 @@ teaches, and either weights (whole numbers with a divisor, as textbooks write th
 and the rows and columns that it makes.
 """
 
-import difflib
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.errors import BadValue, UnknownName
 from engine.files.assets import faults_of_asset
@@ -18,8 +16,7 @@ from engine.mask.mask import Mask
 from engine.mask.preset_texts import PRESETS_FILE
 
 
-@dataclass(frozen=True)
-class Preset:
+class Preset(NamedTuple):
     """A ready mask and its texts.
 
     `key` is the stable name in commands and files, such as `sobel-x`, `title` the name in lists and of the
@@ -59,6 +56,8 @@ def find_preset(key: str) -> Preset:
     by_key = {entry.key: entry for entry in presets()}
     if wanted in by_key:
         return by_key[wanted]
+    import difflib
+
     shown = key if len(key) <= 40 else f"{key[:39]}…"
     # Longer texts are weights, not misspelt names, and comparing them would take time.
     close = difflib.get_close_matches(wanted, by_key, n=1, cutoff=0.6) if len(wanted) <= 40 else []

@@ -107,6 +107,7 @@ def variant_name(result: Measurement[Any]) -> str:
 
 
 _FILTERING, _PRODUCT, _OPERATION = ("filtering",), ("product",), ("operation",)
+_NETWORK = ("network",)
 _PICTURES = (*_FILTERING, *_OPERATION)
 
 # fmt: off
@@ -129,6 +130,9 @@ FACTS: tuple[Fact, ...] = (
          "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
          tasks=_PRODUCT, caption="{}", of_problem=True),
+    Fact("batch", "Batch", "Drawings that pass through the network at once.",
+         lambda run: run.result.problem.size_text, lambda run: run.result.problem.batch,
+         tasks=_NETWORK, caption="{}", of_problem=True),
     Fact("variant", "Variant",
          "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
          lambda run: variant_name(run.result)),

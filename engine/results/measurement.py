@@ -18,6 +18,7 @@ from engine.verify.verification import Verification
 if TYPE_CHECKING:
     from engine.tasks.filtering.problem import Problem
     from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.operation.problem import OperationProblem
     from engine.tasks.product.problem import MatrixProduct
 
 
@@ -218,6 +219,7 @@ if TYPE_CHECKING:
     RunResult = Measurement[Problem]
     ProductResult = Measurement[MatrixProduct]
     NetworkResult = Measurement[ForwardPass]
+    OperationResult = Measurement[OperationProblem]
 else:
     # Scripts ask `isinstance(result, engine.RunResult)`; a class with its parameter cannot answer.
-    RunResult = ProductResult = NetworkResult = Measurement
+    RunResult = ProductResult = NetworkResult = OperationResult = Measurement

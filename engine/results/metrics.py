@@ -128,9 +128,14 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
 
 
 def gflops(run: Compared) -> Number:
-    """Return the operations of a product's definition per second, GFLOPS: two for each multiply-add."""
+    """Return the operations of a definition per second, GFLOPS: two for each multiply-add."""
     kernel_ms = run.result.kernel_ms
     return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
+
+
+def _drawings_per_s(run: Compared) -> Number:
+    kernel_ms = run.result.kernel_ms
+    return round(run.result.problem.batch / kernel_ms * 1e3) if kernel_ms else None
 
 
 def _cgma(run: Compared) -> Number:
@@ -179,6 +184,7 @@ def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) 
 
 
 _PRODUCT = ("product",)
+_NETWORK = ("network",)
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
@@ -190,6 +196,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("gflops", "GFLOPS", "GFLOPS",
            "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
            gflops, rate_text, _PRODUCT, more_is_better=True),
+    Metric("drawings_per_s", "drawings a second", "1/s",
+           "Drawings that pass through the network in a second: the batch over the median kernel time.",
+           _drawings_per_s, count_text, _NETWORK),
+    Metric("network_gflops", "GFLOPS", "GFLOPS",
+           "10⁹ operations per second: two for each multiply-add of the layers and four for each average, "
+           "over the median kernel time.",
+           gflops, rate_text, _NETWORK),
     Metric("cgma_flop_per_load", "CGMA", "",
            "Compute to global memory access: operations of the product per load from global memory, counted "
            "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",

@@ -1,11 +1,10 @@
 """Progress of a run or a request: reported by the pipeline, passed on by the host and the window."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """A step of a run, or of a request, begins."""
 
     stage: str  # in words: "compiling", "verifying", "sampling 12 of 30"

@@ -4,8 +4,8 @@ Called on: the main thread of the engine's process, or of a script.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from engine.run.sampling import SamplingPlan, sampled, timed
 OnValues = Callable[[np.ndarray], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What was computed (None if it failed), its result, and the error behind a failure."""
 
     values: np.ndarray | None

@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.results.measurement import NetworkResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
-from engine.run.measure import measure, unrun
+from engine.run.measure import measure
 from engine.run.network_job import NetworkJob, network_job
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import batch_of, held_out
@@ -136,8 +136,3 @@ def confusion(scores: NDArray[np.float32]) -> Confusion:
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, told), 1)
     return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(told != labels).tolist()))
-
-
-def refused(job: NetworkJob, device: DeviceInfo | None, error: EngineError) -> StageRun:
-    """Return the run of a stage that cannot be done."""
-    return StageRun(unrun(job, device, error=error), error=error)

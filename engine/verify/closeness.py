@@ -1,7 +1,7 @@
 """Comparing a result with the oracle, element by element: equal, within rounding, or wrong."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ SMALLEST_SUBNORMAL = 2.0**-149
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
-@dataclass(frozen=True, slots=True)
-class Closeness:
+class Closeness(NamedTuple):
     """How an array agrees with the oracle's; of 8 and 16 bit, errors and bounds are steps of the type.
 
     `exact`: every element equals the oracle's, rounded to the type. `bound` is that of the element with the

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """A rectangle of result pixels, rows top .. bottom - 1, or every `step`-th row and column of it."""
 
     top: int
@@ -42,10 +41,13 @@ class Region:
                 yield Region(top, bottom, left, right, step)
 
 
-# From one pixel that is checked to the next, where the oracle cannot afford all; at most 16 million
-# multiply-adds make it more (15 for 12 megapixels of colour and 9 x 9). Each tile of so many rows and columns
-# has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some of them.
+# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
+# and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
 LEAST_STEP = 7
+# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more;
+# at most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every
+# 27th.
+GRID_MULTIPLY_ADDS = 4_000_000
 GRID_SHARE = 16
 
 
@@ -78,9 +80,9 @@ def affordable_regions(
         Region(rows, bottom, 0, columns),
         Region(rows, bottom, right, width),
     )
-    # An odd one, as the sides of blocks are even.
     inner = (bottom - rows) * (right - columns)
-    step = max(LEAST_STEP, math.ceil(math.sqrt(inner * GRID_SHARE / elements)) | 1)
+    most = min(elements // 2, max(elements // GRID_SHARE, GRID_MULTIPLY_ADDS // cost))
+    step = max(LEAST_STEP, math.ceil(math.sqrt(inner / most)) | 1)
     # Not NumPy's, whose import takes as long as the check of a small picture.
     chance = Random(seed)
     down, across = chance.randrange(step), chance.randrange(step)

@@ -12,15 +12,20 @@ from engine.geometry.layout import Layout
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
-from engine.results.measurement import RunResult
+from engine.results.measurement import Measurement
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
+from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles
+from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.operation.operation_controller import OperationController
+from gui.explore.operation.operation_docks import EitherOf, OperationDock
+from gui.explore.operation.operation_results import OperationResults, OperationResultsPanel
+from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import PreviewController
@@ -31,10 +36,11 @@ from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
-from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
+from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
     from gui.explore.blocks.blocks_panel import BlocksPanel
@@ -59,6 +65,7 @@ _NO_SPEED_UPS = (
     "How many times faster each variant is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
+_NO_BLOCKS = "Blocks are compared for convolutions. Choose Convolution under Operation."
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
@@ -75,17 +82,26 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
+        self.operation_dock = OperationDock(
+            self.mask_panel,
+            self.operations,
+            lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
+        )
+        self.kernel_dock = EitherOf(
+            self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
+        )
         self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
         self.blocks_panel: BlocksPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
+        self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
-        self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
+        self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
-        beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        either = EitherOf(self.results_panel, self._operation_table, self.operations)
+        beside = self.add_dock("results", "Results", either, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
@@ -103,7 +119,8 @@ class ExplorePage(Page):
 
     @property
     def status(self) -> PageStatus:
-        rows, picture = self.results.rows(), self.workspace.picture
+        results = self.operation_results if self.operations.is_active else self.results
+        rows, picture = results.rows(), self.workspace.picture
         newest = rows[-1] if rows else None
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
@@ -115,7 +132,7 @@ class ExplorePage(Page):
             sentence=run_sentence(newest.result)
             if newest
             else no_run_sentence(is_ready, picture is not None),
-            figure=f"{speed_up} {'than' if is_slower else 'vs'} {self.results.baseline}" if compared else "",
+            figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
             run_does=f"Verifies the chosen kernel{each_block} against the float64 reference, then measures "
@@ -130,13 +147,20 @@ class ExplorePage(Page):
         )
 
     def run(self) -> None:
+        if self.operations.is_active:
+            self._with_what_is_typed(self.operation_runs.run)
+            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 
     def run_all(self) -> None:
+        if self.operations.is_active:
+            self._with_what_is_typed(self.operation_runs.run_every_variant)
+            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
     def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, self.files.stem())
+        export = self._operation_export if self.operations.is_active else self._export
+        export.ask(self._services.files, suffix, self.files.stem())
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -157,6 +181,7 @@ class ExplorePage(Page):
 
     def cancel(self) -> None:
         self.previews.cancel()
+        self.operation_runs.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -166,6 +191,9 @@ class ExplorePage(Page):
             if intent.first is not None:
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)
+        elif isinstance(intent, LoadMask):
+            # As the weights are: neither turned nor divided by their sum.
+            self.workspace.set_mask(intent.mask, f"Load {intent.mask.name}", flip=False, normalise=False)
         elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
@@ -188,12 +216,26 @@ class ExplorePage(Page):
         from gui.explore.results.metric_plot import MetricPlot
 
         results = self.results
-        self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES))
-        self.speed_up_place.fill(
-            MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
-        )
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells)
+        turns = Turns(self)
+
+        def plot(key: str, name: str, empty: str) -> QWidget:
+            return EitherOf(
+                MetricPlot(results, key, name, empty, turns),
+                lambda: MetricPlot(self.operation_results, key, name, empty),
+                self.operations,
+            )
+
+        self.time_place.fill(plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
         self.blocks_place.fill(self.blocks_panel)
+        self.operations.chosen.connect(self._allow_blocks)
+        self._allow_blocks()
+        self.operation_dock.box.fill()
+
+    def _allow_blocks(self) -> None:
+        if self.blocks_panel is not None:
+            self.blocks_panel.explain(_NO_BLOCKS if self.operations.is_active else "")
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -222,6 +264,12 @@ class ExplorePage(Page):
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
+        self.operations = OperationState(workspace)
+        self.operation_results = OperationResults(self.operations)
+        self.operation_runs = OperationController(
+            self.operations, state, link, services.jobs, behind, display, self.operation_results
+        )
+        self._operation_export = ResultsExport(self.operation_results, state, answers)
         self.files = ExploreFiles(workspace, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
@@ -244,6 +292,18 @@ class ExplorePage(Page):
             self.tile_place.fill(TilePanel(self.tile))
         self.tile.watch(is_visible)
 
+    def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
+        from gui.explore.operation.operation_kernels import OperationKernels
+
+        return OperationKernels(self.operations, workspace, state)
+
+    def _operation_table(self) -> QWidget:
+        panel, actions = OperationResultsPanel(self.operation_results, self.workspace), self._services.actions
+        panel.copied.connect(self._services.messages.report_copied)
+        panel.save_csv_requested.connect(actions["export_csv"].trigger)
+        panel.save_json_requested.connect(actions["export_json"].trigger)
+        return panel
+
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
         self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
@@ -263,6 +323,14 @@ class ExplorePage(Page):
         )
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
+        self.operation_runs.shown.connect(lambda: self.settled.emit(None))
+        self.operation_runs.failed.connect(self.settled)
+        self.operations.chosen.connect(self.status_changed)
+        self.operations.chosen.connect(self._name_dock)
+        self.operations.found_changed.connect(self.status_changed)
+        self.operations.found_changed.connect(self._show_mark)
+        # Whoever changes the mask (a session, a paper, undo) wants to see what it does.
+        workspace.mask_changed.connect(lambda _: self.operations.choose(""))
         self.pictures.open_failed.connect(self.settled)
         for signal in (
             workspace.picture_changed,
@@ -279,8 +347,16 @@ class ExplorePage(Page):
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
+    def _name_dock(self) -> None:
+        self.docks[0].setWindowTitle("Operation" if self.operations.is_active else "Mask")
 
-def run_sentence(result: RunResult) -> str:
+    def _show_mark(self) -> None:
+        found = self.operations.found
+        score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
+        self.picture_view.canvas.set_mark(found.mark if found else None, score)
+
+
+def run_sentence(result: Measurement[Any]) -> str:
     """Return the last run with its time and its proof."""
     name = f"{result.title}{layout_suffix(result)}"
     if result.device == SIMULATOR and not result.failure:

@@ -14,7 +14,7 @@ from typing import Any
 from engine.errors import EngineError, MaskError
 from engine.files.atomic_write import atomic_write
 from engine.geometry.block import Block
-from engine.geometry.block_list import MOST_BLOCKS
+from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
@@ -181,6 +181,10 @@ def _listed(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]
     return read_all
 
 
+def _blocks(value: object) -> tuple[Block, ...]:
+    return every_block() if value == EVERY else _listed(_some_block)(value)
+
+
 def _some_block(value: object) -> Block:
     block = _block(value)
     if block is None:
@@ -202,6 +206,8 @@ def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
 
 def _plain(value: object) -> object:
     """Return a setting as JSON has it."""
+    if value == every_block():
+        return EVERY
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return [value.x, value.y] if isinstance(value, Block) else value
@@ -219,6 +225,6 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "baseline": _text,
     "layout": _one_of(Layout),
     "result_type": _one_of(RESULT_TYPES),
-    "blocks": _listed(_some_block),
+    "blocks": _blocks,
     "kernels": _listed(_text),
 }

@@ -92,6 +92,19 @@ class Workspace(QObject):
         self._mask = mask
         self._mask_title = title_of(mask)
         self._settings = Settings()
+        self._is_filtering = True
+
+    @property
+    def is_filtering(self) -> bool:
+        """Whether the picture is filtered with the mask; another operation is chosen otherwise."""
+        return self._is_filtering
+
+    def set_filtering(self, is_filtering: bool) -> None:
+        """Filter with the mask, or leave the picture to another operation."""
+        if is_filtering != self._is_filtering:
+            self._is_filtering = is_filtering
+            self.settings_changed.emit(self._settings)
+            self.job_changed.emit()
 
     @property
     def picture(self) -> PictureHandle | None:
@@ -145,14 +158,14 @@ class Workspace(QObject):
     @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
-        if self._picture is None or self._settings.result_type == "float32":
+        if self._picture is None or (self._is_filtering and self._settings.result_type == "float32"):
             return "float32"
         return self._picture.pixels.dtype
 
     @property
     def range_mode(self) -> str:
         """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
-        return self._settings.range_mode if self.result_dtype == "float32" else "clip"
+        return self._settings.range_mode if self._is_filtering and self.result_dtype == "float32" else "clip"
 
     def applied_mask(self) -> Mask:
         """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
@@ -162,8 +175,8 @@ class Workspace(QObject):
         return mask.flipped() if self._settings.flip else mask
 
     def job(self) -> FilterJob | None:
-        """Return the job that the state describes, or None while there is no picture."""
-        if self._picture is None:
+        """Return the job that the state describes; None without a picture, and for another operation."""
+        if self._picture is None or not self._is_filtering:
             return None
         mask, options = self.applied_mask(), self._settings.options
         return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.course.paper import Configuration
+from engine.mask.mask import Mask
 from gui.engine_link.engine_start import FirstPicture
 
 
@@ -12,6 +13,13 @@ class LoadKernel:
 
     name: str
     here: Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMask:
+    """Take weights as the mask, on the page that edits masks."""
+
+    mask: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +43,4 @@ class Begin:
     output: str = ""  # a file that will be written, and must not be the session's picture
 
 
-Intent = LoadKernel | OpenFiles | Begin
+Intent = LoadKernel | LoadMask | OpenFiles | Begin

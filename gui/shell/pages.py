@@ -17,4 +17,9 @@ PAGES: list[PageEntry] = [
         "Multiply matrices, naively and with tiles: loads, the limit of the bandwidth, and measured times.",
         "matrix", "gui.matrices.page",
     ),
+    PageEntry(
+        "network", "Network",
+        "Draw a digit and follow it through the network of the CNN report; time its stages.",
+        "brain", "gui.network.page",
+    ),
 ]  # fmt: skip

@@ -4,7 +4,8 @@ from PySide6.QtGui import QColor
 
 # From the worst to the best.
 HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
-_HALF_BRIGHT = 128.0
+# (1.05) / (l + 0.05) = (l + 0.05) / 0.05
+_SAME_CONTRAST = 0.179
 
 
 def heat(share: float) -> QColor:
@@ -18,5 +19,7 @@ def heat(share: float) -> QColor:
 
 def text_on(colour: QColor) -> QColor:
     """Return black or white, whichever is read better on a colour."""
-    brightness = 0.299 * colour.red() + 0.587 * colour.green() + 0.114 * colour.blue()
-    return QColor("#000000" if brightness > _HALF_BRIGHT else "#ffffff")
+    sides = (0.2126, colour.redF()), (0.7152, colour.greenF()), (0.0722, colour.blueF())
+    # Close enough to the curve of sRGB to tell which of the two has more contrast.
+    luminance = sum(weight * side**2.2 for weight, side in sides)
+    return QColor("#000000" if luminance > _SAME_CONTRAST else "#ffffff")

@@ -14,14 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
+from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
+from engine.geometry.block import Block
 from engine.host import protocol, shared
-from engine.host.messages import Ready
+from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request
 from engine.host.tile_jobs import describe_tile
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
+from engine.tasks.operation.found import Mark, Quantity
+from engine.tasks.operation.operations import OPERATIONS
+from engine.tasks.operation.problem import OperationProblem
+from tests.gui import made_network
 from tests.gui.made_results import (
     CPU_DEVICE,
     MISSING_CUDA_DEVICE,
@@ -35,6 +40,17 @@ from tests.made_runs import made_product, made_rows, make_result
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 # Of a block with more, `CheckBlocks` says that its kernel refuses it.
 MOST_THREADS = 512
+# Of each operation one for the CPU and one for a GPU.
+OPERATION_INFOS = tuple(
+    protocol.OperationInfo(
+        key,
+        (
+            VariantInfo(f"cpu-{key}", "CPU, all cores", "cpu", "On the CPU.", Block(1, 1), False),
+            VariantInfo(f"{key}-tiled", "Tiled", "cuda", "On a GPU.", Block(32, 8), True),
+        ),
+    )
+    for key in OPERATIONS
+)
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
 
@@ -173,6 +189,23 @@ class FakeEngineClient:
         if isinstance(request, protocol.RunMatmul):
             rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
             return made_product(next(row for row in rows if row.variant == request.variant))
+        if isinstance(request, protocol.DescribeNetwork):
+            return made_network.network_facts(self._make)
+        if isinstance(request, protocol.ForwardDrawing):
+            return made_network.recognised(request.ink, self._make)
+        if isinstance(request, protocol.CheckStages):
+            return made_network.checked_stages(request.device)
+        if isinstance(request, protocol.RunNetwork):
+            return made_network.made_run(request.stage, request.batch)
+        if isinstance(request, protocol.TellDigits):
+            return made_network.made_confusion()
+        if isinstance(request, protocol.DescribeOperations):
+            return OPERATION_INFOS
+        if isinstance(request, protocol.CheckOperation):
+            variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation)
+            return tuple(protocol.Availability(v.key, NO_CUDA if v.kind == "cuda" else "") for v in variants)
+        if isinstance(request, protocol.PreviewOperation | protocol.RunOperation):
+            return self._operated(request)
         result = _run_result(request.job) if isinstance(request, protocol.Run) else None
         return self._filtered(request.job, result)
 
@@ -206,6 +239,25 @@ class FakeEngineClient:
         values, screen = self._make(filtered, _painted(filtered))
         variant = "cpu-parallel" if job.variant == "auto" else job.variant
         return protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0, result)
+
+    def _operated(self, request):
+        # What each operation finds is another's to test; here all that the window shows of it.
+        job = request.job
+        if job.operation == "median" and job.settings.get("size") == 5:
+            raise BadValue("size 5", "it is refused here", "Give size=3.")
+        pixels = shared.attach(job.picture.pixels)
+        values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
+        variant = f"cpu-{job.operation}" if job.variant == "auto" else job.variant
+        shown = protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0)
+        counts = ((3, 1, 4, 1),) * 3 if job.operation == "histogram" else ()
+        mark = Mark(5, 7, 11, 13) if job.operation == "find-patch" else None
+        found = (Quantity("score", "Best score", 0.75, "0.7500", "Why."),) if mark else ()
+        result = None
+        if isinstance(request, protocol.RunOperation):
+            shape = job.picture.pixels.shape
+            problem = OperationProblem(job.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
+            result = make_result(variant, 2.0, problem=problem, device="cpu", title="CPU, all cores")
+        return protocol.Operated(shown, found, counts, mark, result)
 
     def _make(self, *arrays):
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))

@@ -24,6 +24,7 @@ from tests.gui.fake_engine import FakeEngineClient
 _PARTS = {
     "explore": "workspace results display pictures previews runs commands cells blocks_panel",
     "matrices": "matmul products",
+    "network": "network stages",
     "course": "course courses",
 }
 _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()}

@@ -34,9 +34,9 @@ from engine.verify.verification import Verification, verify_regions
 if TYPE_CHECKING:
     from engine.mask.bank import Bank
 
-# The oracle makes about 0.25 G multiply-adds per second; each check needs two sums: 2.5e8 keeps it near 2 s.
+# The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
-# A band costs the oracle about 0.4 s at most.
+# A band costs the oracle about 0.2 s at most.
 BAND_PIXELS = 1 << 18
 BAND_MULTIPLY_ADDS = 100_000_000
 
@@ -98,7 +98,7 @@ def verify(
     seed : int
         Of the grid, where not everything can be checked.
     affordable : int, optional
-        Multiply-adds that the oracle may spend; None: those of about 2 s.
+        Multiply-adds that the oracle may spend; None: those of about 0.4 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     added_error : float

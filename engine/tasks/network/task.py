@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
-    verifying_s: ClassVar[float] = 4.0
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: a core makes 0.5 G multiply-adds a second, the simulator 0.1 M."""

@@ -8,6 +8,7 @@ hidden (1024, 128), output (128, 10); float16 or float32, all finite.
 
 import hashlib
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ Floats = NDArray[np.float32]
 WEIGHTS_FILE = ASSETS / "network" / "weights.npz"
 DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
+_DAMAGES = zipfile.BadZipFile, zlib.error, MemoryError
 _NAMES = ("convolution_1", "convolution_2", "hidden", "output")
 _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own (no --weights)."
 
@@ -115,22 +117,15 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...]) -> dict[str, NDAr
         size = path.stat().st_size
         if size > MOST_FILE_BYTES:
             raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
-        with np.load(path, allow_pickle=False) as stored:
+        # Not by the path: of a damaged file np.load leaves its own handle open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             missing = [name for name in names if name not in getattr(stored, "files", ())]
             if missing:
                 raise ValueError(f"it has no array '{missing[0]}'")
             return {name: stored[name] for name in names}
     except FileNotFoundError as error:
         raise EngineError(what, "there is no such file", _REMEDY) from error
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        zipfile.BadZipFile,
-        MemoryError,
-        AttributeError,
-    ) as error:
+    except (OSError, ValueError, EOFError, LookupError, TypeError, *_DAMAGES) as error:
         why = str(error) or "it is damaged"
         raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", _REMEDY) from error
 

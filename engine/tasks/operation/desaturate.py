@@ -25,7 +25,9 @@ def refuse_all_but_rgb(samples: np.ndarray, parameters: dict[str, Value]) -> Non
     if samples.shape[2] != 3:
         number = samples.shape[2]
         what = "a grey picture" if number == 1 else f"a picture of {number} channels"
-        raise BadValue(what, "the operation changes colours, red, green and blue", "Open a colour picture.")
+        raise BadValue(
+            what, "the operation changes colours, red, green and blue", "Take one of three channels."
+        )
 
 
 def wanted(samples: np.ndarray, problem: OperationProblem, region: Region) -> np.ndarray:

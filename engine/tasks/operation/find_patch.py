@@ -233,7 +233,7 @@ def _side(name: str, title: str) -> Parameter:
 
 FIND_PATCH = Operation(
     key="find-patch",
-    title="Image correlation (find a patch)",
+    title="Find a patch (correlation)",
     teaches="Normalised cross-correlation: a thread per place compares the patch with what lies there, "
     "whatever its brightness and contrast; a block's shared tile serves neighbouring places.",
     result=ResultKind.MARK,

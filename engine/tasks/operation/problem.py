@@ -70,6 +70,11 @@ class OperationProblem:
         return 1.0 if self.is_float else float(np.iinfo(self.dtype).max)
 
     @property
+    def is_quantised(self) -> bool:
+        """Whether results of another type could stand beside these: an operation has one type of result."""
+        return False
+
+    @property
     def pixels(self) -> int:
         """Height x width."""
         return self.height * self.width

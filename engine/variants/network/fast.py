@@ -235,7 +235,6 @@ def connected_kernel(shape: ConnectedShape):
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT
     from engine.variants.network.tile_emitters import (
-        ROWS_AHEAD,
         connected_accumulator,
         parts_store,
         zero_sums,
@@ -249,7 +248,7 @@ def connected_kernel(shape: ConnectedShape):
     INNER, HIDDEN, CLASSES, DRAWINGS = shape.inner, shape.hidden, shape.classes, shape.drawings
     LANES, SLICES, DEPTH, THREADS = shape.lanes, shape.slices, shape.depth, shape.threads
     PACKED_INNER, PARTS = shape.packed_inner, shape.partial_values
-    OWN_DEPTH = DEPTH // SLICES
+    OWN_DEPTH, AHEAD = DEPTH // SLICES, shape.ahead
     QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
 
     @jit_within(REGISTERS)
@@ -276,7 +275,7 @@ def connected_kernel(shape: ConnectedShape):
                         value = vectors[first_drawing + drawing, k]
                     tile[(quad * 4 + j) * DRAWINGS + drawing] = value
             cuda.syncthreads()
-            for k in range(part * OWN_DEPTH, (part + 1) * OWN_DEPTH, ROWS_AHEAD):
+            for k in range(part * OWN_DEPTH, (part + 1) * OWN_DEPTH, AHEAD):
                 sums = accumulate(tile, k * DRAWINGS, hidden, (first + k) * HIDDEN + own, sums)
             cuda.syncthreads()
         store_parts(parts, part * (DRAWINGS * LANES) + lane, sums)

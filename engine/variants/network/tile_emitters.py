@@ -9,8 +9,6 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.network.tile_shape import ACROSS, ROWS, VECTOR, ConnectedShape, ConvolutionShape
 
 _WINDOW = ACROSS + FILTER_SIDE - 1
-# Weights of a connected layer that a thread loads before it multiplies any of them: their latency overlaps.
-ROWS_AHEAD = 8
 # Copies of a thread in a phase that are written one after another; more go through a loop.
 _MOST_ROUNDS = 8
 
@@ -163,14 +161,14 @@ def pooled_store(shape: ConvolutionShape) -> Any:
 
 
 def connected_accumulator(shape: ConnectedShape) -> Any:
-    """Return the function `accumulate(tile, at, weights, first, sums)`: ROWS_AHEAD products of each drawing.
+    """Return the function `accumulate(tile, at, weights, first, sums)`: some products of each drawing.
 
     `at` is the element of the tile with the first drawing's first value, `first` that of the weights.
     """
 
     def accumulate(code, tile, at, weights, first, sums):
         values, source = code.shared(tile) + at, code.pointer(weights) + first
-        loaded = [(source + k * shape.hidden).load() for k in range(ROWS_AHEAD)]
+        loaded = [(source + k * shape.hidden).load() for k in range(shape.ahead)]
         totals = list(sums)
         for k, weight in enumerate(loaded):
             for d in range(0, shape.drawings, VECTOR):

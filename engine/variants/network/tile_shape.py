@@ -161,9 +161,17 @@ class ConnectedShape:
         return max(1, min(4, MOST_THREADS // self.lanes))
 
     @property
+    def ahead(self) -> int:
+        """Weights that a thread loads before it multiplies any of them: their latency overlaps.
+
+        With few drawings there are few blocks, and registers for more.
+        """
+        return 32 if self.drawings <= VECTOR else 8
+
+    @property
     def depth(self) -> int:
         """Values before that are in shared memory at once."""
-        return 32 * self.slices
+        return (128 if self.drawings <= VECTOR else 32) * self.slices
 
     @property
     def packed_inner(self) -> int:

@@ -43,7 +43,9 @@ _Key = tuple[Hashable, str]
 class BlockCells(QObject):
     """The cells of the newest problem and layout, by kernel and block."""
 
-    changed = Signal()  # emitted once per turn of the event loop
+    changed = (
+        Signal()
+    )  # emitted once per turn of the event loop, and not before `MANY_TURN_MS` if many changed
 
     def __init__(self, results: ResultsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)

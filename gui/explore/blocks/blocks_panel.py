@@ -23,6 +23,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row
+from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
@@ -35,13 +36,19 @@ class BlocksPanel(QWidget):
     """Follows the cells. It is made after the first paint, because of the lines."""
 
     def __init__(
-        self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, cells: BlockCells
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        results: ResultsModel,
+        cells: BlockCells,
+        turns: Turns | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
         self._results = results
         self._cells = cells
+        self._turns = turns
         self._shown = metric(KERNEL)
         # The kernel that the person wants to see; empty: that of the newest run.
         self._wanted = ""
@@ -69,7 +76,7 @@ class BlocksPanel(QWidget):
         self.lines.chosen.connect(self.load)
         self.map.chosen.connect(lambda block: self.load(self.map.data.variant, block))
         self.kernel.textActivated.connect(self._want)
-        cells.changed.connect(self.refresh)
+        cells.changed.connect(self._refresh_soon)
         workspace.settings_changed.connect(self._follow_settings)
         engine_state.running_changed.connect(self._follow_run)
         engine_state.ready_changed.connect(self.refresh)
@@ -80,6 +87,12 @@ class BlocksPanel(QWidget):
     def is_refused(self) -> bool:
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
+
+    def explain(self, why_not: str) -> None:
+        """Say why no blocks can be compared now; empty if they can."""
+        self.field.setEnabled(not why_not)
+        self.kernels.setEnabled(not why_not)
+        self.field.say("", why_not)
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
@@ -106,6 +119,12 @@ class BlocksPanel(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(70 * GRID, 28 * GRID)
+
+    def _refresh_soon(self) -> None:
+        if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
+            self.refresh()
+        else:
+            self._turns.ask(self.refresh)
 
     def _loaded_block(self) -> Block | None:
         chosen = self._engine_state.variant(self._workspace.settings.variant)

@@ -12,10 +12,10 @@ from engine.errors import MaskError
 from engine.mask.json_form import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
-from gui.explore.mask.mask_colours import cell_background, readable_text
 from gui.explore.mask.mask_paste import pasted
 from gui.explore.mask.weight_text import read_weight, short_texts
 from gui.explore.workspace import Workspace
+from gui.style.cell_colours import cell_background, readable_text
 from gui.style.theme import current_theme, theme_notifier
 
 Index = QModelIndex | QPersistentModelIndex

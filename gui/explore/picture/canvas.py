@@ -16,8 +16,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.tasks.operation.found import Mark
 from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, pane_width
 from gui.explore.picture.levels import PictureLevels
+from gui.explore.picture.mark import paint_mark
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.view import Size, ViewState
@@ -41,6 +43,8 @@ class PictureCanvas(QWidget):
         self._original: PictureLevels | None = None
         self._result: PictureLevels | None = None
         self._values: PixelValues | None = None
+        self._mark: Mark | None = None
+        self._mark_text = ""
         self._dragged_from: QPointF | None = None
         self.setMinimumSize(240, 160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -74,6 +78,11 @@ class PictureCanvas(QWidget):
         self._place_handle()
         self.update()
 
+    def set_mark(self, mark: Mark | None, text: str = "") -> None:
+        """Draw a frame around a rectangle of the picture, with a text; none for None."""
+        self._mark, self._mark_text = mark, text
+        self.update()
+
     def name_result(self, name: str) -> None:
         """Call the result something else: one that is no longer of these settings says so."""
         self.result_name = name
@@ -90,6 +99,9 @@ class PictureCanvas(QWidget):
         painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
         for layer in self._layers():
             paint_layer(painter, layer, self.view.transform, self.font(), self.devicePixelRatioF())
+            if self._mark is not None:
+                how = self.view.transform, self.font(), self.devicePixelRatioF()
+                paint_mark(painter, layer, self._mark, self._mark_text, *how)
         if self.hasFocus() and self._original is not None:
             painter.resetTransform()
             painter.setPen(QPen(QColor(theme.accent), 2))

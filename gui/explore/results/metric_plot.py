@@ -20,6 +20,7 @@ from gui.explore.results.row_plot import MANY_ROWS, RowPlot
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.turns import TURNS_FROM, Turns
 
 _OLDER_OPACITY = 0.35
 _MARK_SIZE = 11
@@ -32,13 +33,18 @@ class MetricPlot(RowPlot):
     """The runs of the newest result's problem: the newest of each row with its number, earlier ones paler.
 
     `key` is the metric that is plotted at first; `name` is for screen readers; `empty` says how to fill it.
+    Of very many rows those in view are drawn. Where there are several, it has its turn among all that follow
+    the results.
     """
 
-    def __init__(self, results: ResultsModel, key: str, name: str, empty: str) -> None:
+    def __init__(
+        self, results: ResultsModel, key: str, name: str, empty: str, turns: Turns | None = None
+    ) -> None:
         super().__init__(self._tick_text)
         self._results = results
         self._shown = metric(key)
         self._empty = empty
+        self._turns = turns
         # p20, p80 and minimum of a duration.
         self._spread: tuple[Metric, ...] = ()
         self._rows: dict[str, int] = {}
@@ -56,7 +62,7 @@ class MetricPlot(RowPlot):
             results.dataChanged,
             results.headerDataChanged,
         ):
-            signal.connect(self._redraw_timer.start)
+            signal.connect(self._redraw_soon)
         theme_notifier().changed.connect(self.redraw)
         self.rows.moved.connect(self._draw_those_in_view)
         self.redraw()
@@ -106,7 +112,8 @@ class MetricPlot(RowPlot):
         self._drawn_rows = self.set_rows(names)
         self._rows = {name: row for row, name in enumerate(names)}
         self._spread = _spread_of(self._shown)
-        self.axis.is_log = self._shown.unit == "ms" or min(map(min, map(self._values, runs))) > 0
+        numbers_of = {id(run): self._values(run) for run in runs}
+        self.axis.is_log = self._shown.unit == "ms" or min(map(min, numbers_of.values())) > 0
         if self._is_speed_up:
             line = pg.InfiniteLine(self.at(1.0), angle=90, pen=pg.mkPen(current_theme().muted, width=1))
             self.add(line)
@@ -119,7 +126,7 @@ class MetricPlot(RowPlot):
         self._draw_runs(latest, 1.0)
         extent: dict[str, list[float]] = {name: [1.0] if self._is_speed_up else [] for name in names}
         for run in runs:
-            extent[self._name(run)] += self._values(run)
+            extent[self._name(run)] += numbers_of[id(run)]
         numbers = [self._shown.words(run) for run in latest]
         for row, number in zip(self._drawn_rows, numbers, strict=True):
             self.add_number(number, self.at(max(extent[names[row]])), row)
@@ -130,7 +137,13 @@ class MetricPlot(RowPlot):
 
     def _draw_those_in_view(self) -> None:
         if len(self._rows) > MANY_ROWS and self.rows.in_view[: 2 * MANY_ROWS] != self._drawn_rows:
+            self._redraw_soon()
+
+    def _redraw_soon(self) -> None:
+        if self._turns is None or len(self._rows) < TURNS_FROM:
             self._redraw_timer.start()
+        else:
+            self._turns.ask(self.redraw)
 
     def _draw_runs(self, runs: Sequence[Compared], opacity: float) -> None:
         if not runs:
@@ -268,7 +281,7 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
 def _but_for_result_type(result: RunResult) -> Hashable:
     """Return what the runs of a plot share: results of another type are rows of their own beside them."""
     problem = result.problem
-    if problem.is_quantised:
+    if isinstance(problem, Problem) and problem.is_quantised:
         result = replace(result, problem=replace(problem, result_dtype="float32"))
     return comparable(result)
 

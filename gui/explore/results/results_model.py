@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, QObject, Signal
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared
-from engine.results.measurement import Measurement, RunResult
+from engine.results.measurement import Measurement
 from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import RunsModel
 
@@ -20,7 +20,7 @@ class ResultsModel(RunsModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(Problem.task, "cpu-serial", _FIRST, parent)
 
-    def add(self, result: RunResult) -> None:
+    def add(self, result: Measurement[Any]) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem."""
         position = len(self._results)
         self.beginInsertRows(QModelIndex(), position, position)

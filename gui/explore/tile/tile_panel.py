@@ -2,14 +2,16 @@
 
 from PySide6.QtCore import QSignalBlocker, QSize
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QComboBox, QLabel, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QStackedWidget, QWidget
 
+from engine.errors import BadValue
+from engine.geometry.block import Block
 from gui.explore.tile.tile_colours import ColourBy, legend_of
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_legend import TileLegend
-from gui.explore.tile.tile_state import TileState
+from gui.explore.tile.tile_state import AS_CHOSEN, TileState
 from gui.explore.tile.tile_words import summary
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, icon_button, label_for, row
@@ -25,6 +27,13 @@ _COLOUR_TIP = (
     "What the colours show: what a cell is to this block, in which of its loads a thread takes it, or which "
     "thread takes it. Hatched cells lie outside the picture; dotted ones nobody keeps."
 )
+_KERNEL_TIP = (
+    "The kernel that is chosen, or another one to look at: tiles are computed, so this needs no GPU."
+)
+_THREADS_TIP = "The block of threads to look at, such as 16x16; it is not the one that runs."
+_NO_THREADS_TIP = (
+    "The block of the chosen kernel: change it in the panel Kernel. Some kernels choose their own."
+)
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
 _CELLS, _WORDS = 0, 1
 _SENTENCE_LINES = 3
@@ -36,6 +45,8 @@ class TilePanel(QWidget):
     def __init__(self, tile: TileState) -> None:
         super().__init__()
         self._tile = tile
+        self.kernel = QComboBox()
+        self.threads = QLineEdit()
         self.title = ElidedLabel()
         self.across = _PlaceBox("Block across", "counted from the left")
         self.down = _PlaceBox("Block down", "counted from above")
@@ -56,6 +67,9 @@ class TilePanel(QWidget):
         self._build()
         tile.changed.connect(self._show)
         self.grid.current_changed.connect(self._show_current)
+        self.kernel.activated.connect(lambda at: tile.choose_kernel(self.kernel.itemData(at)))
+        self.threads.editingFinished.connect(self._choose_threads)
+        self.threads.textEdited.connect(lambda: self._refuse(""))
         self.passes.activated.connect(tile.choose_pass)
         self.colours.currentIndexChanged.connect(self._show_colours)
         for box in (self.across, self.down):
@@ -81,6 +95,18 @@ class TilePanel(QWidget):
     def _choose_block(self) -> None:
         self._tile.choose_block(self.across.value(), self.down.value())
 
+    def _choose_threads(self) -> None:
+        text = self.threads.text().strip()
+        if not self.threads.isModified() or not text:
+            return
+        self.threads.setModified(False)
+        try:
+            block = Block.parse(text)
+        except BadValue as error:
+            self._refuse(str(error))
+            return
+        self._tile.choose_threads(block)
+
     def _refuse(self, sentence: str) -> None:
         self.refusal.setText(sentence)
         self.refusal.setVisible(bool(sentence))
@@ -88,10 +114,14 @@ class TilePanel(QWidget):
 
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
+        self._show_kernels()
         self._stack.setCurrentIndex(_WORDS if plan is None else _CELLS)
         self._words.setText(self._tile.words)
         self.grid.show_plan(plan)
         if found is None or plan is None:
+            if not self.threads.isEnabled():
+                # Not clear(), which counts as typing.
+                self.threads.setText("")
             return
         self._refuse("")
         across, down = found.grid
@@ -106,7 +136,22 @@ class TilePanel(QWidget):
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} x {down:,}")
         self.title.setText(f"{found.variant}, {plan.block} threads")
+        if not self.threads.isModified():
+            self.threads.setText(f"{plan.block.x}x{plan.block.y}")
         self._show_colours()
+
+    def _show_kernels(self) -> None:
+        """List the kernels; the block is the panel Kernel's where the kernel is, or the kernel's own."""
+        keys = [AS_CHOSEN, *(known.key for known in self._tile.kernels)]
+        if keys != [self.kernel.itemData(at) for at in range(self.kernel.count())]:
+            self.kernel.clear()
+            self.kernel.addItem("As chosen", AS_CHOSEN)
+            for known in self._tile.kernels:
+                self.kernel.addItem(known.title, known.key)
+        self.kernel.setCurrentIndex(keys.index(self._tile.kernel) if self._tile.kernel in keys else 0)
+        uses_block = any(known.key == self._tile.kernel and known.uses_block for known in self._tile.kernels)
+        self.threads.setEnabled(uses_block)
+        self.threads.setToolTip(_THREADS_TIP if uses_block else _NO_THREADS_TIP)
 
     def _show_colours(self) -> None:
         by = ColourBy(self.colours.currentData())
@@ -135,6 +180,11 @@ class TilePanel(QWidget):
             label.setToolTip(text)
 
     def _build(self) -> None:
+        self.kernel.setAccessibleName("Kernel whose tile is shown")
+        self.kernel.setToolTip(_KERNEL_TIP)
+        self.threads.setAccessibleName("Block of threads, width x height")
+        self.threads.setFont(number_font())
+        self.threads.setFixedWidth(9 * GRID)
         self.grid.setToolTip(_GRID_TIP)
         self.used.setAccessibleName("Cells that the result uses")
         self.loaded.setAccessibleName("Who loads the cell")
@@ -144,7 +194,7 @@ class TilePanel(QWidget):
         self.colours.setToolTip(_COLOUR_TIP)
         for by, text in _COLOUR_NAMES.items():
             self.colours.addItem(text, by)
-        for box in (self.passes, self.colours):
+        for box in (self.kernel, self.passes, self.colours):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
         for label in (self.grid_size, self.cut):
@@ -160,7 +210,6 @@ class TilePanel(QWidget):
             column(
                 row((self.title, 1), self.cut, spacing=HALF_GRID),
                 place,
-                self.refusal,
                 self.passes,
                 look,
                 (self.grid, 1),
@@ -169,13 +218,15 @@ class TilePanel(QWidget):
                 self.loaded,
                 self.summary,
                 spacing=HALF_GRID,
-                margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+                margins=(GRID, 0, GRID, HALF_GRID),
             )
         )
+        chosen = row((self.kernel, 1), self.threads, spacing=HALF_GRID)
+        head = column(chosen, self.refusal, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self._words.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self._stack.addWidget(cells)
         self._stack.addWidget(self._words)
-        self.setLayout(column(self._stack))
+        self.setLayout(column(head, (self._stack, 1), spacing=0))
         self._refuse("")
 
 

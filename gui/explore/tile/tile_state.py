@@ -6,15 +6,20 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO
 from engine.errors import EngineError
+from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
+from engine.host.messages import VariantInfo
 from engine.host.protocol import BlockTiles, DescribeTile, Filtered
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 
+_NO_FILTER = "Tiles are drawn of filters. Choose Convolution as the operation."
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
-_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one in the panel Kernel."
+_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
+AS_CHOSEN = ""
+"""In place of a kernel's key: the one that the panel Kernel has chosen, with its block."""
 
 
 class TileState(QObject):
@@ -30,6 +35,8 @@ class TileState(QObject):
         self.found: BlockTiles | None = None
         self._at: tuple[int, int] | None = None
         self._pass = 0
+        self.kernel = AS_CHOSEN
+        self._block: Block | None = None
         self._why_not = _NO_PICTURE
         self._is_watched = False
         self._asked: Ask | None = None
@@ -60,7 +67,24 @@ class TileState(QObject):
     @property
     def words(self) -> str:
         """Why there is no tile."""
-        return self._why_not or (self.found.reason if self.found else "")
+        reason = self.found.reason if self.found else ""
+        more = "" if self.kernel or not reason else "\n\nThe tile of another kernel can be chosen above."
+        return self._why_not or f"{reason}{more}"
+
+    @property
+    def kernels(self) -> tuple[VariantInfo, ...]:
+        """The kernels whose tiles can be looked at, whether or not a GPU is there to run them."""
+        return tuple(known for known in self._state.variants if known.kind == "cuda")
+
+    def choose_kernel(self, key: str) -> None:
+        """Look at another kernel's tile, with its default block; `AS_CHOSEN` follows the panel Kernel."""
+        self.kernel, self._block, self._at, self._pass = key, None, None, 0
+        self._refresh()
+
+    def choose_threads(self, block: Block) -> None:
+        """Look at that kernel's tile with another block."""
+        self._block, self._at = block, None
+        self._refresh()
 
     def choose_block(self, across: int, down: int) -> None:
         """Show another block of the grid."""
@@ -84,11 +108,15 @@ class TileState(QObject):
 
     def _ask(self) -> None:
         job = self._workspace.job()
+        if job is not None and self.kernel:
+            job = replace(job, variant=self.kernel, block=self._block)
         if job is not None and job.variant == AUTO:
             job = replace(job, variant=self._chosen_by_auto or AUTO)
         why_not = (
             _NO_ENGINE
             if not self._state.is_ready
+            else _NO_FILTER
+            if not self._workspace.is_filtering
             else _NO_PICTURE
             if job is None
             else _NO_CHOICE

@@ -1,6 +1,8 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
+import argparse
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ from PIL import Image
 import engine
 from engine.commands import batch as batch_command
 from engine.commands import batch_memory, batch_pipeline, opening
-from engine.commands.batch_files import tasks_for
+from engine.commands.batch_files import Task, tasks_for
+from engine.commands.batch_steps import Finished
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
 from engine.streams import filtering
@@ -261,8 +264,25 @@ def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatc
     assert names(out) == ["grey.png"]
 
 
+def test_that_a_second_interrupt_leaves_no_file_that_is_written_unreported():
+    reported = []
+
+    def report(finished):
+        reported.append(finished.task.source)
+        raise KeyboardInterrupt
+
+    batch = batch_pipeline.Batch(argparse.Namespace(), None, [], report, is_on_cpu=True)
+    for name in "abc":
+        written, saving = Future(), Future()
+        written.set_result(Finished(Task(name, name)))
+        saving.set_result(written)
+        batch._saving.append((Task(name, name), saving))
+    batch._stop()
+    assert reported == ["a", "b", "c"]
+
+
 def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch, photos, out, monkeypatch):
-    stopped, look_up = threading.Event(), batch_pipeline.look_up
+    begun, stopped, look_up = threading.Event(), threading.Event(), batch_pipeline.look_up
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
     monkeypatch.setattr(batch_pipeline, "cores", lambda: 3)
     monkeypatch.setattr(batch_pipeline, "Event", lambda: stopped)
@@ -280,7 +300,11 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch
         return look_up(options, mask, task, *arguments, **how)
 
     def filtered(self, out=None):
-        assert self.samples[0, 0] == 0 or stopped.wait(20)
+        # The first ends, and stops the batch, when the second is in its filter.
+        is_second = bool(self.samples[0, 0])
+        if is_second:
+            begun.set()
+        assert (stopped if is_second else begun).wait(20)
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)

@@ -131,3 +131,28 @@ def test_that_kernels_run_in_the_simulator(command, tmp_path):
     assert np.array_equal(
         engine.open_image(out).pixels, engine.operate(PHOTO[:12, :14], "median", device="cpu").picture
     )
+
+
+@pytest.mark.slow
+def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_path):
+    out = tmp_path / "runs.json"
+    options = "--operation median --set size=5 --sizes 40x30 --channels 3 --device cpu --budget 0"
+    answer = command("bench", "--out", out, options, "--json")
+    assert answer.status == 0
+    runs = answer.document["results"]
+    assert [run["variant"] for run in runs] == ["cpu-median", "median-naive", "median-tiled"]
+    assert runs[0]["verification"]["passed"]
+    assert runs[0]["problem"]["settings"] == "size=5"
+    assert runs[2]["failure"]
+    assert answer.document["request"] == {"operation": "median", "settings": {"size": 5}}
+    out.unlink()
+
+    def check(given, says):
+        refused("bench", "--out", tmp_path / "runs.json", given, says=says)
+
+    check("--operation median --masks 3", "--masks with --operation: it is for masks")
+    check("--operation median --variants tiled", "no variant of median is called that")
+    check("--operation median --set size=4", "one of 3, 5")
+    check("--operation meidan", "Did you mean median?")
+    check("--set size=4", "--set without --operation")
+    check("--operation desaturate", "a grey picture ... three channels")

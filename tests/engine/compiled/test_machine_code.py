@@ -2,6 +2,8 @@
 
 import ast
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +73,30 @@ def test_that_arguments_of_a_call_are_replaced_and_wrong_ones_are_refused(linked
     assert out[0] == 30.0
     with pytest.raises(TypeError, match="contiguous"):
         MachineFunction(__name__, "total").call(values[:, ::2], 2, np.float32(2), False, out)
+
+
+def test_that_threads_that_call_a_function_first_together_load_it_once(linked, monkeypatch):
+    """Each would compile it anew where nothing can be kept: a second for each worker of a batch."""
+    function, out, load = MachineFunction(__name__, "total"), np.empty(1), MachineFunction._loaded
+    arguments = np.ones((1, 4), np.float32), 4, np.float32(2), False, out
+    both_came, came = threading.Event(), set()
+
+    class Seen(dict):
+        def __contains__(self, types):
+            came.add(threading.get_ident())
+            if len(came) == 2:
+                both_came.set()
+            return super().__contains__(types)
+
+    def loaded(self, types):
+        assert both_came.wait(20)
+        return load(self, types)
+
+    function._addresses = Seen()
+    monkeypatch.setattr(MachineFunction, "_loaded", loaded)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda _: function.address(*arguments), range(2))
+    assert (first == second, len(linked)) == (True, 1)
 
 
 def test_that_an_error_in_compiled_code_is_raised(linked):

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 import engine.course.bench
-from engine.course import lab, report
+from engine.course import cnn, lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
-from engine.course.runs import NOT_YET, AttributesRun, BusRun, FilterRun, Measured, ProductRun, Results
+from engine.course.runs import (
+    NOT_YET,
+    AttributesRun,
+    BusRun,
+    FilterRun,
+    Measured,
+    NetworkRun,
+    ProductRun,
+    Results,
+)
 from engine.course.sheet import Part, columns_of
 from engine.course.tables import counted_tables, tables_module
 from engine.device.cuda import MemoryBus
@@ -23,7 +32,7 @@ from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
+from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
 
 GPU = GpuAttributes(
@@ -364,3 +373,22 @@ def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflop
         assert int(operations) == 25 * int(size) ** 2
         for column, rate in zip((1, 2), rates, strict=True):
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
+
+
+def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_with_the_sequential_code():
+    def values(run):
+        if isinstance(run, NetworkRun):
+            return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}
+        return {"kernel_ms": 1.0}
+
+    _, _, stages, memory, product, _ = tables_from("cnn", values, None)
+    rows = {row[1].printed: [cell.here for cell in row[2:]] for row in stages.rows}
+    assert list(rows) == list(cnn.STAGES) == sorted(cnn.STAGES, key=list(cnn.STAGES).index)
+    assert set(rows) == {stage.key for stage in NETWORK_VARIANTS}
+    # 500 digits in 3 s are 10,000 in 60.
+    assert rows.pop("network-serial") == ["60", "1"]
+    assert set(map(tuple, rows.values())) == {("6", "10")}
+    assert [row[1].here for row in memory.rows] == ["3200", "204800"]
+    assert [row[2].here for row in memory.rows] == ["yes", "no: 204,800 of 65,536 bytes"]
+    printed = [[cell.printed for cell in row[1:]] for row in product.rows]
+    assert [[cell.here for cell in row[1:]] for row in product.rows] == printed

@@ -69,7 +69,7 @@ class Driver:
         key = next(key for key, known in ATTRIBUTES.items() if known == code.value)
         mode = self._compute_modes[device.value]
         value._obj.value = mode if key == "COMPUTE_MODE" else STATED.get(key, 0)
-        return 0
+        return self._fails.get(key, 0)
 
     def cuGetErrorName(self, code, name):
         name._obj.value = b"CUDA_ERROR_UNKNOWN" if code.value == 999 else None
@@ -101,6 +101,13 @@ def test_that_each_gpu_is_listed_with_its_facts_limits_and_bandwidth(install):
     assert (gpu.limits.max_threads, gpu.limits.compute_capability) == (1024, (9, 0))
     assert gpu.bandwidth_gb_s == pytest.approx(3201e6 * 6144 / 8 * 2 / 1e9)
     assert (gpu.attributes.lanes, gpu.attributes.threads) == (128, 2048)
+
+
+def test_that_an_attribute_that_an_old_driver_does_not_know_is_0_and_another_failure_is_one(install):
+    install(Driver(fails={"RESERVED_SHARED_MEMORY_PER_BLOCK": 1}))
+    assert gpu_info(0).attributes.reserved_shared_bytes == 0
+    install(Driver(fails={"CLOCK_RATE": 999}))
+    assert "cuDeviceGetAttribute fails with CUDA_ERROR_UNKNOWN" in listed_gpus()[0][3]
 
 
 @pytest.mark.parametrize(

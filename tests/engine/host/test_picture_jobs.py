@@ -202,6 +202,13 @@ def test_that_values_out_of_range_are_clipped_nan_is_black_and_colours_are_multi
     assert bgra[0, :, 3].tolist() == [0, 128, 255]
 
 
+def test_that_alpha_of_a_float_file_beyond_its_range_is_clipped_and_nan_is_clear():
+    alpha = np.array([[2.0, np.inf, 1.0, -1.0, np.nan]], np.float32)
+    colours = np.repeat(np.float32([[[0.8, 0.0, 0.0]]]), 5, axis=1)
+    solid, clear = [0, 0, 204, 255], [0, 0, 0, 0]
+    assert shown(colours, 1.0, alpha=alpha)[0].tolist() == [solid, solid, solid, clear, clear]
+
+
 @pytest.mark.parametrize(
     ("mode", "wanted"),
     [

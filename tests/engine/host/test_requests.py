@@ -180,7 +180,7 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
 def test_that_auto_is_crossed_as_what_it_chooses_and_no_names_are_every_variant(calm, tiny):
     blocks = (Block(8, 8),)
     (chosen,) = calm.ask(CheckBlocks(job_of(tiny, device="cpu"), ("auto",), blocks))
-    assert chosen.variant.startswith("cpu-")
+    assert chosen.variant in {known.key for known in VARIANTS if known.device is DeviceKind.CPU}
     assert chosen.block is None
     every = calm.ask(CheckBlocks(job_of(tiny, device="simulator"), (), blocks))
     assert [entry.variant for entry in every] == [known.key for known in VARIANTS]

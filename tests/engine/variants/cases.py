@@ -114,12 +114,12 @@ def by_group(cases):
     return groups
 
 
-def faults_of(variant, cases, device):
+def faults_of(variant, cases, device, placed=None):
     """Return what is wrong with a variant's results, by the names of the cases that it gets wrong."""
     faults = {}
     for case in cases:
         try:
-            check(variant, case, device)
+            check(variant, case, device, placed)
         except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
             faults[case.name] = f"{type(error).__name__}: {error}"
     return faults
@@ -145,15 +145,21 @@ def problem_of(height, width, mask, channels=1, dtype="float32", **others):
     return Problem(height, width, channels, dtype, mask.shape, mask.anchor, **others)
 
 
-def check(variant, case, device):
-    """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
+def check(variant, case, device, placed=None):
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes.
+
+    `placed` returns a copy of an array in memory of its own: on the CPU, of the picture and the result.
+    """
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)
     refusal = variant.unsupported(problem, mask, case.block, machine.info.limits)
     assert refusal is None, refusal
     prepared = variant.prepare(problem, mask, case.block)
-    buffers = machine.allocate(samples, layout=case.rows, result_dtype=problem.result_dtype)
+    out = None
+    if placed is not None:
+        samples, out = placed(samples), placed(np.empty(samples.shape, problem.result_dtype))
+    buffers = machine.allocate(samples, out, case.rows, problem.result_dtype)
     if machine.copies:
         # What lies in a row past the picture must not be read.
         unread = np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max

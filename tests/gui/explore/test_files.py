@@ -1,10 +1,12 @@
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine.geometry.block import Block
+from engine.geometry.block_list import every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
@@ -136,6 +138,13 @@ def test_that_a_session_comes_back_as_it_was_saved(tmp_path, name):
     assert back.mask.name == MASK.name
 
 
+def test_that_all_blocks_are_a_word_in_the_file(tmp_path):
+    session = Session("", "camera", MASK, replace(SETTINGS, blocks=every_block()))
+    save_session(tmp_path / "work.json", session)
+    assert json.loads((tmp_path / "work.json").read_text())["settings"]["blocks"] == "all"
+    assert load_session(tmp_path / "work.json") == session
+
+
 def test_that_what_is_missing_has_its_default_and_a_relative_picture_lies_beside_the_session(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(document()))
     session = load_session(tmp_path / "work.json")
@@ -167,7 +176,7 @@ def changed(part, **fields):
         (changed("settings", cval=10**400), "cval"), (changed("settings", block=[0, 16]), "block"),
         (changed("settings", block=[16]), "block"), (changed("settings", block=[16, 2048]), "block"),
         (changed("settings", blocks=[[8, 8], None]), "blocks"),
-        (changed("settings", blocks=[[8]]), "blocks"), (changed("settings", blocks="all"), "blocks"),
+        (changed("settings", blocks=[[8]]), "blocks"), (changed("settings", blocks="most"), "blocks"),
         (changed("settings", blocks=[[8, 8]] * 300), "blocks"), (changed("settings", kernels=[3]), "kernels"),
         (changed("settings", block="16x16"), "block"), (changed("settings", range_mode="wrap"), "range_mode"),
         (changed("settings", variant=None), "variant"), (changed("settings", variant="x" * 5000), "variant"),

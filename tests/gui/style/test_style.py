@@ -6,6 +6,7 @@ from PySide6.QtGui import QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QWidget
 
 from gui.style import icons
+from gui.style.heat import HEAT, heat, text_on
 from gui.style.metrics import GRID, digits_width, number_font
 from gui.style.series import Series, series_for
 from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
@@ -28,6 +29,16 @@ def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
     pairs = [(role, surface, 4.5) for role in words for surface in ("window", "base", "raised")]
     pairs += [("accent_text", "accent", 4.5), ("outline", "window", 3.0), ("outline", "base", 3.0)]
     assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
+
+
+def test_that_a_heat_map_grows_evenly_brighter_and_its_numbers_can_be_read():
+    colours = [heat(share / 50) for share in range(51)]
+    brightness = [luminance(colour.name()) for colour in colours]
+    assert brightness == sorted(brightness)
+    assert (colours[0].name(), colours[-1].name()) == (HEAT[0], HEAT[-1])
+    assert heat(-1.0) == heat(0.0)
+    unread = [one.name() for one in colours if contrast(one.name(), text_on(one).name()) < 4.5]
+    assert unread == []
 
 
 @pytest.mark.slow

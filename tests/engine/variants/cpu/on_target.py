@@ -1,15 +1,18 @@
 """Check some cases of the CPU variants: `python -m tests.engine.variants.cpu.on_target`, in an environment.
 
-Prints JSON: the floats of a vector, and faults by case.
+Prints JSON: the floats of a vector, and faults by case. Pictures and results lie beside pages that may not be
+touched: a variant that reads or writes past one ends the process.
 """
 
 import json
 import sys
+from functools import partial
 
 from engine.geometry.border import Border
 from engine.variants.cpu.register_tiles import MOST_ROWS, VECTOR
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, faults_of
+from tests.engine.variants.cpu.guarded_memory import guarded
 
 # Masks of one part and of several, in strips of each number of vectors; rows at the edges, and past a tile.
 SIDES = (1, 2, 3, 4, 5, MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 3)
@@ -30,10 +33,12 @@ def cases():
 
 def main():
     found = {}
-    for key in ("cpu-parallel", "cpu-separable"):
-        found |= {f"{key} {name}": fault for name, fault in faults_of(variant(key), cases(), "cpu").items()}
     box = Case("box", 33, 150, mask_shape=(5, 7), weights="equal even")
-    found |= faults_of(variant("cpu-box"), [box], "cpu")
+    for at_end in (True, False):
+        placed = partial(guarded, at_end=at_end)
+        for key in ("cpu-parallel", "cpu-separable", "cpu-box"):
+            faults = faults_of(variant(key), [box] if key == "cpu-box" else cases(), "cpu", placed)
+            found |= {f"{key} {name}": fault for name, fault in faults.items()}
     sys.stdout.write(json.dumps({"vector": VECTOR, "faults": found}))
 
 

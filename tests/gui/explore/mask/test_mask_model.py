@@ -4,9 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.mask.mask import Mask
-from gui.explore.mask.mask_colours import cell_background, contrast, readable_text
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
+from gui.style.cell_colours import cell_background, contrast, readable_text
 from gui.style.theme import DARK, LIGHT, apply_theme
 
 EDIT = Qt.ItemDataRole.EditRole

@@ -165,13 +165,53 @@ def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
 
 def test_that_words_stand_where_there_is_no_tile(bench, panel):
     bench.change(variant="cpu-serial")
-    assert panel.words == "CPU, one thread has no blocks of threads, and no tiles."
+    first, _, second = panel.words.partition("\n\n")
+    assert first == "CPU, one thread has no blocks of threads, and no tiles."
+    assert second == "The tile of another kernel can be chosen above."
     bench.change(variant="tiled", block=Block(64, 64))
     assert "the limit is 1,024 threads per block" in panel.words
     bench.change(variant="auto", block=None)
     assert "Automatic has not chosen a kernel" in panel.words
     bench.change(variant="tiled")
     assert panel.words == ""
+
+
+def test_that_another_kernel_than_the_chosen_one_can_be_looked_at_with_a_block_of_its_own(
+    qtbot, bench, panel
+):
+    bench.change(variant="cpu-serial", block=None)
+    assert "no blocks of threads" in panel.words
+    assert not panel.threads.isEnabled()
+    titles = [panel.kernel.itemText(at) for at in range(panel.kernel.count())]
+    assert titles == ["As chosen", "Naive", "Tiled", "Cached"]
+
+    def look_at(key):
+        panel.kernel.setCurrentIndex(panel.kernel.findData(key))
+        panel.kernel.activated.emit(panel.kernel.currentIndex())
+        bench.settle()
+
+    look_at("cached")
+    assert panel.title.text() == "cached, 32 x 8 threads"
+    assert panel.threads.text() == "32x8"
+    for text, wanted in (
+        ("8x4", "cached, 8 x 4 threads"),
+        ("64x64", ""),
+        ("16 x 2", "cached, 16 x 2 threads"),
+    ):
+        panel.threads.selectAll()
+        qtbot.keyClicks(panel.threads, text)
+        qtbot.keyClick(panel.threads, Qt.Key.Key_Return)
+        bench.settle()
+        assert panel.words == "" if wanted else "the limit is 1,024 threads" in panel.words
+        assert panel.title.text() == wanted or not wanted
+    panel.threads.selectAll()
+    qtbot.keyClicks(panel.threads, "wide")
+    qtbot.keyClick(panel.threads, Qt.Key.Key_Return)
+    assert "block 'wide': it is not two whole numbers with an x between them" in panel.refusal.text()
+    # What runs is still what was chosen.
+    assert bench.workspace.settings.variant == "cpu-serial"
+    look_at("")
+    assert "no blocks of threads" in panel.words
 
 
 def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):

@@ -1,4 +1,4 @@
-"""The colours of a mask's cells: hue by the sign of the weight, strength by its size. No widgets in here."""
+"""Colours of cells with numbers: hue by the sign of a weight, strength by its size. No widgets in here."""
 
 import math
 

@@ -1,0 +1,119 @@
+"""What the host does for operations other than filtering. Called on: its main thread.
+
+Questions about variants are answered on the thread that reads the pipe.
+"""
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.device.devices import backend
+from engine.errors import EngineError, UnsupportedVariant
+from engine.host import shared
+from engine.host.display_levels import full_scale
+from engine.host.messages import VariantInfo
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.protocol import (
+    Availability,
+    CheckOperation,
+    DescribeOperations,
+    Filtered,
+    Operated,
+    OperationInfo,
+    OperationJob,
+    PreviewOperation,
+    RunOperation,
+)
+from engine.results.progress import Checkpoint, Progress
+from engine.run.compute import compute
+from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.variants.registry import OPERATION_VARIANTS, operation_variants
+
+if TYPE_CHECKING:
+    from engine.run.operation import ResolvedOperation
+
+
+def describe(request: DescribeOperations, report: Checkpoint) -> tuple[OperationInfo, ...]:
+    """Return the variants of every operation."""
+    found: dict[str, list[VariantInfo]] = {}
+    for v in OPERATION_VARIANTS:
+        info = VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
+        found.setdefault(v.operation, []).append(info)
+    return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
+
+
+def preview(request: PreviewOperation, report: Checkpoint) -> Operated:
+    """Do an operation once and prepare what it found for the screen."""
+    begin = time.perf_counter()
+    resolved = _resolved(request.job)
+    job, machine = resolved.job(), backend(resolved.device.key)
+    report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
+    values = compute(job, machine)
+    return _shown(request.job, resolved, values, begin)
+
+
+def run(request: RunOperation, report: Checkpoint) -> Operated:
+    """Verify, warm up, sample; prepare what was found for the screen."""
+    begin = time.perf_counter()
+    resolved = _resolved(request.job)
+    machine = backend(resolved.device.key)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    outcome = measure(resolved.job(), machine, plan, checkpoint=report)
+    if outcome.values is None:
+        nothing = Filtered(None, None, resolved.choice.variant.key, machine.info.key, 0.0)
+        return Operated(nothing, result=outcome.result)
+    return replace(_shown(request.job, resolved, outcome.values, begin), result=outcome.result)
+
+
+def check(request: CheckOperation, report: Checkpoint) -> tuple[Availability, ...]:
+    """Return for every variant of the operation whether it can do the job, and why not."""
+    resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
+    found = []
+    for known in operation_variants(request.job.operation):
+        asked = request.job.block
+        block = asked if asked is not None and known.uses_block else known.default_block
+        try:
+            device = device_for(known, request.job.device)
+            refuse_unsuitable(known, resolved.problem, resolved.operands.patch, block, device)
+            found.append(Availability(known.key))
+        except UnsupportedVariant as error:
+            found.append(Availability(known.key, error.why, error.nearest_block))
+        except EngineError as error:
+            found.append(Availability(known.key, f"{error.why.rstrip('.')}. {error.remedy}".strip()))
+    return tuple(found)
+
+
+def _resolved(job: OperationJob) -> "ResolvedOperation":
+    # Imported with the first request, so that the host is up earlier.
+    from engine.image.open import open_image
+    from engine.run.operation import ResolvedOperation
+    from engine.run.resolve import as_samples
+
+    patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
+    return ResolvedOperation(job, shared.attach(job.picture.pixels), patch)
+
+
+def _shown(job: OperationJob, resolved: "ResolvedOperation", values: np.ndarray, begin: float) -> Operated:
+    """Return what was found, with the picture in shared memory and its levels for the screen."""
+    from engine.tasks.operation.drawing import marked
+
+    samples, picture = resolved.samples, job.picture
+    answer = resolved.answer(values)
+    white = full_scale(samples.dtype)
+    pixels = samples if answer.picture is None else answer.picture
+    if answer.mark is not None:
+        pixels = marked(pixels, answer.mark, white)
+    with SharedSegment() as segment:
+        place, *levels = segment.create(
+            (samples.shape, samples.dtype.name), *screen_arrays(*samples.shape[:2])
+        )
+        shared.attach(place)[...] = pixels.reshape(samples.shape)
+        screen = segment.rendered(place, tuple(levels), white, alpha=picture.alpha)
+        elapsed_ms = (time.perf_counter() - begin) * 1e3
+        shown = Filtered(place, screen, resolved.choice.variant.key, resolved.device.key, elapsed_ms)
+        counts = () if answer.counts is None else tuple(map(tuple, answer.counts.tolist()))
+        return Operated(shown, answer.quantities, counts, answer.mark)

@@ -1,0 +1,40 @@
+"""Jobs of an operation on random pictures: every size with every variant, block and layout."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.run.job import Job
+from engine.run.operation import OperationJob, resolved_operands
+from engine.run.sweep import ONE_LAYOUT, ways
+from engine.tasks.filtering.task import random_picture
+from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.task import OPERATION
+from engine.variants.operations.contract import OperationVariant
+
+
+def operation_jobs(
+    operation: str,
+    settings: dict[str, Any],
+    variants: Sequence[OperationVariant],
+    sizes: Sequence[tuple[int, int]],
+    *,
+    blocks: Sequence[Block] = (),
+    layouts: Sequence[Layout] = ONE_LAYOUT,
+    channels: int = 3,
+    dtype: str = "uint8",
+    seed: int = 0,
+) -> Iterator[OperationJob]:
+    """Yield every job, in order of sizes, variants, blocks, layouts; sizes are width x height.
+
+    Raises BadValue for a picture that has no such result, UnknownName for an unknown operation or parameter.
+    """
+    for width, height in sizes:
+        samples = random_picture((height, width, channels), dtype, seed)
+        _, problem, operands = resolved_operands(
+            OperationRequest(operation=operation, settings=settings), samples
+        )
+        for variant, block, layout in ways(variants, blocks, layouts):
+            yield Job(OPERATION, variant, block, problem, replace(operands, layout=layout), seed=seed)

@@ -1,0 +1,1 @@
+"""Operations other than convolution: choice, parameters, kernels, what is found."""

@@ -1,0 +1,190 @@
+"""The kernels of an operation: which one, with which block, on which device; newest times and proofs."""
+
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QAbstractItemView, QFormLayout, QHeaderView, QTableView, QWidget
+
+from engine.device_info import AUTO
+from engine.geometry.block import Block
+from engine.host.messages import VariantInfo
+from engine.results.measurement import OperationResult
+from engine.results.quantities import ms_text, ratio_text
+from gui.engine_link.device_box import DeviceBox
+from gui.engine_link.engine_state import EngineState
+from gui.explore.operation.operation_state import OperationState
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, dress_table, label_for, row, text_button
+from gui.widgets.refusal import Refusal
+from gui.widgets.whole_number_box import WholeNumberBox
+
+_AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
+_HEADERS = ("Kernel", "Time", "vs CPU")
+_TYPICAL = ("Sorting network, shared memory", "1,234 ms", "12.3×")
+_MOST_SIDE = 1024
+_NOTE_LINES = 5
+_PROOF_LINES = 3
+_KEY = Qt.ItemDataRole.UserRole
+
+
+class OperationKernels(QWidget):
+    """Kernel and launch settings of the operation, for all operations one after the other."""
+
+    def __init__(self, operations: OperationState, workspace: Workspace, state: EngineState) -> None:
+        super().__init__()
+        self._operations = operations
+        self._is_refreshing = False
+        self._items = QStandardItemModel(0, len(_HEADERS), self)
+        self._items.setHorizontalHeaderLabels(_HEADERS)
+        self.table = QTableView()
+        self.table.setModel(self._items)
+        dress_table(self.table, "Kernels of the operation", _TYPICAL)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        # Narrower than other tables: the titles need the room.
+        for column_number in (1, 2):
+            text = max(_TYPICAL[column_number], _HEADERS[column_number], key=len)
+            width = self.table.fontMetrics().horizontalAdvance(text) + 2 * GRID
+            self.table.setColumnWidth(column_number, width)
+        self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
+        self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
+        wanted = f"a whole number from 1 to {_MOST_SIDE}"
+        self.width_box = WholeNumberBox("Block width", 1, _MOST_SIDE, wanted)
+        self.height_box = WholeNumberBox("Block height", 1, _MOST_SIDE, wanted)
+        self.default_button = text_button(
+            "retry", "Default", "Default block", "Take the kernel's own block again."
+        )
+        self.refusal = Refusal()
+        self.device = DeviceBox(workspace, state)
+        self.device_note = ElidedLabel(most=2, small=True)
+        form = QFormLayout()
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setVerticalSpacing(HALF_GRID)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        sides = row((self.width_box, 1), (self.height_box, 1), self.default_button, spacing=HALF_GRID)
+        form.addRow(label_for("Block", self.width_box), sides)
+        form.addRow(label_for("Device", self.device), self.device)
+        form.addRow(self.device_note)
+        self.setLayout(
+            column(
+                (self.table, 1),
+                self.note,
+                form,
+                self.refusal,
+                self.proof,
+                margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+            )
+        )
+        self.setAccessibleName("Kernels of the operation")
+        self.table.selectionModel().currentRowChanged.connect(self._choose)
+        for box in (self.width_box, self.height_box):
+            box.setToolTip("Threads of a block, width x height; kernels on the CPU have none.")
+            box.valueChanged.connect(self._set_block)
+            box.refused.connect(self.refusal.say)
+        self.default_button.clicked.connect(lambda: operations.change(block=None))
+        for signal in (
+            operations.chosen,
+            operations.changed,
+            operations.listed,
+            operations.availability_changed,
+            operations.found_changed,
+            state.ready_changed,
+        ):
+            signal.connect(self._refresh)
+        self._refresh()
+
+    @property
+    def _chosen(self) -> VariantInfo | None:
+        """The chosen variant; of auto the one that ran."""
+        key = self._operations.choice.variant
+        if key == AUTO and self._operations.found is not None:
+            key = self._operations.found.shown.variant
+        return next((one for one in self._operations.variants if one.key == key), None)
+
+    def _choose(self) -> None:
+        key = self.table.currentIndex().siblingAtColumn(0).data(_KEY)
+        if key and not self._is_refreshing:
+            self.refusal.say("")
+            self._operations.change(variant=key)
+
+    def _set_block(self) -> None:
+        self.refusal.say("")
+        self._operations.change(block=Block(self.width_box.value(), self.height_box.value()))
+
+    def _refresh(self) -> None:
+        if not self._operations.is_active:
+            return
+        runs = self._operations.runs()
+        variants = self._operations.variants
+        baseline = next((runs[one.key] for one in variants if one.kind == "cpu" and one.key in runs), None)
+        keys = [AUTO, *(one.key for one in variants)]
+        at = keys.index(self._operations.choice.variant) if self._operations.choice.variant in keys else 0
+        # Rows that go and come choose nothing.
+        self._is_refreshing = True
+        self._items.setRowCount(0)
+        self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
+        for one in variants:
+            found = self._operations.availability.get(one.key)
+            reason = found.reason if found else ""
+            tooltip = f"{one.idea}\n\n{one.key}"
+            self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
+        self.table.setCurrentIndex(self._items.index(at, 0))
+        self._is_refreshing = False
+        self._show_details(runs)
+
+    def _row(
+        self,
+        title: str,
+        key: str,
+        tooltip: str,
+        run: OperationResult | None = None,
+        baseline: OperationResult | None = None,
+        reason: str = "",
+    ) -> list[QStandardItem]:
+        time = "cannot" if reason else ""
+        speed_up = ""
+        if run is not None and not reason:
+            time = run.no_speed or ms_text(run.kernel_ms or 0.0)
+            if baseline is not None and baseline is not run and run.kernel_ms and baseline.kernel_ms:
+                speed_up = ratio_text(baseline.kernel_ms / run.kernel_ms)
+        cells = [QStandardItem(text) for text in (title, time, speed_up)]
+        for number, cell in enumerate(cells):
+            cell.setData(key, _KEY)
+            cell.setToolTip(f"{title} cannot do this now. {reason}" if reason else tooltip)
+            # A refused block can be mended once the kernel is chosen.
+            cell.setEnabled(not reason or self._can_be_mended(key))
+            if number:
+                cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        words = (title, time, speed_up, reason)
+        cells[0].setData(", ".join(filter(None, words)), Qt.ItemDataRole.AccessibleTextRole)
+        return cells
+
+    def _can_be_mended(self, key: str) -> bool:
+        found = self._operations.availability.get(key)
+        return found is not None and found.nearest_block is not None
+
+    def _show_details(self, runs: dict[str, OperationResult]) -> None:
+        chosen, choice = self._chosen, self._operations.choice
+        found = self._operations.availability.get(choice.variant)
+        if found is not None and found.reason:
+            self.note.setText(found.reason)
+        elif choice.variant == AUTO:
+            self.note.setText(f"{_AUTO_IDEA}{f' Now {chosen.title}: {chosen.idea}' if chosen else ''}")
+        else:
+            self.note.setText(chosen.idea if chosen else "The kernels are listed once the engine is up.")
+        uses_block = chosen is not None and chosen.uses_block
+        block = choice.block or (chosen.default_block if chosen else None)
+        for box, side in (
+            (self.width_box, block.x if block else 1),
+            (self.height_box, block.y if block else 1),
+        ):
+            with QSignalBlocker(box):
+                box.setValue(side)
+            box.setEnabled(uses_block)
+        self.default_button.setEnabled(uses_block and choice.block is not None)
+        self.device_note.setText(self.device.note)
+        self.device_note.setVisible(bool(self.device.note))
+        run = runs.get(chosen.key) if chosen else None
+        self.proof.setText(run.status if run else "Press Run (Ctrl+R) to verify and measure.")

@@ -1,0 +1,111 @@
+"""In the mask's place: what an operation does, its parameters, and what it found."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
+
+from engine.host.protocol import Operated
+from engine.tasks.operation.contract import Operation
+from gui.explore.operation.histogram_plot import HistogramPlot
+from gui.explore.operation.operation_state import OperationState
+from gui.explore.operation.parameter_controls import ParameterControls
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.widgets.panel_parts import column, row, scrolled, text_button
+from gui.widgets.refusal import Refusal
+
+_PATCH = "A picture file with what is to be found, up to 64 x 64 pixels."
+_NO_PATCH = "Cut the patch from the picture itself again."
+
+
+class OperationPanel(QWidget):
+    """One operation."""
+
+    def __init__(
+        self, operation: Operation, operations: OperationState, ask_for_patch: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self._operation, self._operations = operation, operations
+        self.setAccessibleName(f"{operation.title} panel")
+        teaches = QLabel(operation.teaches)
+        teaches.setWordWrap(True)
+        self.parameters = ParameterControls(operation, operations.choice.parameters)
+        self.refusal = Refusal()
+        self.patch_button = text_button("open", "Patch from a file…", "Open a patch", _PATCH)
+        self.own_patch_button = text_button("clear", "Own patch", "Patch of the picture itself", _NO_PATCH)
+        self.patch_label = QLabel()
+        self.plot = HistogramPlot()
+        self._found_form = QFormLayout()
+        self._found_form.setContentsMargins(0, 0, 0, 0)
+        self._found_form.setVerticalSpacing(HALF_GRID)
+        self.found = QWidget()
+        self.found.setLayout(self._found_form)
+        proof = QLabel(f"Proof: {operation.proof}")
+        proof.setWordWrap(True)
+        proof.setFont(small_font())
+        proof.setForegroundRole(proof.foregroundRole().PlaceholderText)
+        content = QWidget()
+        content.setLayout(
+            column(
+                teaches,
+                self.parameters,
+                row(self.patch_button, self.own_patch_button, 1, spacing=HALF_GRID),
+                self.patch_label,
+                self.refusal,
+                self.found,
+                self.plot,
+                1,
+                proof,
+                margins=(GRID, HALF_GRID, GRID, GRID),
+            )
+        )
+        self.setLayout(column(scrolled(content)))
+        self.parameters.changed.connect(operations.set_parameter)
+        self.parameters.refused.connect(self.refusal.say)
+        self.patch_button.clicked.connect(ask_for_patch)
+        self.own_patch_button.clicked.connect(lambda: operations.change(patch_path=""))
+        operations.found_changed.connect(self._show_found)
+        operations.changed.connect(self._show_choice)
+        self._show_choice()
+        self._show_found()
+
+    @property
+    def _is_mine(self) -> bool:
+        return self._operations.key == self._operation.key
+
+    def _show_choice(self) -> None:
+        if not self._is_mine:
+            return
+        takes, path = self._operation.takes_patch, self._operations.choice.patch_path
+        self.parameters.show_values(self._operations.choice.parameters)
+        self.patch_button.setVisible(takes)
+        self.own_patch_button.setVisible(takes and bool(path))
+        self.patch_label.setVisible(takes and bool(path))
+        self.patch_label.setText(f"Patch: {Path(path).name}" if path else "")
+        self.parameters.setEnabled(not path)
+
+    def _show_found(self) -> None:
+        if not self._is_mine:
+            return
+        found = self._operations.found
+        self.refusal.say(self._operations.refusal)
+        self._show_quantities(found)
+        counts = found.counts if found else ()
+        self.plot.setVisible(bool(counts))
+        self.plot.show_counts(counts)
+
+    def _show_quantities(self, found: Operated | None) -> None:
+        while self._found_form.rowCount():
+            self._found_form.removeRow(0)
+        for quantity in found.quantities if found else ():
+            value = QLabel(quantity.text)
+            value.setFont(number_font())
+            value.setAlignment(Qt.AlignmentFlag.AlignRight)
+            value.setToolTip(quantity.explanation)
+            value.setAccessibleName(f"{quantity.title}: {quantity.text}")
+            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            title = QLabel(quantity.title)
+            title.setToolTip(quantity.explanation)
+            self._found_form.addRow(title, value)
+        self.found.setVisible(bool(found and found.quantities))

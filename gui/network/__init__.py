@@ -1,0 +1,1 @@
+"""The page Network: a digit through the network of the CNN report, layer by layer, and its stages."""

@@ -1,0 +1,192 @@
+"""Where the chosen value comes from: a sentence, the window and the filter in figures, the way to Explore."""
+
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
+
+from engine.mask.mask import Mask
+from gui.network.ink import as_steps, shades
+from gui.network.layers import Cell, Facts, Floats, is_pool, is_vector, maps_before
+from gui.network.network_state import NetworkState
+from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_text
+from gui.style.cell_colours import cell_background, readable_text
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import column, label_for, row, scrolled
+from gui.widgets.whole_number_box import WholeNumberBox
+
+_EMPTY = (
+    "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
+    "shown here. A click keeps the cell."
+)
+_CELL_HEIGHT = 3 * GRID
+_WIDEST_CELL = 8 * GRID
+_TO_EXPLORE = "Filter to Explore"
+_TEACHES = (
+    "Take the weights of this filter as the mask of the page Explore, to see what it does to a picture. "
+    "The network correlates, so nothing is turned."
+)
+
+
+class ValueTable(QWidget):
+    """A window or a filter in figures; `is_signed` colours by sign, else as in the maps."""
+
+    def __init__(self, name: str, *, is_signed: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._is_signed = is_signed
+        self._values: Floats | None = None
+        self._largest = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(name)
+        theme_notifier().changed.connect(self.update)
+
+    def show_values(self, values: Floats | None, largest: float) -> None:
+        """Show values; `largest` has the strongest colour."""
+        self._values, self._largest = values, largest
+        self.setVisible(values is not None)
+        if values is not None:
+            self.setFixedHeight(values.shape[0] * _CELL_HEIGHT + 1)
+            self.setAccessibleDescription(table_text(values) if values.size < 64 else "")
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(30 * GRID, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        values = self._values
+        if values is None:
+            return
+        theme, font = current_theme(), number_font()
+        painter = QPainter(self)
+        rows, columns = values.shape
+        width = min(_WIDEST_CELL, (self.width() - 1) // columns)
+        texts = [[short_number(float(one)) for one in line] for line in values]
+        widest = max(QFontMetrics(font).horizontalAdvance(text) for line in texts for text in line)
+        painter.setFont(font)
+        colours, steps = shades(theme), as_steps(values, self._largest)
+        for at in range(rows):
+            for place in range(columns):
+                if self._is_signed:
+                    ground = cell_background(float(values[at, place]), self._largest, theme)
+                else:
+                    ground = QColor(colours[int(steps[at, place])])
+                cell = QRectF(place * width, at * _CELL_HEIGHT, width, _CELL_HEIGHT)
+                painter.fillRect(cell, ground)
+                painter.setPen(QPen(QColor(theme.line), 1))
+                painter.drawRect(cell)
+                if widest <= width - 2:
+                    painter.setPen(readable_text(ground, theme))
+                    painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), texts[at][place])
+
+
+class CellPanel(QWidget):
+    """The right panel; `mask_wanted` has the Mask of a filter."""
+
+    mask_wanted = Signal(object)
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self.place, self.sentence = QLabel(), QLabel()
+        self.before = WholeNumberBox("Map before", 0, 0, "the number of a map")
+        self.adds = QLabel()
+        self.window_title, self.filter_title = QLabel(), QLabel()
+        self.window_table = ValueTable("Window", is_signed=False)
+        self.filter_table = ValueTable("Weights", is_signed=True)
+        self.to_explore = QPushButton(_TO_EXPLORE)
+        self._which = QWidget()
+        self._build()
+        self.before.valueChanged.connect(network.look_at_map)
+        self.to_explore.clicked.connect(self._give_mask)
+        for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
+            signal.connect(self._show)
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(38 * GRID, 60 * GRID)
+
+    def chosen_mask(self) -> Mask | None:
+        """Return the filter of the chosen cell as a mask; None where there is none."""
+        facts, cell, origin = self._network.facts, self._network.cell, self._network.shown_origin
+        if facts is None or cell is None or origin is None or not _has_filter(facts, cell):
+            return None
+        assert origin.weights is not None
+        of_map = f", map {origin.map}" if origin.maps > 1 else ""
+        name = f"{facts.layers[cell.layer].title}, filter {cell.map}{of_map}"
+        return Mask(origin.weights, name=name)
+
+    def _build(self) -> None:
+        font = self.place.font()
+        font.setBold(True)
+        self.place.setFont(font)
+        for label in (self.place, self.sentence):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(
+                Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            )
+        self.sentence.setAccessibleName("Where the value comes from")
+        for title in (self.window_title, self.filter_title):
+            title.setFont(small_font())
+            title.setForegroundRole(title.foregroundRole().PlaceholderText)
+        self.before.setToolTip("Which map before is shown in figures; at first the one that adds the most.")
+        self.adds.setFont(number_font())
+        self.to_explore.setToolTip(_TEACHES)
+        self._which.setLayout(row(label_for("&Map before", self.before), self.before, (self.adds, 1)))
+        content = QWidget()
+        window = column(self.window_title, self.window_table, spacing=HALF_GRID)
+        weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
+        parts = self.place, self.sentence, self._which, window, weights, self.to_explore
+        margins = (GRID, GRID, GRID, HALF_GRID)
+        content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(scrolled(content)))
+
+    def _show(self) -> None:
+        network = self._network
+        facts, cell, origin = network.facts, network.cell, network.shown_origin
+        has_cell = facts is not None and cell is not None and origin is not None
+        self.place.setVisible(has_cell)
+        for part in (self._which, self.window_title, self.filter_title, self.to_explore):
+            part.setVisible(has_cell)
+        if facts is None or cell is None or origin is None:
+            self.sentence.setText(_EMPTY)
+            self.window_table.show_values(None, 1.0)
+            self.filter_table.show_values(None, 1.0)
+            return
+        layer = facts.layers[cell.layer]
+        self.place.setText(place_of(facts.layers, cell))
+        self.sentence.setText(where_from(facts, cell, network.value_of(cell), network.all_origins()))
+        count = maps_before(facts, cell)
+        self._which.setVisible(count > 1)
+        with QSignalBlocker(self.before):
+            self.before.setRange(0, max(0, count - 1))
+            self.before.setValue(origin.map)
+        self.adds.setText(f"adds {number(origin.adds)}")
+        of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
+        name = name_of(facts.layers, origin.before)
+        window = window_text(origin.rows, origin.columns)
+        self.window_title.setText(f"{name[:1].upper()}{name[1:]}{of_map}: {window}")
+        self.window_table.show_values(origin.values, self._largest_before(origin.before))
+        has_weights = origin.weights is not None
+        self.filter_title.setVisible(has_weights)
+        if origin.weights is not None:
+            self.filter_table.show_values(origin.weights, float(abs(origin.weights).max()))
+            of_filter = f"Filter {cell.map}" if not is_vector(layer) else f"Weights of value {cell.column}"
+            self.filter_title.setText(f"{of_filter}{of_map if count > 1 else ''}")
+        else:
+            self.filter_table.show_values(None, 1.0)
+        self.to_explore.setVisible(_has_filter(facts, cell))
+
+    def _largest_before(self, before: int) -> float:
+        """Return what has the strongest colour in the layer before, as its maps have it."""
+        answer = self._network.answer
+        return float(answer.values[before].max()) if answer is not None and before >= 0 else 1.0
+
+    def _give_mask(self) -> None:
+        mask = self.chosen_mask()
+        if mask is not None:
+            self.mask_wanted.emit(mask)
+
+
+def _has_filter(facts: Facts, cell: Cell) -> bool:
+    layer = facts.layers[cell.layer]
+    return not is_pool(layer) and not is_vector(layer)

@@ -1,0 +1,194 @@
+"""The held-out digits by what they are and what the network tells."""
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
+
+from engine.results.quantities import percent_text
+from engine.tasks.network.results import Confusion
+from gui.engine_link.engine_state import EngineState
+from gui.network.network_state import NetworkState
+from gui.style.cell_colours import readable_text
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, column, row
+
+_EMPTY = "How often each held-out digit is told as which one.\nPress Tell all digits."
+_KEYS = "Arrow keys choose a cell; Enter lists the digits of that row that are told wrong."
+_DIGITS = 10
+
+
+class ConfusionMatrix(QWidget):
+    """Ten by ten counts: a row for what a digit is, a column for what it is told as."""
+
+    chosen = Signal()  # another cell
+    opened = Signal(int)  # the digit whose wrong ones are wanted
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.confusion: Confusion | None = None
+        self.cell = (0, 0)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Confusion matrix")
+        self.setToolTip(f"Rows: what the digit is. Columns: what the network tells. {_KEYS}")
+        theme_notifier().changed.connect(self.update)
+
+    def show_confusion(self, confusion: Confusion) -> None:
+        self.confusion = confusion
+        self._choose(*self.cell)
+        self.update()
+
+    @property
+    def words(self) -> str:
+        """The chosen cell in a sentence."""
+        if self.confusion is None:
+            return ""
+        digit, told = self.cell
+        count, of = self.confusion.counts[digit][told], sum(self.confusion.counts[digit])
+        how = "right" if digit == told else f"as {told}"
+        return f"{count} of {of} digits that are a {digit} are told {how}."
+
+    def sizeHint(self) -> QSize:
+        return QSize(24 * GRID, 24 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(18 * GRID, 14 * GRID)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.confusion is None:
+            return
+        theme, font = current_theme(), number_font()
+        painter = QPainter(self)
+        side = self._side()
+        font.setPixelSize(min(font.pixelSize() if font.pixelSize() > 0 else 13, max(9, int(side) - 5)))
+        painter.setFont(font)
+        centre = int(Qt.AlignmentFlag.AlignCenter)
+        painter.setPen(QColor(theme.muted))
+        for digit in range(_DIGITS):
+            for place in (self._rect(-1, digit), self._rect(digit, -1)):
+                painter.drawText(place, centre, str(digit))
+        for digit, counts in enumerate(self.confusion.counts):
+            for told, count in enumerate(counts):
+                place = self._rect(digit, told)
+                ground = _ground(count / max(1, sum(counts)), digit == told, theme)
+                painter.fillRect(place, ground)
+                painter.setPen(QPen(QColor(theme.line), 1))
+                painter.drawRect(place)
+                if count:
+                    painter.setPen(readable_text(ground, theme))
+                    painter.drawText(place, centre, str(count))
+        painter.setPen(QPen(QColor(theme.accent if self.hasFocus() else theme.outline), 2))
+        painter.drawRect(self._rect(*self.cell))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position())
+        if cell is not None:
+            self._choose(*cell)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position())
+        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._choose(*cell)
+            self.opened.emit(cell[0])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        digit, told = self.cell
+        match Qt.Key(event.key()):
+            case Qt.Key.Key_Left:
+                told -= 1
+            case Qt.Key.Key_Right:
+                told += 1
+            case Qt.Key.Key_Up:
+                digit -= 1
+            case Qt.Key.Key_Down:
+                digit += 1
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.opened.emit(digit)
+                return
+            case _:
+                super().keyPressEvent(event)
+                return
+        self._choose(min(max(digit, 0), _DIGITS - 1), min(max(told, 0), _DIGITS - 1))
+
+    def _choose(self, digit: int, told: int) -> None:
+        self.cell = digit, told
+        self.setAccessibleDescription(f"{self.words} {_KEYS}")
+        self.chosen.emit()
+        self.update()
+
+    def _side(self) -> float:
+        return max(1.0, float(min(self.width(), self.height()) // (_DIGITS + 1)))
+
+    def _rect(self, digit: int, told: int) -> QRectF:
+        side = self._side()
+        return QRectF((told + 1) * side, (digit + 1) * side, side, side)
+
+    def _cell_at(self, place: QPointF) -> tuple[int, int] | None:
+        side = self._side()
+        digit, told = int(place.y() // side) - 1, int(place.x() // side) - 1
+        inside = self.confusion is not None and 0 <= digit < _DIGITS and 0 <= told < _DIGITS
+        return (digit, told) if inside else None
+
+
+class ConfusionPanel(QWidget):
+    """The matrix, its accuracy, and the button that makes it."""
+
+    def __init__(self, network: NetworkState, state: EngineState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self._state = state
+        self.matrix = ConfusionMatrix()
+        self.tell = QPushButton("Tell all digits")
+        self.summary = ElidedLabel(most=3, small=True)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(centred_text(_EMPTY))
+        self._stack.addWidget(self.matrix)
+        bar = row((self.summary, 1), self.tell)
+        margins = (GRID, HALF_GRID, GRID, GRID)
+        self.setLayout(column(bar, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        network.confusion_changed.connect(self._show)
+        self.matrix.chosen.connect(self._say)
+        for signal in (state.ready_changed, state.running_changed, network.facts_changed):
+            signal.connect(self._enable)
+        self._enable()
+
+    def sizeHint(self) -> QSize:
+        return QSize(30 * GRID, 28 * GRID)
+
+    def _enable(self) -> None:
+        why_not = self._state.why_no_run
+        self.tell.setEnabled(not why_not and self._network.facts is not None)
+        does = "Tell every held-out digit with the fastest stage of the chosen device."
+        self.tell.setToolTip(f"{does} {why_not}".strip())
+
+    def _show(self) -> None:
+        if self._network.confusion is not None:
+            self.matrix.show_confusion(self._network.confusion)
+        self._stack.setCurrentIndex(0 if self._network.confusion is None else 1)
+        self._say()
+
+    def _say(self) -> None:
+        confusion = self._network.confusion
+        if confusion is None:
+            self.summary.setText("")
+        else:
+            right = f"{percent_text(confusion.accuracy)} of {confusion.digits} are told right."
+            self.summary.setText(f"{right} {self.matrix.words}")
+
+
+def _ground(share: float, is_right: bool, theme: Theme) -> QColor:
+    """Return the colour of a count: by its share of the row, in the colour of right or of wrong."""
+    base, tint = QColor(theme.base), QColor(theme.accent if is_right else theme.error)
+    part = 0.15 + 0.65 * share**0.5 if share else 0.0
+    mixed = (
+        one + (other - one) * part
+        for one, other in zip(
+            (base.redF(), base.greenF(), base.blueF()),
+            (tint.redF(), tint.greenF(), tint.blueF()),
+            strict=True,
+        )
+    )
+    return QColor.fromRgbF(*mixed)

@@ -1,0 +1,127 @@
+"""The drawing: 28 x 28 cells of ink, a brush with soft edges, and its history. No widgets in here."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+SIDE = 28
+Ink = NDArray[np.uint8]
+Point = tuple[float, float]
+"""Column and row, in cells: the centre of the first cell is at 0.5, 0.5."""
+
+# Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is told wrong.
+DEFAULT_RADIUS = 1.75
+_SOFT_EDGE = 1.5
+
+
+class Drawing(QObject):
+    """The ink, 0 for paper to 255, and its undo stack; a stroke is one step however long it is."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.undo_stack = QUndoStack(self)
+        self.ink: Ink = np.zeros((SIDE, SIDE), np.uint8)
+        self.digit: int | None = None
+        """Number of the held-out digit that it is; None for what was drawn."""
+        self.radius = DEFAULT_RADIUS
+        self._before: tuple[Ink, int | None] | None = None
+        self._last: Point = (0.0, 0.0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no ink."""
+        return not self.ink.any()
+
+    @property
+    def is_stroking(self) -> bool:
+        """Whether a stroke has begun and not ended."""
+        return self._before is not None
+
+    def begin(self, point: Point, *, erases: bool = False) -> None:
+        """Begin a stroke; on a held-out digit it begins a new drawing, unless it erases."""
+        self.end()
+        self._before = self.ink, self.digit
+        if self.digit is not None and not erases:
+            self.ink = np.zeros((SIDE, SIDE), np.uint8)
+        self._last = point
+        self._paint(point, erases)
+
+    def extend(self, point: Point, *, erases: bool = False) -> None:
+        """Draw on, in a straight line."""
+        if self._before is not None:
+            self._paint(point, erases)
+
+    def end(self, text: str = "Stroke") -> None:
+        """End the stroke: it is one step of the history."""
+        if self._before is None:
+            return
+        before, self._before = self._before, None
+        if not np.array_equal(before[0], self.ink):
+            self.undo_stack.push(_Edit(self, text, before, (self.ink, None)))
+
+    def dot(self, point: Point, *, erases: bool = False) -> None:
+        """Draw a stroke that is one dot."""
+        self.begin(point, erases=erases)
+        self.end("Erase" if erases else "Dot")
+
+    def clear(self) -> None:
+        """Take all ink away; nothing happens where there is none."""
+        if not self.is_empty:
+            self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
+
+    def start_with(self, number: int, pixels: Ink) -> None:
+        """Show a held-out digit where nothing was drawn yet; that is no step."""
+        if self.is_empty and not self.undo_stack.count():
+            self._show(pixels.copy(), number)
+
+    def show_digit(self, number: int, pixels: Ink) -> None:
+        """Take a held-out digit in place of what was drawn."""
+        if self.digit != number:
+            self._push(f"Digit {number}", pixels.copy(), number)
+
+    def _push(self, text: str, ink: Ink, digit: int | None) -> None:
+        self.end()
+        self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, digit)))
+
+    def _paint(self, point: Point, erases: bool) -> None:
+        touched = coverage(self._last, point, self.radius)
+        self._last = point
+        self._show(np.minimum(self.ink, 255 - touched) if erases else np.maximum(self.ink, touched), None)
+
+    def _show(self, ink: Ink, digit: int | None) -> None:
+        if digit != self.digit or not np.array_equal(ink, self.ink):
+            self.ink, self.digit = ink, digit
+            self.changed.emit()
+
+
+class _Edit(QUndoCommand):
+    """The ink before and after; the first `redo` of a stroke finds it painted."""
+
+    def __init__(
+        self, drawing: Drawing, text: str, before: tuple[Ink, int | None], after: tuple[Ink, int | None]
+    ) -> None:
+        super().__init__(text)
+        self._drawing, self._before, self._after = drawing, before, after
+
+    def redo(self) -> None:
+        self._drawing._show(*self._after)
+
+    def undo(self) -> None:
+        self._drawing._show(*self._before)
+
+
+def coverage(begin: Point, end: Point, radius: float) -> Ink:
+    """Return how much of each cell a round brush covers on its way, 0 to 255: its edge is soft."""
+    rows, columns = np.mgrid[0:SIDE, 0:SIDE] + 0.5
+    way_x, way_y = end[0] - begin[0], end[1] - begin[1]
+    from_x, from_y = columns - begin[0], rows - begin[1]
+    length = way_x * way_x + way_y * way_y
+    # Of each cell the nearest point of the way.
+    part = np.clip((from_x * way_x + from_y * way_y) / length, 0.0, 1.0) if length else 0.0
+    distance = np.hypot(from_x - part * way_x, from_y - part * way_y)
+    share = np.clip((radius + _SOFT_EDGE / 2 - distance) / _SOFT_EDGE, 0.0, 1.0)
+    found: Ink = np.rint(share * 255.0).astype(np.uint8)
+    return found

@@ -1,0 +1,222 @@
+"""The drawing with its tools, the held-out digits, and what the network tells of it."""
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QIcon, QPixmap, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListView, QSlider, QWidget
+
+from engine.results.quantities import ms_text
+from gui.network.bars import ProbabilityBars
+from gui.network.drawing import DEFAULT_RADIUS, SIDE
+from gui.network.drawing_canvas import DrawingCanvas
+from gui.network.ink import picture_of, shades
+from gui.network.layers import DRAWING, windows
+from gui.network.network_state import NetworkState
+from gui.network.words import chance_text
+from gui.style.metrics import GRID, HALF_GRID
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, icon_button, label_for, row, scrolled
+
+_TILE = SIDE + GRID
+# Quarters of a cell.
+_RADII = (2, 16)
+_ALL, _WRONG = -1, -2
+
+
+class HeldOutDigits(QWidget):
+    """The digits that the training never saw; a click or the arrow keys take one as the drawing."""
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self._items = QStandardItemModel(self)
+        self.choice = QComboBox()
+        self.list = QListView()
+        self._build()
+        self.choice.activated.connect(self._fill)
+        self.list.selectionModel().currentChanged.connect(self._take)
+        network.facts_changed.connect(self._fill_choice)
+        network.confusion_changed.connect(self._fill_choice)
+        network.drawing.changed.connect(self._follow)
+        theme_notifier().changed.connect(self._fill)
+        self._fill_choice()
+
+    def show_wrong(self, digit: int) -> None:
+        """List the digits that are told wrong, from the first of this digit on."""
+        facts, confusion = self._network.facts, self._network.confusion
+        if facts is None or confusion is None:
+            return
+        self.choice.setCurrentIndex(self.choice.findData(_WRONG))
+        self._fill()
+        wrong = [number for number in confusion.wrong if facts.labels[number] == digit]
+        if wrong:
+            self._choose(wrong[0])
+
+    def _build(self) -> None:
+        self.choice.setAccessibleName("Held-out digits to choose from")
+        self.choice.setToolTip("Which of the held-out digits are listed. The training never saw them.")
+        self.list.setModel(self._items)
+        self.list.setViewMode(QListView.ViewMode.IconMode)
+        self.list.setMovement(QListView.Movement.Static)
+        self.list.setResizeMode(QListView.ResizeMode.Adjust)
+        self.list.setUniformItemSizes(True)
+        self.list.setIconSize(QSize(SIDE, SIDE))
+        self.list.setGridSize(QSize(_TILE, _TILE))
+        self.list.setFixedHeight(2 * _TILE + HALF_GRID)
+        self.list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setAccessibleName("Held-out digits")
+        self.list.setAccessibleDescription("Arrow keys take one as the drawing.")
+        self.list.setToolTip("Choose a digit: it takes the place of the drawing.")
+        title = label_for("Held-out &digits", self.choice)
+        self.setLayout(column(row(title, (self.choice, 1)), self.list, spacing=HALF_GRID))
+
+    def _fill_choice(self) -> None:
+        facts, confusion = self._network.facts, self._network.confusion
+        chosen = self.choice.currentData()
+        with QSignalBlocker(self.choice):
+            self.choice.clear()
+            self.choice.addItem(f"All {len(facts.labels)}" if facts else "All", _ALL)
+            if confusion is not None:
+                self.choice.addItem(f"Told wrong: {len(confusion.wrong)}", _WRONG)
+            for digit in range(10):
+                self.choice.addItem(f"Only {digit}", digit)
+            self.choice.setCurrentIndex(max(0, self.choice.findData(chosen)))
+        self.setEnabled(facts is not None)
+        self._fill()
+
+    def _fill(self) -> None:
+        facts, confusion = self._network.facts, self._network.confusion
+        with QSignalBlocker(self.list.selectionModel()):
+            self._items.clear()
+        if facts is None:
+            return
+        kind, colours = self.choice.currentData(), shades(current_theme())
+        wrong = confusion.wrong if confusion else ()
+        for number, label in enumerate(facts.labels):
+            if kind in (_ALL, label) or (kind == _WRONG and number in wrong):
+                picture = QPixmap.fromImage(picture_of(facts.digits[number], colours))
+                item = QStandardItem(QIcon(picture), "")
+                item.setData(number)
+                told = ", told wrong" if number in wrong else ""
+                words = f"Digit {number}: a {label}{told}"
+                item.setToolTip(words)
+                item.setAccessibleText(words)
+                self._items.appendRow(item)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Mark the digit that is the drawing."""
+        number = self._network.drawing.digit
+        index = QModelIndex() if number is None else self._index(number)
+        with QSignalBlocker(self.list.selectionModel()):
+            flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
+            self.list.selectionModel().setCurrentIndex(index, flag)
+            if not index.isValid():
+                self.list.clearSelection()
+        self.list.viewport().update()
+
+    def _choose(self, number: int) -> None:
+        index = self._index(number)
+        self.list.setCurrentIndex(index)
+        self.list.scrollTo(index)
+
+    def _index(self, number: int) -> QModelIndex:
+        rows = range(self._items.rowCount())
+        found = next((at for at in rows if self._items.item(at).data() == number), None)
+        return QModelIndex() if found is None else self._items.index(found, 0)
+
+    def _take(self, current: QModelIndex, _before: QModelIndex) -> None:
+        facts = self._network.facts
+        if current.isValid() and facts is not None:
+            number = self._items.itemFromIndex(current).data()
+            self._network.drawing.show_digit(number, facts.digits[number])
+
+
+class DrawingPanel(QWidget):
+    """The left panel."""
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        drawing = network.drawing
+        self.canvas = DrawingCanvas(drawing)
+        self.clear = icon_button("clear", "Clear the drawing", "Take all ink away (Delete in the field).")
+        self.undo = icon_button("undo", "Undo the stroke", "Take the last stroke back (Ctrl+Z).")
+        self.redo = icon_button("redo", "Redo the stroke", "Draw the stroke again (Ctrl+Shift+Z).")
+        self.brush = QSlider(Qt.Orientation.Horizontal)
+        self.digits = HeldOutDigits(network)
+        self.verdict = QLabel()
+        self.detail = ElidedLabel(most=3, small=True)
+        self.bars = ProbabilityBars(network)
+        self._build()
+        self.clear.clicked.connect(drawing.clear)
+        self.undo.clicked.connect(drawing.undo_stack.undo)
+        self.redo.clicked.connect(drawing.undo_stack.redo)
+        self.brush.valueChanged.connect(self._set_radius)
+        # To Qt's own slots: at the end the stack reports after Python's part of it is gone.
+        drawing.undo_stack.canUndoChanged.connect(self.undo.setEnabled)
+        drawing.undo_stack.canRedoChanged.connect(self.redo.setEnabled)
+        network.answer_changed.connect(self._show)
+        network.cell_changed.connect(self._mark)
+        drawing.changed.connect(self._enable_clear)
+        self.undo.setEnabled(False)
+        self.redo.setEnabled(False)
+        self._enable_clear()
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(34 * GRID, 80 * GRID)
+
+    def _build(self) -> None:
+        self.brush.setRange(*_RADII)
+        self.brush.setValue(round(4 * DEFAULT_RADIUS))
+        self.brush.setAccessibleName("Brush, quarters of a cell")
+        self.brush.setToolTip("Radius of the brush. The held-out digits have strokes of about 4 cells.")
+        font = self.verdict.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.25)
+        self.verdict.setFont(font)
+        self.verdict.setAccessibleName("Recognised")
+        self.detail.setAccessibleName("About the drawing")
+        tools = row(
+            label_for("&Brush", self.brush), (self.brush, 1), self.undo, self.redo, self.clear,
+            spacing=HALF_GRID,
+        )  # fmt: skip
+        content = QWidget()
+        told = column(self.verdict, self.detail, self.bars, spacing=HALF_GRID)
+        margins = (GRID, GRID, GRID, GRID)
+        content.setLayout(column(self.canvas, tools, self.digits, told, 1, margins=margins))
+        # A low window scrolls the panel instead of growing.
+        self.setLayout(column(scrolled(content)))
+
+    def _set_radius(self, quarters: int) -> None:
+        self._network.drawing.radius = quarters / 4
+
+    def _enable_clear(self) -> None:
+        self.clear.setEnabled(not self._network.drawing.is_empty)
+
+    def _show(self) -> None:
+        answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
+        if answer is None:
+            self.verdict.setText("Nothing recognised")
+            self.detail.setText(self._network.why_no_answer or "The engine is starting.")
+            return
+        self.verdict.setText(f"A {answer.digit}, {chance_text(answer.probabilities[answer.digit])}")
+        source = "Your drawing" if number is None or facts is None else f"Held-out digit {number}"
+        label = None if number is None or facts is None else facts.labels[number]
+        is_a = "" if label is None else f", a {label}"
+        wrong = " The network is wrong." if label is not None and label != answer.digit else ""
+        hint = "" if number is None else " The first stroke begins a new drawing."
+        self.detail.setText(
+            f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
+        )
+
+    def _mark(self) -> None:
+        """Mark the part of the drawing that the chosen value sees."""
+        cell, facts = self._network.cell, self._network.facts
+        seen = None
+        if cell is not None and facts is not None and self._network.answer is not None:
+            found = {before: (rows, columns) for before, rows, columns in windows(facts.layers, cell)}
+            seen = found[DRAWING]
+        self.canvas.mark(seen)

@@ -1,0 +1,50 @@
+"""Values as pictures: from the ground for 0 to the colour of text for the largest. No widgets in here."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
+
+from gui.style.theme import Theme
+
+_STEPS = 256
+
+
+def shades(theme: Theme) -> list[int]:
+    """Return 256 colours from the ground to the colour of text, for an indexed picture."""
+    ground, text = QColor(theme.base), QColor(theme.text)
+    low = np.array([ground.red(), ground.green(), ground.blue()], float)
+    high = np.array([text.red(), text.green(), text.blue()], float)
+    steps = np.linspace(0.0, 1.0, _STEPS)[:, None]
+    mixed = np.rint(low + (high - low) * steps).astype(int)
+    return [QColor(*one).rgb() for one in mixed.tolist()]
+
+
+def as_steps(values: NDArray[np.float32], largest: float) -> NDArray[np.uint8]:
+    """Return values as steps from 0 to 255; negative ones are 0."""
+    if not largest > 0:
+        return np.zeros(values.shape, np.uint8)
+    found: NDArray[np.uint8] = np.rint(np.clip(values / largest, 0.0, 1.0) * 255.0).astype(np.uint8)
+    return found
+
+
+def picture_of(steps: NDArray[np.uint8], colours: list[int]) -> QImage:
+    """Return a picture with a pixel for each value."""
+    rows, columns = steps.shape
+    kept = np.ascontiguousarray(steps)
+    image = QImage(kept.data, columns, rows, columns, QImage.Format.Format_Indexed8).copy()
+    image.setColorTable(colours)
+    return image
+
+
+def draw_frames(painter: QPainter, frames: Iterable[QRectF], theme: Theme, width: int = 2) -> None:
+    """Draw frames that are seen on ink and on paper: the accent colour between two lines of the ground."""
+    painter.save()
+    for frame in frames:
+        painter.setPen(QPen(QColor(theme.base), width + 2))
+        painter.drawRect(frame)
+        painter.setPen(QPen(QColor(theme.accent), width))
+        painter.drawRect(frame)
+    painter.restore()

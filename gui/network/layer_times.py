@@ -1,0 +1,208 @@
+"""Where the time of each stage goes: its layers as parts of one bar, a row for each stage that has run."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from engine.results.quantities import ms_text, percent_text
+from engine.tasks.network.problem import Layer
+from engine.tasks.network.results import LayerTime
+from gui.network.network_state import NetworkState
+from gui.style.cell_colours import readable_text
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.series import series_at, series_for
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import centred_text, column, scrolled
+
+_ROW = 4 * GRID
+_BAR = 2 * GRID
+_EMPTY = (
+    "How the time of each stage is shared among its layers.\n"
+    "Press Run (Ctrl+R) for the chosen stage, or Run all for every stage."
+)
+_PREFIX = "network-"
+_COPIES = ("copy in", "copy out")
+# Of the width.
+_NAMES_SHARE = 0.3
+
+
+class LayerTimesPanel(QWidget):
+    """The bars, and while there are none what will be here."""
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self.bars = LayerBars(network)
+        self._area = scrolled(self.bars)
+        self._empty = centred_text(_EMPTY)
+        self.setLayout(column((self._area, 1), (self._empty, 1), margins=(GRID, HALF_GRID, GRID, GRID)))
+        network.rows_changed.connect(self._show)
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(40 * GRID, 28 * GRID)
+
+    def _show(self) -> None:
+        has_bars = bool(self.bars.rows)
+        self._area.setVisible(has_bars)
+        self._empty.setVisible(not has_bars)
+
+
+class LayerBars(QWidget):
+    """A bar for each stage, as wide as all others: how long it is stands at its end."""
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self.rows: list[tuple[str, tuple[LayerTime, ...]]] = []
+        self._drawn: list[tuple[QRectF, str]] = []
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName("Time by layer and stage")
+        network.rows_changed.connect(self._follow)
+        theme_notifier().changed.connect(self.update)
+        self._follow()
+
+    def sizeHint(self) -> QSize:
+        return QSize(38 * GRID, self._legend_height() + len(self.rows) * _ROW)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * GRID, self.sizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            place = event.pos()
+            words = next((text for rect, text in self._drawn if rect.contains(place)), "")
+            QToolTip.showText(event.globalPos(), words, self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        self._drawn = []
+        self._paint_legend(painter)
+        font = number_font()
+        painter.setFont(font)
+        metrics = QFontMetrics(font)
+        totals = [ms_text(_total(layers)) for _, layers in self.rows]
+        names = min(
+            max((metrics.horizontalAdvance(_short(stage)) for stage, _ in self.rows), default=0) + 3 * GRID,
+            int(self.width() * _NAMES_SHARE),
+        )
+        ends = max(map(metrics.horizontalAdvance, totals), default=0) + GRID
+        room = max(1, self.width() - names - ends)
+        middle = int(Qt.AlignmentFlag.AlignVCenter)
+        for at, (stage, layers) in enumerate(self.rows):
+            top = self._legend_height() + at * _ROW
+            series = series_for(stage)
+            painter.setPen(QColor(series.colour))
+            painter.drawText(QRectF(0, top, 2 * GRID, _ROW), middle, series.glyph)
+            painter.setPen(QColor(theme.text))
+            name = metrics.elidedText(_short(stage), Qt.TextElideMode.ElideRight, names - 3 * GRID)
+            painter.drawText(QRectF(2 * GRID, top, names - 2 * GRID, _ROW), middle, name)
+            left = float(names)
+            total = max(_total(layers), 1e-9)
+            for one in layers:
+                place = QRectF(left, top + (_ROW - _BAR) / 2, room * one.ms / total, _BAR)
+                self._paint_part(painter, place, one, total)
+                left = place.right()
+            painter.setPen(QColor(theme.text))
+            end = QRectF(names + room, top, ends, _ROW)
+            painter.drawText(end, middle | int(Qt.AlignmentFlag.AlignRight), totals[at])
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _paint_part(self, painter: QPainter, place: QRectF, one: LayerTime, total: float) -> None:
+        colour = QColor(self._colour(one.name))
+        painter.fillRect(place, colour)
+        if len(self._keys(one.name)) > 1:
+            # Two layers in one kernel: the colour of the second one as a stripe below.
+            stripe = place.adjusted(0, _BAR - HALF_GRID, 0, 0)
+            painter.fillRect(stripe, QColor(self._colour(self._keys(one.name)[-1])))
+        painter.setPen(QPen(QColor(current_theme().base), 1))
+        painter.drawRect(place)
+        text = ms_text(one.ms).removesuffix(" ms")
+        if place.width() > painter.fontMetrics().horizontalAdvance(text) + GRID:
+            painter.setPen(readable_text(colour, current_theme()))
+            painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+        share = percent_text(one.ms / total)
+        self._drawn.append((place, f"{self._title(one.name)}: {ms_text(one.ms)}, {share}"))
+
+    def _paint_legend(self, painter: QPainter) -> None:
+        painter.setFont(small_font())
+        metrics = painter.fontMetrics()
+        for place, layer in self._legend():
+            square = QRectF(place.x(), place.y() + (metrics.height() - GRID) / 2, GRID, GRID)
+            painter.fillRect(square, QColor(self._colour(layer.key)))
+            painter.setPen(QColor(current_theme().muted))
+            painter.drawText(place.x() + GRID + HALF_GRID, place.y() + metrics.ascent(), layer.title)
+
+    def _legend(self) -> list[tuple[QPoint, Layer]]:
+        """Return where the name of each layer stands, in lines."""
+        metrics = QFontMetrics(small_font())
+        found: list[tuple[QPoint, Layer]] = []
+        x = y = 0
+        for layer in self._network.facts.layers if self._network.facts else ():
+            width = metrics.horizontalAdvance(layer.title) + GRID + HALF_GRID
+            if x and x + width > self.width():
+                x, y = 0, y + metrics.height()
+            found.append((QPoint(x, y), layer))
+            x += width + 2 * GRID
+        return found
+
+    def _legend_height(self) -> int:
+        legend = self._legend()
+        return (legend[-1][0].y() if legend else 0) + QFontMetrics(small_font()).height() + HALF_GRID
+
+    def _follow(self) -> None:
+        order = [row.variant for row in self._network.rows] or list(self._network.runs)
+        runs = self._network.runs
+        self.rows = [(stage, runs[stage].layers) for stage in order if stage in runs and runs[stage].layers]
+        told = [
+            f"{_short(stage)}, {ms_text(_total(layers))}: {self._words(layers)}"
+            for stage, layers in self.rows
+        ]
+        self.setAccessibleDescription(". ".join(told) or _EMPTY)
+        self.setFixedHeight(self.sizeHint().height())
+        self.update()
+
+    def _words(self, layers: Sequence[LayerTime]) -> str:
+        return ", ".join(f"{self._title(one.name)} {ms_text(one.ms)}" for one in layers)
+
+    def _keys(self, name: str) -> list[str]:
+        return name.split(" + ")
+
+    def _title(self, name: str) -> str:
+        layers = self._network.facts.layers if self._network.facts else ()
+        titles = {layer.key: layer.title for layer in layers}
+        return " + ".join(titles.get(key, key) for key in self._keys(name))
+
+    def _colour(self, name: str) -> str:
+        layers = self._network.facts.layers if self._network.facts else ()
+        keys = [layer.key for layer in layers]
+        first = self._keys(name)[0]
+        if first in keys:
+            return series_at(keys.index(first)).colour
+        # Parts that are no layers: the copies of streams, and all kernels between them.
+        return (
+            series_at(len(keys) + _COPIES.index(first)).colour
+            if first in _COPIES
+            else current_theme().outline
+        )
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        # The legend takes more lines where it is narrow.
+        self.setFixedHeight(self.sizeHint().height())
+
+
+def _total(layers: Sequence[LayerTime]) -> float:
+    return sum(one.ms for one in layers)
+
+
+def _short(stage: str) -> str:
+    return stage.removeprefix(_PREFIX)

@@ -1,0 +1,160 @@
+"""What the page keeps of the network, and where the value of a cell comes from. No widgets in here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.host.messages import VariantInfo
+from engine.host.protocol import NetworkFacts, Recognised
+from engine.host.shared import attach
+from engine.host.shared_array import SharedArray
+from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer
+
+Floats = NDArray[np.float32]
+DRAWING = -1
+"""The position of the drawing, before the first layer."""
+_FACTS = ("first_filters", "second_filters", "hidden_weights", "output_weights")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the engine tells of the network once, copied out of shared memory."""
+
+    layers: tuple[Layer, ...]
+    stages: tuple[VariantInfo, ...]
+    weights: Mapping[str, Floats]  # by the key of the layer: (maps, maps before, 5, 5) or (inputs, outputs)
+    digits: NDArray[np.uint8]  # (n, 28, 28)
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the network makes of a drawing: every layer's values, and the probability of each digit."""
+
+    values: tuple[Floats, ...]  # by the position of the layer
+    probabilities: tuple[float, ...]
+    digit: int
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of a layer; of a vector the map and the row are 0."""
+
+    layer: int
+    map: int = 0
+    row: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """Where a value comes from: a window of one map of the layer before, and what weighs it."""
+
+    before: int  # position of the layer before
+    map: int
+    maps: int  # how many maps of that layer it comes from
+    rows: range
+    columns: range
+    values: Floats  # (rows, columns)
+    weights: Floats | None  # the same shape; None for a pool, whose cells weigh the same
+    adds: float  # what this map adds to the value
+
+
+def kept_facts(facts: NetworkFacts) -> Facts:
+    """Copy what the engine tells of the network."""
+    first, second, hidden, output = (_copy(getattr(facts, name)) for name in _FACTS)
+    keys = [layer.key for layer in facts.layers if layer.multiply_adds]
+    weights = dict(zip(keys, (first, second, hidden, output), strict=True))
+    digits = attach(facts.digits).copy()
+    return Facts(facts.layers, facts.stages, weights, digits, facts.labels)
+
+
+def kept_answer(answer: Recognised) -> Answer:
+    """Copy what the engine recognised."""
+    values = tuple(_copy(layer.values) for layer in answer.layers)
+    return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms)
+
+
+def _copy(place: SharedArray) -> Floats:
+    found: Floats = attach(place).copy()
+    return found
+
+
+def is_vector(layer: Layer) -> bool:
+    """Return whether a layer gives a vector, not maps."""
+    return len(layer.shape) == 1
+
+
+def is_pool(layer: Layer) -> bool:
+    """Return whether a layer averages and has no weights."""
+    return not layer.multiply_adds
+
+
+def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range, range]]:
+    """Yield the layers before that of a cell, the nearest first, each with the rows and columns behind it.
+
+    The last one is the drawing. A value of a vector comes from all of them.
+    """
+    rows, columns = range(cell.row, cell.row + 1), range(cell.column, cell.column + 1)
+    for at in range(cell.layer, DRAWING, -1):
+        layer = layers[at]
+        before = layers[at - 1].shape[-2:] if at else (0, 0)
+        if is_vector(layer):
+            if len(before) == 1:
+                rows, columns = range(1), range(before[0])
+            else:
+                rows, columns = range(before[0]), range(before[1])
+        elif is_pool(layer):
+            rows, columns = (range(r.start * POOL_SIDE, r.stop * POOL_SIDE) for r in (rows, columns))
+        else:
+            rows, columns = (range(r.start, r.stop + FILTER_SIDE - 1) for r in (rows, columns))
+        yield at - 1, rows, columns
+
+
+def maps_before(facts: Facts, cell: Cell) -> int:
+    """Return from how many maps of the layer before a value comes; a vector before is one map."""
+    layer = facts.layers[cell.layer]
+    if cell.layer == 0 or is_pool(layer) or is_vector(facts.layers[cell.layer - 1]):
+        return 1
+    return facts.layers[cell.layer - 1].shape[0]
+
+
+def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cell) -> tuple[Origin, ...]:
+    """Return where a value comes from: of each map of the layer before that it comes from its window.
+
+    `drawing` is (28, 28), from 0 to 1.
+    """
+    layer = facts.layers[cell.layer]
+    before, rows, columns = next(windows(facts.layers, cell))
+    maps = drawing[None] if before == DRAWING else values[before]
+    if maps.ndim == 1:
+        maps = maps[None, None]
+    count = maps_before(facts, cell)
+    found = []
+    for number in [cell.map] if is_pool(layer) else range(count):
+        window = maps[number, rows.start : rows.stop, columns.start : columns.stop]
+        weights = None if is_pool(layer) else _weights(facts, cell, number, window.shape)
+        adds = float(window.mean() if weights is None else (window.astype(np.float64) * weights).sum())
+        found.append(Origin(before, number, count, rows, columns, window, weights, adds))
+    return tuple(found)
+
+
+def strongest_of(found: Sequence[Origin]) -> Origin:
+    """Return the map that adds the most to the value, or takes the most from it where nothing adds."""
+    return max(found, key=lambda one: (one.adds > 0, abs(one.adds)))
+
+
+def _weights(facts: Facts, cell: Cell, number: int, shape: tuple[int, ...]) -> Floats:
+    """Return the weights of a value for one map before."""
+    layer = facts.layers[cell.layer]
+    weights = facts.weights[layer.key]
+    if not is_vector(layer):
+        found: Floats = weights[cell.map, number]
+        return found
+    # The linearisation: (map, row, column) is at (map x rows + row) x columns + column.
+    size = shape[0] * shape[1]
+    own: Floats = weights[number * size : (number + 1) * size, cell.column]
+    return own.reshape(shape)

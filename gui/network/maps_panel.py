@@ -1,0 +1,154 @@
+"""Every layer's values of the drawing, from the first convolution to the ten scores."""
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QWidget
+
+from engine.tasks.network.problem import Layer
+from gui.network.layer_view import LayerView
+from gui.network.layers import is_pool, is_vector, windows
+from gui.network.network_state import NetworkState
+from gui.network.words import name_of, place_of, shape_text, where_from
+from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, column, row
+
+_STARTING = "The network is shown here once the engine is ready."
+_SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
+"""Sides of a map, pixels, the largest first: that which fits the panel is taken."""
+
+
+class MapsPanel(QWidget):
+    """A picture for each map; the chosen cell and the windows that it comes from are marked."""
+
+    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._network = network
+        self.views: list[LayerView] = []
+        self._titles: list[QWidget] = []
+        self.empty_text = centred_text()
+        self._content = QWidget()
+        self._area = QScrollArea()
+        self._stack = QStackedWidget()
+        self._build()
+        network.facts_changed.connect(self._make_views)
+        network.answer_changed.connect(self._show)
+        network.cell_changed.connect(self._mark)
+        self._make_views()
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * GRID, 60 * GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _build(self) -> None:
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self._content)
+        self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
+        self._stack.addWidget(self.empty_text)
+        self._stack.addWidget(self._area)
+        self.setLayout(column(self._stack))
+
+    def _make_views(self) -> None:
+        facts = self._network.facts
+        if facts is not None and not self.views:
+            parts: list[QWidget] = []
+            for at, layer in enumerate(facts.layers):
+                view = LayerView(layer, at)
+                title = _Title(layer.title, _how(facts.layers, at), view)
+                view.pointed.connect(self._network.point)
+                view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
+                view.let_go.connect(self._network.let_go)
+                self._titles.append(title)
+                self.views.append(view)
+                parts += [title, view]
+            margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+            self._content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
+            self._fit()
+        self._show()
+
+    def _show(self) -> None:
+        network = self._network
+        has_values = network.answer is not None and bool(self.views)
+        if network.facts is None:
+            self.empty_text.setText(network.why_no_facts or _STARTING)
+        else:
+            self.empty_text.setText(network.why_no_answer or "The drawing is being recognised.")
+        self._stack.setCurrentIndex(1 if has_values else 0)
+        for view in self.views:
+            view.show_values(network.answer.values[view.position] if network.answer else None)
+        self._mark()
+
+    def _mark(self) -> None:
+        network = self._network
+        cell, facts = network.cell, network.facts
+        if facts is None:
+            return
+        marked = cell if network.answer is not None else None
+        origin = None if marked is None else network.shown_origin
+        seen = {} if marked is None else {at: place for at, *place in windows(facts.layers, marked)}
+        for view in self.views:
+            window = None
+            if marked is not None and view.position in seen:
+                rows, columns = seen[view.position]
+                # A pool keeps maps apart; a convolution and a connected layer take all maps before.
+                between = facts.layers[view.position + 1 : marked.layer + 1]
+                window = (marked.map if all(map(is_pool, between)) else None, rows, columns)
+            is_before = origin is not None and origin.before == view.position
+            view.mark(marked, network.is_kept, window, origin.map if origin and is_before else None)
+            if marked is None or marked.layer != view.position:
+                view.tell("")
+            else:
+                value = network.value_of(marked)
+                words = where_from(facts, marked, value, network.all_origins())
+                view.tell(f"{place_of(facts.layers, marked)}: {words}")
+
+    def _fit(self) -> None:
+        """Take the largest maps with which all layers are in view, or else the smallest."""
+        if not self.views:
+            return
+        bar = self._area.verticalScrollBar().sizeHint().width()
+        width, spare = self.width() - 2 * GRID, self.height() - GRID
+        titles = sum(title.sizeHint().height() for title in self._titles)
+        spare -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
+
+        def fits(side: int) -> bool:
+            return sum(view.height_at(side, width) for view in self.views) <= spare
+
+        side = next((side for side in _SIDES if fits(side)), _SIDES[-1])
+        width -= 0 if fits(side) else bar
+        for view in self.views:
+            view.set_side(side, width)
+
+
+class _Title(QWidget):
+    """The name of a layer, and what it gives and how, which is cut where there is no room."""
+
+    def __init__(self, title: str, how: str, view: LayerView) -> None:
+        super().__init__()
+        name, details = QLabel(title), ElidedLabel(small=True)
+        font = small_font()
+        font.setBold(True)
+        name.setFont(font)
+        name.setForegroundRole(name.foregroundRole().PlaceholderText)
+        name.setBuddy(view)
+        details.setText(how)
+        self.setLayout(row(name, (details, 1), spacing=2 * GRID))
+
+
+def _how(layers: tuple[Layer, ...], at: int) -> str:
+    """Return what a layer gives, and how."""
+    layer = layers[at]
+    before = name_of(layers, at - 1)
+    how = {
+        True: "averages of 2 x 2 cells",
+        False: f"5 x 5 filters on {before}" if at == 0 else f"5 x 5 filters on all maps of {before}",
+    }[is_pool(layer)]
+    if is_vector(layer):
+        how = f"weighted sums of all values of {before}"
+    return f"{shape_text(layer)} · {how}"

@@ -1,0 +1,217 @@
+"""Each change of the drawing is recognised; stages run, and held-out digits are told, on request."""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+
+from engine.device_info import AUTO
+from engine.errors import Cancelled, EngineError
+from engine.host.protocol import (
+    Availability,
+    CheckStages,
+    DescribeNetwork,
+    ForwardDrawing,
+    NetworkFacts,
+    Recognised,
+    RunNetwork,
+    TellDigits,
+)
+from engine.host.shared_array import segments_of
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.engine_link.engine_state import EngineState
+from gui.network.layers import kept_answer, kept_facts
+from gui.network.network_state import NetworkState
+from gui.page.jobs import Job, JobQueue
+from gui.page.messages import PageMessages
+
+SOURCE = "stages"
+# An 8: its strokes cross, so that every map has something to show.
+FIRST_DIGIT = 8
+NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
+_AFTER_RUN = "The drawing is recognised when the run is over."
+
+
+class NetworkController(QObject):
+    """Keeps the answer in step with the drawing, and runs what the person wants to see measured."""
+
+    def __init__(
+        self,
+        network: NetworkState,
+        state: EngineState,
+        link: EngineLink,
+        jobs: JobQueue,
+        messages: PageMessages,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._network = network
+        self._state = state
+        self._link = link
+        self._jobs = jobs
+        self._messages = messages
+        self._was_shown = False
+        self._describing: Ask | None = None
+        self._checking: Ask | None = None
+        self._recognising: Ask | None = None
+        self._is_stale = True  # the drawing has changed since it was sent
+        # The cells of a stroke that arrive together are one drawing.
+        self._settle_timer = QTimer(self, singleShot=True, interval=0)
+        self._settle_timer.timeout.connect(self._recognise)
+        network.shown.connect(self._shown)
+        network.settings_changed.connect(self._settings_changed)
+        network.drawing.changed.connect(self._drawing_changed)
+        state.running_changed.connect(self._settle_timer.start)
+        # A lost host does not reply; its successor gets the requests again.
+        link.ready.connect(self._begin)
+
+    def run(self) -> None:
+        """Run the chosen stage."""
+        if self._network.settle():
+            self._run([self._network.settings.stage])
+
+    def run_all(self) -> None:
+        """Run every stage that can compute this batch here, after checking which ones can."""
+        if not self._network.settle():
+            return
+
+        def checked(found: tuple[Availability, ...]) -> None:
+            self._network.set_checked(found)
+            self._jobs.add(map(self._run_of, self._network.runnable))
+
+        self._begin_jobs(
+            [Job("Checking what can run here", self._check_request(), checked, is_counted=False)]
+        )
+
+    def tell_digits(self) -> None:
+        """Tell every held-out digit, for the confusion matrix."""
+        request = TellDigits(device=self._network.settings.device, weights=self._network.weights)
+        self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
+
+    def open_weights(self, path: Path | None) -> None:
+        """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
+        self._messages.clear(SOURCE)
+        self._describe("" if path is None else str(path))
+
+    def _run(self, stages: Iterable[str]) -> None:
+        self._begin_jobs(map(self._run_of, stages))
+
+    def _begin_jobs(self, jobs: Iterable[Job]) -> None:
+        if self._jobs.begin(SOURCE, jobs, self._messages, lambda: self._network.set_running(False)):
+            self._network.set_running(True)
+
+    def _run_of(self, stage: str) -> Job:
+        network, settings = self._network, self._network.settings
+        known = (
+            next((one for one in network.facts.stages if one.key == stage), None) if network.facts else None
+        )
+        # A stage on the CPU runs in the real host, whatever device is chosen.
+        device = AUTO if known is not None and known.kind == "cpu" else settings.device
+        return Job(
+            stage,
+            RunNetwork(stage, settings.batch, device, weights=network.weights),
+            partial(network.add, stage),
+            lambda error: network.fail(stage, str(error)),
+        )
+
+    def _shown(self) -> None:
+        self._was_shown = True
+        self._begin()
+
+    def _begin(self) -> None:
+        """Ask for all that is missing."""
+        if not self._was_shown:
+            return
+        if self._network.facts is None:
+            self._describe()
+        self._check()
+        self._is_stale = self._is_stale or self._recognising is not None
+        self._recognising = None
+        self._settle_timer.start()
+
+    def _describe(self, weights: str = "") -> None:
+        def replied(facts: NetworkFacts) -> None:
+            kept = kept_facts(facts)
+            self._link.keeper.discard(segments_of(facts))
+            if self._describing is ask:
+                is_other = weights != self._network.weights
+                self._network.set_facts(kept, weights)
+                self._network.drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+                if is_other:
+                    self._drawing_changed()
+
+        def failed(error: EngineError) -> None:
+            if self._describing is ask and not is_reported_by_link(error):
+                self._network.refuse_facts(str(error))
+                self._messages.show_error(SOURCE, error)
+
+        self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
+        self._link.ask(ask)
+
+    def _settings_changed(self) -> None:
+        self._messages.clear(SOURCE)
+        self._check()
+
+    def _check_request(self) -> CheckStages:
+        return CheckStages(self._network.settings.batch, self._network.settings.device)
+
+    def _check(self) -> None:
+        """Request which stages can run; only the reply to the newest request is used."""
+        if not self._was_shown:
+            return
+
+        def replied(found: tuple[Availability, ...]) -> None:
+            if self._checking is ask:
+                self._network.set_checked(found)
+
+        def failed(error: EngineError) -> None:
+            if self._checking is ask and not (isinstance(error, Cancelled) or is_reported_by_link(error)):
+                self._messages.show_error(SOURCE, error)
+
+        self._checking = ask = Ask(self._check_request(), replied, failed)
+        self._link.ask(ask)
+
+    def _drawing_changed(self) -> None:
+        self._is_stale = True
+        self._settle_timer.start()
+
+    def _recognise(self) -> None:
+        """Send the drawing; one is on its way at a time, and what was drawn meanwhile follows it."""
+        network = self._network
+        if not self._was_shown or not self._is_stale:
+            return
+        if network.drawing.is_empty:
+            self._is_stale = False
+            network.set_answer(None, NO_INK)
+            return
+        if self._state.running:
+            network.set_answer(None, _AFTER_RUN)
+            return
+        if self._recognising is not None or not self._state.is_ready:
+            return
+        self._is_stale = False
+        request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
+
+        def replied(found: Recognised) -> None:
+            if self._recognising is ask:
+                self._recognising = None
+                if not network.drawing.is_empty:
+                    network.set_answer(kept_answer(found))
+            self._link.keeper.discard(segments_of(found))
+            self._recognise()
+
+        def failed(error: EngineError) -> None:
+            if self._recognising is not ask:
+                return
+            self._recognising = None
+            if is_reported_by_link(error):
+                # Sent again to the successor.
+                self._is_stale = True
+            elif not isinstance(error, Cancelled):
+                # Such as weights that cannot be read; said where the maps would be.
+                network.set_answer(None, str(error))
+            self._recognise()
+
+        self._recognising = ask = Ask(request, replied, failed)
+        self._link.ask(ask)

@@ -1,0 +1,216 @@
+"""Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtWidgets import QTabBar
+
+from engine.device_info import SIMULATOR
+from engine.mask.mask import Mask
+from engine.results.compare import Compared, compared
+from engine.results.measurement import NetworkResult
+from engine.results.quantities import ms_text, ratio_text
+from gui.network.cell_panel import CellPanel
+from gui.network.confusion_panel import ConfusionPanel
+from gui.network.drawing_panel import DrawingPanel
+from gui.network.layer_times import LayerTimesPanel
+from gui.network.maps_panel import MapsPanel
+from gui.network.network_controller import NetworkController
+from gui.network.network_state import BASELINE, NetworkState
+from gui.network.stages_panel import StagesPanel
+from gui.page.actions import Entry
+from gui.page.contract import Page, PageStatus, Services, Tool
+from gui.page.export import ResultsExport
+from gui.page.intents import LoadMask
+from gui.style.metrics import GRID
+
+_ENTRIES = (
+    Entry(
+        "open_weights", "Open &weights of the network…",
+        "Take the weights of an .npz file, as assets/network/train.py writes them.", icon="open",
+        menu="&File", section=30,
+    ),
+    Entry(
+        "trained_weights", "&Trained weights", "Take the trained weights that come with the program again.",
+        icon="retry", menu="&File", section=30,
+    ),
+)  # fmt: skip
+_AREA = Qt.DockWidgetArea
+_LEFT_WIDTH = 34 * GRID
+_RIGHT_WIDTH = 38 * GRID
+_LOWER_HEIGHT = 30 * GRID
+_LOWER_WIDTHS = (78 * GRID, 38 * GRID)
+
+
+class NetworkPage(Page):
+    """Its state, controller and panels. Built when it is first shown."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self._services = services
+        self._state = state = services.state
+        self.network = network = NetworkState()
+        parts = network, state, services.link, services.jobs, services.messages.on(self)
+        self.stages = NetworkController(*parts)
+        self.drawing_panel = DrawingPanel(network)
+        self.maps_panel = MapsPanel(network)
+        self.cell_panel = CellPanel(network)
+        self.stages_panel = StagesPanel(network, state)
+        self.layer_times = LayerTimesPanel(network)
+        self.confusion_panel = ConfusionPanel(network, state)
+        self._export = ResultsExport(self.stages_panel.model, state, services.messages)
+        # The drawing has the whole height.
+        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
+        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
+        self.add_dock("drawing", "Drawing", self.drawing_panel, _AREA.LeftDockWidgetArea)
+        # Between the two, so that Tab goes from left to right.
+        self.setCentralWidget(self.maps_panel)
+        cell = self.add_dock("cell", "Origin of a value", self.cell_panel, _AREA.RightDockWidgetArea)
+        matrix = self.add_dock(
+            "confusion", "Confusion matrix", self.confusion_panel, _AREA.RightDockWidgetArea
+        )
+        self.tabifyDockWidget(cell, matrix)
+        cell.raise_()
+        for tabs in self.findChildren(QTabBar):
+            tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
+        self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
+        services.actions.add(_ENTRIES)
+        self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
+        self._connect()
+
+    @property
+    def status(self) -> PageStatus:
+        network = self.network
+        size = f"{network.settings.batch:,} drawing{'s' if network.settings.batch != 1 else ''}"
+        return PageStatus(
+            sentence=self._sentence(),
+            figure=self._figure(),
+            figure_tip=f"Against {BASELINE}, same batch and weights.",
+            device=network.settings.device,
+            run_does="Verifies the chosen stage against the float64 reference, then measures it by layer.",
+            run_all_does="Verifies and times every stage that can run this batch, one after the other.",
+            why_no_run=self._why_no_run(),
+            has_results=bool(self.stages_panel.model.tried()),
+            caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
+            caption_tip=network.weights,
+        )
+
+    def run(self) -> None:
+        self.stages.run()
+
+    def run_all(self) -> None:
+        self.stages.run_all()
+
+    def export(self, suffix: str) -> None:
+        self._export.ask(self._services.files, suffix, f"network-batch-{self.network.settings.batch}")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.network.shown.emit()
+
+    def event(self, event: QEvent) -> bool:
+        # On this page undo means strokes, wherever the focus is: the window's own is for the mask. A field
+        # takes the key itself afterwards, and while nothing is typed has nothing to undo.
+        if event.type() == QEvent.Type.ShortcutOverride and (step := _history_step(event)):
+            stack = self.network.drawing.undo_stack
+            stack.redo() if step > 0 else stack.undo()
+            event.accept()
+            return True
+        return super().event(event)
+
+    @property
+    def chosen_columns(self) -> dict[str, bool]:
+        return self.stages_panel.table.chosen_columns
+
+    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
+        self.stages_panel.table.choose_columns(chosen)
+
+    def arrange(self) -> None:
+        drawing, cell, _matrix, *lower = self.docks
+        self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+
+    def _connect(self) -> None:
+        services, network, actions = self._services, self.network, self._services.actions
+        self.cell_panel.mask_wanted.connect(self._give_mask)
+        actions["open_weights"].triggered.connect(lambda _on: self._open_weights())
+        actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
+        network.facts_changed.connect(self._show_weights)
+        network.running_changed.connect(self._show_weights)
+        self._show_weights()
+        self.confusion_panel.tell.clicked.connect(self.stages.tell_digits)
+        self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
+        self.stages_panel.copied.connect(services.messages.report_copied)
+        self.stages_panel.save_csv_requested.connect(actions["export_csv"].trigger)
+        self.stages_panel.save_json_requested.connect(actions["export_json"].trigger)
+        for signal in (
+            network.rows_changed,
+            network.settings_changed,
+            network.facts_changed,
+            self._state.ready_changed,
+        ):
+            signal.connect(self.status_changed)
+
+    def _open_weights(self) -> None:
+        filters = ["Weights (*.npz)", "All files (*)"]
+        self._services.files.ask_to_open("Open weights of the network", filters, self.stages.open_weights)
+
+    def _show_weights(self) -> None:
+        """Allow other weights between runs."""
+        actions, is_idle = self._services.actions, not self.network.running
+        actions["open_weights"].setEnabled(is_idle)
+        actions["trained_weights"].setEnabled(is_idle and bool(self.network.weights))
+
+    def _give_mask(self, mask: Mask) -> None:
+        self._services.offer(LoadMask(mask))
+
+    def _why_no_run(self) -> str:
+        network = self.network
+        if network.facts is None:
+            return network.why_no_facts or "The engine has yet to tell what the network is."
+        return "Nothing can run here; the table says why." if network.rows and not network.runnable else ""
+
+    def _sentence(self) -> str:
+        """Return the last run of a stage, else what can be run now."""
+        if self.network.last is not None:
+            return _run_sentence(self.network.last)
+        if not self._state.is_ready:
+            return "No run yet: stages run once the engine is up."
+        return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."
+
+    def _figure(self) -> str:
+        last = self._last_compared()
+        if last is None or last.speed_up is None or last.result.variant == BASELINE:
+            return ""
+        return f"{ratio_text(last.speed_up)} vs {BASELINE}"
+
+    def _last_compared(self) -> Compared | None:
+        rows = self.network.rows
+        found = (run for run in compared(rows, BASELINE) if run.result is self.network.last)
+        return next(found, None)
+
+
+def _run_sentence(result: NetworkResult) -> str:
+    what = f"Last run: {result.title}, {result.problem.size_text}"
+    if result.device == SIMULATOR and not result.failure:
+        return f"{what}, {result.status}; simulated: its times mean nothing"
+    if result.kernel_ms is None:
+        return f"{what}: {result.reason}"
+    return f"{what}, {ms_text(result.kernel_ms)}, {result.status}"
+
+
+def _history_step(event: QEvent) -> int:
+    """Return 1 for the keys of redo, -1 for those of undo, 0 for others."""
+    if not isinstance(event, QKeyEvent):
+        return 0
+    if event.matches(QKeySequence.StandardKey.Undo):
+        return -1
+    again = QKeySequence("Ctrl+Y") == QKeySequence(event.keyCombination())
+    return 1 if again or event.matches(QKeySequence.StandardKey.Redo) else 0
+
+
+build = NetworkPage

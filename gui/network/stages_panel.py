@@ -1,0 +1,192 @@
+"""The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
+
+from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, QSize, Signal
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
+
+from engine.tasks.network.problem import MAX_BATCH
+from gui.engine_link.device_box import DeviceBox
+from gui.engine_link.engine_state import EngineState
+from gui.network.network_state import NetworkState, StagesModel
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.export_buttons import export_buttons
+from gui.widgets.panel_parts import centred_text, column, icon_button, label_for, row
+from gui.widgets.runs_model import short_reason
+from gui.widgets.runs_table import RunsTable
+from gui.widgets.whole_number_box import WholeNumberBox
+
+_EMPTY = "The stages are listed here once the engine is ready."
+_SIMULATOR_NOTE = "Batches up to 64. For checking results, not speed."
+_SIMULATOR_TEACHES = (
+    "The simulator runs the real kernels in Python, to check them without a GPU. One drawing takes it "
+    "minutes. Its times mean nothing and are never shown as speed."
+)
+_SHOWN = {
+    "kernel_p20_ms": False,
+    "kernel_p80_ms": False,
+    "end_to_end_median_ms": False,
+    "error_bound": False,
+    "max_error": False,
+    "drawings_per_s": False,
+    "network_gflops": False,
+    # The name of a stage says it.
+    "device": False,
+    "speed_up": True,
+}
+_TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "No NVIDIA driver"}
+# Stages with one reason that are named.
+_FEW = 2
+# The arrows go through these.
+_BATCHES = (1, 10, 100, 1000, 10_000)
+
+
+class StagesPanel(QWidget):
+    """Edits `NetworkSettings`; `copied` has the number of rows copied to the clipboard."""
+
+    copied = Signal(int)
+    # The person wants the results as a file.
+    save_csv_requested = Signal()
+    save_json_requested = Signal()
+
+    def __init__(
+        self, network: NetworkState, engine_state: EngineState, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._network = network
+        self.model = StagesModel(network, self)
+        self.table = RunsTable(self.model, "Stages of the network", _SHOWN, _TYPICAL)
+        self.stage = QComboBox()
+        self.batch = _BatchBox()
+        self.device = DeviceBox(
+            network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
+        )
+        self.note = ElidedLabel(small=True)
+        self.copy_button = icon_button(
+            "copy", "Copy the stages", "Copy the table, to paste it into a spreadsheet."
+        )
+        self._export_buttons = csv, json = export_buttons()
+        self._stack = QStackedWidget()
+        self._refusal = ""
+        self._build()
+        self.stage.activated.connect(lambda at: network.change(stage=self.stage.itemData(at)))
+        self.batch.valueChanged.connect(lambda batch: network.change(batch=batch))
+        self.batch.refused.connect(self._refuse)
+        self.batch.typing.connect(lambda: self._refuse(""))
+        self.copy_button.clicked.connect(self.table.copy)
+        csv.clicked.connect(self.save_csv_requested)
+        json.clicked.connect(self.save_json_requested)
+        self.table.copied.connect(self.copied)
+        self.table.baseline_asked.connect(self.model.use_as_baseline)
+        self.table.selectionModel().selectionChanged.connect(self._take_selected)
+        network.settling.connect(self._settle)
+        network.facts_changed.connect(self._fill_stages)
+        for signal in (network.settings_changed, network.rows_changed, network.running_changed):
+            signal.connect(self._show)
+        self.model.modelReset.connect(self._select_stage)
+        self._fill_stages()
+
+    def sizeHint(self) -> QSize:
+        return QSize(60 * GRID, 28 * GRID)
+
+    def _build(self) -> None:
+        self.stage.setAccessibleName("Stage")
+        self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.stage.setMinimumContentsLength(14)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.device.setMinimumContentsLength(8)
+        choices = row(
+            label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
+            label_for("De&vice", self.device), (self.device, 1),
+        )  # fmt: skip
+        line = row((self.note, 1), self.copy_button, *self._export_buttons, spacing=HALF_GRID)
+        self._stack.addWidget(centred_text(_EMPTY))
+        self._stack.addWidget(self.table)
+        margins = (GRID, HALF_GRID, GRID, GRID)
+        self.setLayout(column(choices, line, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+
+    def _settle(self, refusals: list[str]) -> None:
+        self._refuse("")
+        self.batch.interpretText()
+        if self._refusal:
+            refusals.append(self._refusal)
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = why
+        self._show()
+
+    def _fill_stages(self) -> None:
+        facts = self._network.facts
+        with QSignalBlocker(self.stage):
+            self.stage.clear()
+            for entry in facts.stages if facts else ():
+                self.stage.addItem(entry.title, entry.key)
+        self._show()
+
+    def _show(self) -> None:
+        network = self._network
+        settings, is_idle = network.settings, not network.running
+        at = self.stage.findData(settings.stage)
+        with QSignalBlocker(self.stage):
+            self.stage.setCurrentIndex(at)
+        entries = network.facts.stages if network.facts else ()
+        idea = next((entry.idea for entry in entries if entry.key == settings.stage), "")
+        reason = network.reason(settings.stage)
+        self.stage.setToolTip(f"What Run runs. {idea} {reason}".strip())
+        if self.batch.value() != settings.batch:
+            with QSignalBlocker(self.batch):
+                self.batch.setValue(settings.batch)
+        for control in (self.stage, self.batch, self.device):
+            control.setEnabled(is_idle)
+        rows = network.rows
+        self._stack.setCurrentIndex(1 if rows else 0)
+        self.copy_button.setEnabled(bool(rows))
+        for button in self._export_buttons:
+            button.setEnabled(bool(self.model.tried()))
+        self.note.setText(self._refusal or self.device.note or self._reasons())
+        self._select_stage()
+
+    def _reasons(self) -> str:
+        """Return why stages cannot run, those with the same reason together."""
+        found: dict[str, list[str]] = {}
+        for result in self._network.rows:
+            if result.refused:
+                found.setdefault(short_reason(result), []).append(result.variant.removeprefix("network-"))
+        return "; ".join(
+            f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
+            for why, names in found.items()
+        )
+
+    def _select_stage(self) -> None:
+        """Mark the row of the chosen stage."""
+        keys = [run.result.variant for run in self.table.runs()]
+        if self._network.settings.stage not in keys:
+            return
+        index = self.table.order.index(keys.index(self._network.settings.stage), 0)
+        if index.row() in {one.row() for one in self.table.selectionModel().selectedRows()}:
+            return
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.table.selectionModel().setCurrentIndex(index, flags)
+
+    def _take_selected(self) -> None:
+        chosen = self.table.selectionModel().selectedRows()
+        if len(chosen) == 1 and not self._network.running:
+            (run,) = self.table.runs([chosen[0].row()])
+            self._network.change(stage=run.result.variant)
+
+
+class _BatchBox(WholeNumberBox):
+    """The number of drawings; the arrows go through powers of ten, the keyboard types anything."""
+
+    def __init__(self) -> None:
+        super().__init__("Batch", 1, MAX_BATCH, f"a whole number from 1 to {MAX_BATCH}")
+        self.setToolTip(
+            "How many drawings go through the network together: held-out digits in turn. The arrows go from "
+            "1 to 10,000 in powers of ten; what the memory cannot hold is refused."
+        )
+
+    def stepBy(self, steps: int) -> None:
+        value = self.value()
+        if steps > 0:
+            self.setValue(next((one for one in _BATCHES if one > value), value))
+        else:
+            self.setValue(next((one for one in reversed(_BATCHES) if one < value), value))

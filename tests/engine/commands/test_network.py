@@ -1,0 +1,115 @@
+"""The command `network`: stages verified and timed, layers, accuracy, files, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+import engine
+from engine.commands.network import timeline_text
+from engine.errors import BadValue, UnknownName
+from engine.results.read import results_from_document
+from engine.run.network import StageRun
+from engine.tasks.network.drawings import held_out
+from engine.tasks.network.results import ChunkSpan
+from engine.tasks.network.weights import WEIGHTS_FILE
+
+QUICK = "network --stage network-serial,network-cpu --batch 1,3 --budget 0"
+
+
+@pytest.mark.slow
+def test_that_every_stage_and_batch_is_verified_timed_and_told_by_layer(command):
+    answer = command(QUICK)
+    assert answer.status == 0
+    assert answer.out.count("verified") == 4
+    assert "convolution-2 + pool-2" in answer.out
+    assert "Held-out digits told right: 355 of 360 (98.6%)." in answer.out
+    assert "[4/4] 3 drawings, network-cpu: " in answer.err
+
+
+@pytest.mark.slow
+def test_that_json_has_layers_accuracy_and_results_that_are_read_back(command, tmp_path):
+    path = tmp_path / "r.json"
+    answer = command(f"{QUICK} --json --out {path} --csv {tmp_path / 'r.csv'}")
+    document = answer.document
+    assert document == json.loads(path.read_text(encoding="utf-8"))
+    results = results_from_document(document)
+    assert [(one.variant, one.problem.batch) for one in results] == [
+        ("network-serial", 1), ("network-cpu", 1), ("network-serial", 3), ("network-cpu", 3)
+    ]  # fmt: skip
+    assert all(one.is_proven for one in results)
+    assert results[0].weights_digest
+    assert document["held_out"]["accuracy"] == 355 / 360
+    assert sum(map(sum, document["held_out"]["confusion"])) == 360
+    assert [stage["stage"] for stage in document["stages"]] == [one.variant for one in results]
+    assert len(document["stages"][0]["layers_ms"]) == 6
+    assert document["results"][0]["drawings_per_s"] > 0
+    assert "drawings_per_s" in (tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            "network --batch 0",
+            "--batch 0: it is not a whole number from 1 to 1,048,576.",
+        ),
+        ("network --batch 100000", "The largest batch is 36,"),
+        ("network --stage network-cpuu", "Did you mean network-cpu?"),
+        ("network --weights /no/such.npz", "The weights 'such.npz' cannot be used: there is no such file."),
+    ],
+)
+def test_that_bad_use_is_one_line_that_says_what_to_do(command, arguments, line):
+    answer = command(arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert line in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):
+    answer = command("network --stage network-cpu,network-fast --batch 1 --budget 0")
+    assert answer.status == 0
+    assert "There is no driver" in answer.out
+    alone = command("network --stage network-fast --batch 1 --budget 0")
+    assert alone.status == 3
+
+
+@pytest.mark.slow
+def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, tmp_path):
+    with np.load(WEIGHTS_FILE) as stored:
+        arrays = dict(stored)
+    path = tmp_path / "zero.npz"
+    np.savez(path, **(arrays | {"output": np.zeros((128, 10), np.float32)}))
+    answer = command(f"network --stage network-cpu --batch 1 --budget 0 --weights {path} --json")
+    # All scores are equal, so the first digit is told.
+    assert answer.document["held_out"]["accuracy"] == float((held_out().labels == 0).mean())
+    np.savez(path, **(arrays | {"output": np.zeros((128, 9), np.float32)}))
+    refused = command(f"network --stage network-cpu --weights {path}")
+    assert refused.status == 2
+    assert "output has the shape 128 x 9, and this network needs 128 x 10" in refused.err
+
+
+def test_that_the_timeline_is_drawn_a_line_a_chunk():
+    spans = (
+        ChunkSpan(0, 0, "copy in", 0.0, 1.0), ChunkSpan(0, 0, "kernels", 1.0, 5.0),
+        ChunkSpan(1, 1, "copy in", 1.0, 2.0), ChunkSpan(1, 1, "kernels", 5.0, 10.0),
+    )  # fmt: skip
+    lines = timeline_text(StageRun(None, timeline=spans), width=20).splitlines()
+    assert lines[1:] == ["    0       0  cc########", "    1       1    cc      ##########"]
+
+
+def test_that_the_python_call_tells_digits_and_gives_every_layer():
+    digits = held_out()
+    found = engine.network(digits.pixels[:10], device="cpu", layers=True)
+    assert (found.stage, found.device) == ("network-cpu", "cpu")
+    assert np.array_equal(found.digits, found.probabilities.argmax(axis=1))
+    assert np.allclose(found.probabilities.sum(axis=1), 1.0)
+    assert found.layers["convolution-1"].shape == (32, 24, 24)
+    assert np.allclose(found.layers["output"], found.scores[0], atol=1e-4)
+    one = engine.network(digits.pixels[0], stage="network-serial", device="cpu")
+    assert one.layers == {}
+    assert one.scores.shape == (1, 10)
+    with pytest.raises(UnknownName, match="no stage of the network"):
+        engine.network(digits.pixels[0], stage="nothing")
+    with pytest.raises(BadValue, match="is empty"):
+        engine.network(np.zeros((28, 28)))

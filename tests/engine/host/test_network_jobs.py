@@ -1,0 +1,111 @@
+"""What the host answers about the network: facts, one drawing, runs, what cannot run, held-out digits."""
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, Cancelled
+from engine.host import shared
+from engine.host.handlers import HANDLERS
+from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.request import QueuePolicy
+from engine.host.shared_array import SharedArray, segments_of
+from engine.tasks.network import oracle
+from engine.tasks.network.drawings import as_drawings, held_out
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.weights import trained_weights
+from engine.variants.registry import NETWORK_VARIANTS
+
+
+def answered(request, report=lambda step: None):
+    """Return a handler's answer, and give its shared memory back."""
+    answer = HANDLERS[type(request)](request, report)
+    names = segments_of(answer)
+    arrays = {place: shared.attach(place).copy() for place in places_of(answer)}
+    shared.recycle(*names)
+    return answer, arrays
+
+
+def places_of(answer):
+    """Return the arrays of an answer."""
+    own = [getattr(answer, name, None) for name in ("first_filters", "second_filters", "digits")]
+    maps = [getattr(one, "values", None) for one in getattr(answer, "layers", ())]
+    return [place for place in (*own, *maps) if isinstance(place, SharedArray)]
+
+
+def test_that_the_facts_have_layers_stages_filters_and_digits():
+    facts, arrays = answered(DescribeNetwork())
+    assert [layer.key for layer in facts.layers] == [layer.key for layer in ForwardPass(1).layers]
+    assert [stage.key for stage in facts.stages] == [stage.key for stage in NETWORK_VARIANTS]
+    assert np.array_equal(arrays[facts.first_filters], trained_weights().convolution_1)
+    assert np.array_equal(arrays[facts.second_filters], trained_weights().convolution_2)
+    assert np.array_equal(arrays[facts.digits], held_out().pixels)
+    assert facts.labels == tuple(held_out().labels.tolist())
+
+
+@pytest.mark.slow
+def test_that_a_drawing_gets_every_layer_as_the_oracle_has_it_and_probabilities():
+    pixels = held_out().pixels[3]
+    assert ForwardDrawing.queue is QueuePolicy.NEWEST
+    found, arrays = answered(ForwardDrawing(pixels.tobytes()))
+    wanted = oracle.forward_with_bounds(as_drawings(pixels), trained_weights())
+    assert [one.layer.key for one in found.layers] == list(wanted)
+    for one in found.layers:
+        exact = wanted[one.layer.key]
+        values = arrays[one.values]
+        assert values.shape == one.layer.shape
+        assert (np.abs(values - exact.values[0]) <= exact.bounds[0]).all()
+    assert sum(found.probabilities) == pytest.approx(1.0)
+    assert found.digit == held_out().labels[3] == int(np.argmax(found.probabilities))
+    assert found.elapsed_ms > 0
+
+
+@pytest.mark.parametrize(
+    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 x 28")]
+)
+def test_that_a_drawing_that_is_none_is_refused(ink, why):
+    with pytest.raises(BadValue, match=why):
+        answered(ForwardDrawing(ink))
+
+
+@pytest.mark.slow
+def test_that_a_run_has_its_proof_its_times_and_those_of_its_layers():
+    steps = []
+    found, _ = answered(RunNetwork("network-cpu", 5, budget_s=0.0), lambda step: steps.append(step.stage))
+    assert found.result.is_proven
+    assert found.result.problem.batch == 5
+    assert [one.name for one in found.layers] == [
+        "convolution-1 + pool-1", "convolution-2 + pool-2", "hidden + output"
+    ]  # fmt: skip
+    assert found.timeline == ()
+    assert "timing each layer" in steps
+
+
+def test_that_a_run_can_be_stopped_and_bad_batches_are_refused():
+    def stop(step):
+        raise Cancelled("The request", "it was stopped")
+
+    with pytest.raises(Cancelled):
+        answered(RunNetwork("network-cpu", 5), stop)
+    with pytest.raises(BadValue, match="a batch has 1 to"):
+        answered(RunNetwork("network-cpu", 0))
+    with pytest.raises(BadValue, match="The largest batch is"):
+        answered(RunNetwork("network-cpu", 1_000_000))
+
+
+def test_that_every_stage_says_whether_it_can_compute_a_batch():
+    assert CheckStages.queue is QueuePolicy.AT_ONCE
+    found, _ = answered(CheckStages(100, "cpu"))
+    reasons = {one.variant: one.reason for one in found}
+    assert list(reasons) == [stage.key for stage in NETWORK_VARIANTS]
+    assert reasons["network-cpu"] == reasons["network-serial"] == ""
+    assert "CUDA" in reasons["network-fast"]
+    too_large, _ = answered(CheckStages(1_000_000, "cpu"))
+    assert all("the limit is" in one.reason for one in too_large)
+
+
+def test_that_the_held_out_digits_are_told_with_what_each_is_taken_for():
+    found, _ = answered(TellDigits("network-cpu", "cpu"))
+    assert found.accuracy == 355 / 360
+    assert found.digits == 360
+    assert len(found.wrong) == 5
+    assert [sum(row) for row in found.counts] == np.bincount(held_out().labels, minlength=10).tolist()

@@ -1,0 +1,262 @@
+"""The network's problem, weights, drawings, oracle and bound; the digits that were held out."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, EngineError
+from engine.tasks.network import oracle, weights
+from engine.tasks.network.agreement import drawings_to_check, verify
+from engine.tasks.network.drawings import as_drawings, batch_of, held_out, probabilities
+from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
+from engine.tasks.network.weights import (
+    DIGITS_FILE,
+    WEIGHTS_FILE,
+    Weights,
+    random_weights,
+    read_weights,
+    shapes_of,
+    trained_weights,
+)
+
+SMALL = ForwardPass(2, 16, 2, 3, 5, 3)
+
+
+def test_that_the_layers_have_the_reports_shapes():
+    problem = ForwardPass(1)
+    assert [(layer.key, layer.shape) for layer in problem.layers] == [
+        ("convolution-1", (32, 24, 24)), ("pool-1", (32, 12, 12)), ("convolution-2", (64, 8, 8)),
+        ("pool-2", (64, 4, 4)), ("hidden", (128,)), ("output", (10,)),
+    ]  # fmt: skip
+    assert (problem.linear, problem.weights) == (1024, 184_352)
+    assert problem.multiply_adds == 24 * 24 * 25 * 32 + 8 * 8 * 800 * 64 + 1024 * 128 + 1280
+    assert problem.flops == 2 * problem.multiply_adds + 4 * (32 * 144 + 64 * 16)
+    assert problem.csv_columns() == {"batch": 1, "network": "28 x 28, 32, 64, 128, 10"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        ((0,), "a batch has 1 to"), ((MAX_BATCH + 1,), "a batch has 1 to"), ((1, 27), "multiple of 4"),
+        ((1, 12), "multiple of 4"), ((1, 28, 0), "each layer has 1 to"), ((1, 28, 8, 2000), "each layer has"),
+    ],
+)  # fmt: skip
+def test_that_a_network_that_cannot_be_is_refused_in_words(sizes, why):
+    with pytest.raises(BadValue, match=why):
+        ForwardPass(*sizes)
+
+
+def test_that_a_batch_too_large_for_the_memory_is_refused_with_the_largest():
+    refuse_too_large(ForwardPass(10_000))
+    with pytest.raises(BadValue, match=r"the limit is 4.0 GiB. The largest batch is 36,\d\d\d\."):
+        refuse_too_large(ForwardPass(100_000))
+
+
+def plain_forward(drawing, network):
+    """Return the scores of one drawing by loops over definitions, in float64."""
+    maps = [drawing.astype(np.float64)]
+    for filters in (network.convolution_1, network.convolution_2):
+        side = len(maps[0]) - 4
+        made = []
+        for own in filters.astype(np.float64):
+            total = np.zeros((side, side))
+            for before, weights_of in zip(maps, own, strict=True):
+                for p in range(5):
+                    for q in range(5):
+                        total += before[p : p + side, q : q + side] * weights_of[p, q]
+            total = np.maximum(total, 0)
+            made.append((total[::2, ::2] + total[1::2, ::2] + total[::2, 1::2] + total[1::2, 1::2]) / 4)
+        maps = made
+    vector = np.concatenate([one.ravel() for one in maps])
+    return np.maximum(vector @ network.hidden, 0) @ network.output
+
+
+def test_that_the_oracle_is_the_definition_and_every_layer_has_its_shape():
+    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    layers = oracle.forward(drawings, network)
+    assert {key: values.shape[1:] for key, values in layers.items()} == {
+        layer.key: layer.shape for layer in SMALL.layers
+    }
+    wanted = [plain_forward(drawing, network) for drawing in drawings]
+    assert np.allclose(layers["output"], wanted, rtol=1e-12)
+
+
+def test_that_the_bound_holds_for_float32_and_is_of_its_order_and_zero_error_fits():
+    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    found = oracle.forward_with_bounds(drawings, network)
+    as_single = oracle.forward(drawings, network)
+    for key, exact in found.items():
+        assert np.array_equal(exact.values, as_single[key])
+        assert (exact.bounds > 0).all()
+    # A shorter chain of roundings has a smaller bound.
+    shorter = oracle.forward_with_bounds(drawings, network, lambda terms: 5)
+    assert (shorter["output"].bounds < found["output"].bounds).all()
+    # The whole network in float32, with every sum in another order than the oracle's.
+    single = plain_forward_float32(drawings, network)
+    error = np.abs(single - found["output"].values)
+    assert (error <= found["output"].bounds).all()
+    assert error.max() > 0
+    assert found["output"].bounds.max() < 1e-3
+
+
+def plain_forward_float32(drawings, network):
+    maps = drawings[:, None]
+    for filters in (network.convolution_1, network.convolution_2):
+        windows = np.lib.stride_tricks.sliding_window_view(maps, (5, 5), axis=(2, 3))
+        maps = np.maximum(np.einsum("bcyxpq,mcpq->bmyx", windows, filters), np.float32(0))
+        maps = (maps[:, :, ::2, ::2] + maps[:, :, 1::2, ::2]) + (
+            maps[:, :, ::2, 1::2] + maps[:, :, 1::2, 1::2]
+        )
+        maps *= np.float32(0.25)
+    values = np.maximum(maps.reshape(len(maps), -1) @ network.hidden, np.float32(0))
+    return values @ network.output
+
+
+def test_that_a_score_beyond_its_bound_is_named_with_its_drawing():
+    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    scores = oracle.forward(drawings, network)["output"].astype(np.float32)
+    assert verify(scores, drawings, network, SMALL).exact
+    scores[1, 2] += 1
+    found = verify(scores, drawings, network, SMALL)
+    assert not found.passed
+    assert found.reason.startswith("not verified: drawing 1, output 2 is ")
+    # Any layer can be compared.
+    maps = oracle.forward(drawings, network)["pool-1"].astype(np.float32)
+    assert verify(maps, drawings, network, SMALL, layer="pool-1").exact
+
+
+def test_that_both_ends_of_a_large_batch_are_checked_and_some_between():
+    problem = ForwardPass(10_000)
+    chosen = drawings_to_check(problem, 5)
+    assert chosen[:32].tolist() == list(range(32))
+    assert chosen[-32:].tolist() == list(range(9_968, 10_000))
+    assert len(set(chosen.tolist())) == len(chosen) > 300
+    assert len(drawings_to_check(problem, 5, affordable=0)) == 64
+    assert len(drawings_to_check(ForwardPass(50), 5, affordable=0)) == 50
+
+
+@pytest.mark.slow
+def test_that_the_held_out_digits_are_told_as_the_documents_say():
+    digits = held_out()
+    assert digits.pixels.shape == (360, 28, 28)
+    scores = oracle.forward(as_drawings(digits.pixels), trained_weights())["output"]
+    told = scores.argmax(axis=1)
+    assert int((told == digits.labels).sum()) == 355
+    # Two scores of a digit lie far enough apart that rounding cannot change which one is told.
+    top = np.sort(scores, axis=1)
+    assert (top[:, -1] - top[:, -2]).min() > 1e-3
+
+
+def test_that_the_files_in_assets_are_small():
+    assert WEIGHTS_FILE.stat().st_size + DIGITS_FILE.stat().st_size < 2_000_000
+
+
+def saved(folder, change):
+    """Save the program's weights with a change; return the file."""
+    own = trained_weights()
+    arrays = {name: getattr(own, name).copy() for name in own.__dataclass_fields__}
+    change(arrays)
+    path = folder / "own.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def test_that_weights_are_read_back_and_have_a_digest_of_their_numbers(tmp_path):
+    path = saved(tmp_path, lambda arrays: None)
+    assert read_weights(path).digest == trained_weights().digest
+    other = saved(tmp_path, lambda arrays: arrays["output"].__setitem__((0, 0), 7))
+    assert read_weights(other).digest != trained_weights().digest
+    own = trained_weights()
+    assert own.fits(ForwardPass(3))
+    assert not own.fits(ForwardPass(3, first=16))
+    assert shapes_of(ForwardPass(1))["hidden"] == (1024, 128)
+
+
+def test_that_bad_weights_are_refused_in_one_line_with_what_to_do(tmp_path):
+    def refused(change):
+        with pytest.raises(BadValue) as caught:
+            read_weights(saved(tmp_path, change))
+        return str(caught.value)
+
+    line = refused(lambda arrays: arrays.update(hidden=arrays["hidden"][:-1]))
+    assert "hidden has the shape 1023 x 128, and this network needs 1024 x 128" in line
+    line = refused(lambda arrays: arrays["output"].__setitem__((3, 4), np.nan))
+    assert "output[3, 4] is nan, not a finite number" in line
+    line = refused(lambda arrays: arrays.update(output=arrays["output"].astype(np.int32)))
+    assert "output has numbers of type int32" in line
+    assert "Take a file that" in line
+    assert "\n" not in line
+
+
+def test_that_a_damaged_file_or_none_is_told(tmp_path):
+    content = WEIGHTS_FILE.read_bytes()
+    damaged = tmp_path / "damaged.npz"
+    for part in (b"", b"no archive at all", content[: len(content) // 2], content[:-1000]):
+        damaged.write_bytes(part)
+        with pytest.raises(EngineError, match="cannot be used: it is damaged or no"):
+            read_weights(damaged)
+    flipped = bytearray(content)
+    for at in range(len(content) // 2, len(content) // 2 + 64):
+        flipped[at] ^= 0xFF
+    damaged.write_bytes(bytes(flipped))
+    with pytest.raises(EngineError, match="damaged"):
+        read_weights(damaged)
+    with pytest.raises(EngineError, match="there is no such file"):
+        read_weights(tmp_path / "none.npz")
+    np.savez(damaged, other=np.zeros(3))
+    with pytest.raises(EngineError, match="it has no array 'convolution_1'"):
+        read_weights(damaged)
+    with pytest.raises(EngineError, match="damaged"):
+        read_weights(tmp_path)
+
+
+def test_that_a_file_with_objects_is_not_run(tmp_path):
+    path = tmp_path / "objects.npz"
+    np.savez(path, **{name: np.array([print], object) for name in weights._NAMES})
+    with pytest.raises(EngineError, match="damaged"):
+        read_weights(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (np.zeros((28, 28)), "the drawing is empty: there is no ink"),
+        (np.stack([np.ones((28, 28)), np.zeros((28, 28))]), "drawing 1 of 2 is empty"),
+        (np.ones((27, 28)), "the network takes 28 x 28"),
+        (np.ones(28), "the network takes 28 x 28"),
+        (np.ones((0, 28, 28)), "there is nothing to compute"),
+        (np.full((28, 28), np.nan), "not finite"),
+        (np.ones((28, 28), complex), "only real numbers"),
+        ([[1, 2], [3]], "rows differ in length"),
+    ],
+)
+def test_that_drawings_that_are_none_are_refused_in_words(values, why):
+    with pytest.raises(BadValue, match=why):
+        as_drawings(values)
+
+
+def test_that_ink_of_bytes_is_scaled_and_of_floats_is_not():
+    one = np.zeros((28, 28), np.uint8)
+    one[3, 4] = 255
+    assert as_drawings(one)[0, 3, 4] == 1.0
+    assert as_drawings(one.astype(np.float64))[0, 3, 4] == 255.0
+    batch = batch_of(ForwardPass(400), 2)
+    assert batch.shape == (400, 28, 28)
+    assert np.array_equal(batch[0], batch[360])
+
+
+def test_that_probabilities_sum_to_one_and_do_not_overflow():
+    chances = probabilities(np.array([[1000.0, 0.0, -1000.0], [1.0, 1.0, 1.0]], np.float32))
+    assert np.allclose(chances.sum(axis=1), 1.0)
+    assert np.allclose(chances[1], 1 / 3)
+    assert isinstance(trained_weights(), Weights)
+
+
+def test_that_the_training_script_needs_what_the_program_does_not():
+    text = (WEIGHTS_FILE.parent / "train.py").read_text(encoding="utf-8")
+    requirements = (WEIGHTS_FILE.parents[2] / "requirements.txt").read_text(encoding="utf-8")
+    assert "import torch" in text
+    assert "sklearn" in text
+    assert shutil.which("python")
+    assert not any(name in requirements for name in ("torch", "scikit-learn"))

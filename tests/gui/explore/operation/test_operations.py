@@ -1,0 +1,199 @@
+"""Operations in the window: choice, parameters, kernels, previews, runs, what is found."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox
+
+from engine.geometry.block import Block
+from engine.host.protocol import (
+    Availability,
+    CheckVariants,
+    PreviewOperation,
+    RunOperation,
+    SaveResult,
+)
+from engine.tasks.operation.found import Mark
+from engine.tasks.operation.operations import OPERATIONS
+from gui.explore.operation.histogram_plot import HistogramPlot
+from gui.explore.operation.operation_kernels import OperationKernels
+from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.operation.operation_state import OperationState
+from tests.gui.fake_engine import OPERATION_INFOS
+
+
+@pytest.fixture
+def page(haloscope, qtbot):
+    """The page Explore of a whole window."""
+    return haloscope.window.first_page
+
+
+def choose(page, qtbot, key):
+    """Choose an operation in the box, and wait for its preview."""
+    page.operation_dock.box.setCurrentIndex(page.operation_dock.box.findData(key))
+    page.operation_dock.box.activated.emit(page.operation_dock.box.currentIndex())
+    if key:
+        qtbot.waitUntil(lambda: page.operations.found is not None)
+
+
+@pytest.fixture
+def operations(workspace):
+    state = OperationState(workspace)
+    state.set_infos(OPERATION_INFOS)
+    return state
+
+
+def test_that_the_state_describes_a_job_of_the_operation_and_none_of_filters(operations, workspace):
+    assert workspace.job() is not None
+    assert operations.job() is None
+    operations.choose("median")
+    operations.set_parameter("size", 5)
+    operations.change(variant="median-tiled", block=Block(16, 16))
+    workspace.change(device="cpu")
+    job = operations.job()
+    assert (job.operation, job.settings, job.variant) == ("median", {"size": 5}, "median-tiled")
+    assert (job.block, job.device, job.picture) == (Block(16, 16), "cpu", workspace.picture)
+    assert workspace.job() is None
+    assert workspace.range_mode == "clip"
+    # Each operation keeps its choices.
+    operations.choose("compress")
+    assert operations.job().settings == {}
+    operations.choose("median")
+    assert operations.job().settings == {"size": 5}
+    operations.choose("")
+    assert workspace.job() is not None
+
+
+def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(operations, qtbot):
+    operations.choose("find-patch")
+    operations.set_parameter("width", 8)
+    panel = OperationPanel(
+        OPERATIONS["find-patch"], operations, lambda: operations.change(patch_path="/p/eye.png")
+    )
+    qtbot.addWidget(panel)
+    assert panel.parameters.isEnabled()
+    panel.patch_button.click()
+    assert (operations.job().patch_path, operations.job().settings) == ("/p/eye.png", {})
+    assert not panel.parameters.isEnabled()
+    assert panel.patch_label.text() == "Patch: eye.png"
+    panel.own_patch_button.click()
+    assert (operations.job().patch_path, operations.job().settings) == ("", {"width": 8})
+
+
+@pytest.mark.parametrize("key", OPERATIONS)
+def test_that_every_parameter_has_a_control_with_its_name_and_explanation(operations, qtbot, key):
+    operations.choose(key)
+    panel = OperationPanel(OPERATIONS[key], operations, lambda: None)
+    qtbot.addWidget(panel)
+    for parameter in OPERATIONS[key].parameters:
+        control = panel.parameters.controls[parameter.name]
+        assert control.accessibleName().startswith(parameter.title)
+        assert parameter.explanation in control.toolTip()
+        if isinstance(control, QComboBox):
+            control.activated.emit(control.count() - 1)
+            assert operations.job().settings[parameter.name] == parameter.choices[-1]
+        else:
+            control.setValue(control.maximum())
+            assert operations.job().settings[parameter.name] == parameter.most
+
+
+def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
+    operations, workspace, state, qtbot
+):
+    operations.choose("median")
+    kernels = OperationKernels(operations, workspace, state)
+    qtbot.addWidget(kernels)
+    model = kernels.table.model()
+    assert [model.index(row, 0).data() for row in range(3)] == ["Automatic", "CPU, all cores", "Tiled"]
+    operations.set_availability((Availability("cpu-median"), Availability("median-tiled", "No GPU.")))
+    assert model.index(2, 1).data() == "cannot"
+    assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert not model.flags(model.index(2, 0)) & Qt.ItemFlag.ItemIsEnabled
+    operations.set_availability(())
+    kernels.table.setCurrentIndex(model.index(2, 0))
+    assert operations.choice.variant == "median-tiled"
+    assert (kernels.width_box.value(), kernels.height_box.value()) == (32, 8)
+    kernels.height_box.setValue(4)
+    assert operations.job().block == Block(32, 4)
+    kernels.default_button.click()
+    assert operations.job().block is None
+    kernels.table.setCurrentIndex(model.index(1, 0))
+    assert not kernels.width_box.isEnabled()
+
+
+def test_that_a_histogram_tells_its_counts(qtbot):
+    plot = HistogramPlot()
+    qtbot.addWidget(plot)
+    plot.resize(300, 200)
+    plot.show_counts(((1, 2, 0, 1),))
+    assert plot.accessibleDescription() == "4 samples in 4 bins of 1 channels"
+    assert not plot.grab().isNull()
+
+
+@pytest.mark.slow
+def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, haloscope, qtbot):
+    assert page.operation_dock.stack.currentWidget() is page.mask_panel
+    asked = len(haloscope.link._client.seen)
+    choose(page, qtbot, "histogram")
+    assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
+    assert isinstance(page.kernel_dock.currentWidget(), OperationKernels)
+    assert page.docks[0].windowTitle() == "Operation"
+    panel = page.operation_dock.panel("histogram")
+    assert panel.plot.isVisible()
+    seen = haloscope.link._client.seen[asked:]
+    assert not [request for request in seen if isinstance(request, CheckVariants)]
+    choose(page, qtbot, "")
+    qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
+    assert page.operation_dock.stack.currentWidget() is page.mask_panel
+    assert page.kernel_dock.currentWidget() is page.kernel_panel
+
+
+@pytest.mark.slow
+def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
+    choose(page, qtbot, "find-patch")
+    canvas = page.picture_view.canvas
+    assert (canvas._mark, canvas._mark_text) == (Mark(5, 7, 11, 13), "Best score 0.7500")
+    before = canvas.grab().toImage()
+    canvas.set_mark(None)
+    assert canvas.grab().toImage() != before
+    choose(page, qtbot, "negative")
+    assert canvas._mark is None
+
+
+@pytest.mark.slow
+def test_that_runs_are_in_the_list_the_table_and_the_status(page, haloscope, qtbot):
+    choose(page, qtbot, "negative")
+    page.run_all()
+    qtbot.waitUntil(lambda: not haloscope.state.running and bool(page.operation_results.rows()))
+    assert [row.result.variant for row in page.operation_results.rows()] == ["cpu-negative"]
+    assert page.results.rows() == ()
+    assert page.operations.runs()["cpu-negative"].kernel_ms == 2.0
+    assert page.status.sentence.startswith("Last run: CPU, all cores, 2")
+    assert page.status.has_results
+    page.run()
+    qtbot.waitUntil(lambda: len(page.operation_results.rows()) == 2 and not haloscope.state.running)
+    assert len([one for one in haloscope.link._client.seen if isinstance(one, RunOperation)]) == 2
+
+
+@pytest.mark.slow
+def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(page, haloscope, qtbot):
+    choose(page, qtbot, "median")
+    panel = page.operation_dock.panel("median")
+    page.operations.set_parameter("size", 5)
+    qtbot.waitUntil(lambda: "it is refused here" in panel.refusal.text())
+    page.operations.set_parameter("size", 3)
+    qtbot.waitUntil(lambda: not panel.refusal.text())
+    previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
+    assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
+
+
+@pytest.mark.slow
+def test_that_the_result_is_saved_as_it_is_shown_and_a_new_mask_brings_convolution_back(
+    page, haloscope, qtbot, tmp_path
+):
+    choose(page, qtbot, "negative")
+    page.pictures.save_result(tmp_path / "out.png")
+    (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
+    assert request.values == page.operations.found.shown.values
+    assert request.range_mode == "clip"
+    page.workspace.set_mask(page.workspace.mask.with_offset(3.0))
+    assert not page.operations.is_active

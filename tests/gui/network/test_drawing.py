@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from gui.network.drawing import Drawing, coverage
+from gui.network.drawing_canvas import DrawingCanvas
+
+
+@pytest.fixture
+def drawing(qapp):
+    return Drawing()
+
+
+@pytest.fixture
+def canvas(qtbot, drawing):
+    canvas = DrawingCanvas(drawing)
+    qtbot.addWidget(canvas)
+    canvas.resize(300, 300)
+    canvas.show()
+    return canvas
+
+
+def test_that_the_brush_has_soft_edges_and_fills_its_middle():
+    covered = coverage((5.5, 10.5), (20.5, 10.5), 2.0)
+    assert covered[10, 5:21].tolist() == [255] * 16
+    assert 0 < covered[12, 10] < 255, "half a cell beyond the radius it fades"
+    assert covered[14].max() == 0
+    assert covered[10, 0] == covered[10, 27] == 0
+    assert np.array_equal(covered, coverage((20.5, 10.5), (5.5, 10.5), 2.0))
+
+
+def test_that_a_stroke_is_one_step_back_and_forth(drawing, qtbot):
+    drawing.begin((5.0, 5.0))
+    for at in (10.0, 15.0, 20.0):
+        with qtbot.waitSignal(drawing.changed):
+            drawing.extend((at, at))
+    drawing.end()
+    drawn = drawing.ink
+    assert drawing.undo_stack.count() == 1
+    drawing.undo_stack.undo()
+    assert drawing.is_empty
+    drawing.undo_stack.redo()
+    assert np.array_equal(drawing.ink, drawn)
+    drawing.clear()
+    assert drawing.is_empty
+    drawing.clear()
+    assert drawing.undo_stack.count() == 2, "clearing paper is no step"
+
+
+def test_that_a_held_out_digit_is_a_step_and_drawing_on_it_makes_it_a_drawing(drawing):
+    pixels = np.full((28, 28), 9, np.uint8)
+    drawing.show_digit(4, pixels)
+    assert (drawing.digit, int(drawing.ink[0, 0])) == (4, 9)
+    drawing.dot((3.5, 3.5))
+    assert drawing.digit is None
+    assert drawing.ink[20, 20] == 0, "the first stroke begins a new drawing"
+    drawing.undo_stack.undo()
+    assert (drawing.digit, int(drawing.ink[20, 20])) == (4, 9)
+    drawing.dot((3.5, 3.5), erases=True)
+    assert (int(drawing.ink[3, 3]), int(drawing.ink[20, 20])) == (0, 9)
+    drawing.undo_stack.undo()
+    drawing.undo_stack.undo()
+    assert (drawing.digit, drawing.is_empty) == (None, True)
+
+
+def test_that_a_first_digit_is_no_step_and_never_takes_the_place_of_a_drawing(drawing):
+    pixels = np.full((28, 28), 9, np.uint8)
+    drawing.start_with(8, pixels)
+    assert (drawing.digit, drawing.undo_stack.count()) == (8, 0)
+    drawing.dot((3.5, 3.5))
+    drawing.undo_stack.undo()
+    drawing.clear()
+    drawing.start_with(8, pixels)
+    assert drawing.is_empty
+
+
+def place(canvas, row, column):
+    side = canvas.cell_side
+    field = canvas._field()
+    return QPoint(int(field.left() + (column + 0.5) * side), int(field.top() + (row + 0.5) * side))
+
+
+def test_that_the_left_button_draws_where_it_is_and_the_right_one_erases(canvas, drawing, qtbot):
+    left, right = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
+    qtbot.mousePress(canvas, left, pos=place(canvas, 4, 6))
+    qtbot.mouseMove(canvas, place(canvas, 20, 6))
+    qtbot.mouseRelease(canvas, left, pos=place(canvas, 20, 6))
+    assert drawing.ink[4:21, 6].min() == 255
+    assert drawing.ink[12, 12] == 0
+    qtbot.mouseClick(canvas, right, pos=place(canvas, 12, 6))
+    assert drawing.ink[12, 6] == 0
+    assert drawing.ink[4, 6] == 255
+    assert drawing.undo_stack.undoText() == "Erase"
+
+
+def test_that_a_digit_can_be_drawn_with_the_keys_alone_and_the_place_is_told(canvas, drawing, qtbot):
+    shift = Qt.KeyboardModifier.ShiftModifier
+    canvas.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(canvas, Qt.Key.Key_Up)
+    qtbot.keyClick(canvas, Qt.Key.Key_Space)
+    assert drawing.ink[11, 14] == 255
+    assert canvas.accessibleDescription().startswith("Row 11, column 14: ink 255 of 255.")
+    for _ in range(8):
+        qtbot.keyPress(canvas, Qt.Key.Key_Down, shift)
+    qtbot.keyRelease(canvas, Qt.Key.Key_Shift)
+    assert drawing.ink[11:20, 14].min() == 255
+    assert drawing.undo_stack.count() == 2
+    qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
+    assert drawing.ink[19, 14] == 0
+    qtbot.keyClick(canvas, Qt.Key.Key_Delete)
+    assert drawing.is_empty
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Left, Qt.Key.Key_Up])
+def test_that_the_keys_stop_at_the_edge(canvas, qtbot, key):
+    for _ in range(40):
+        qtbot.keyClick(canvas, key)
+    assert "0" in canvas.accessibleDescription().split(":")[0]
+    assert canvas._cursor in ((14, 0), (0, 14))

@@ -1,0 +1,122 @@
+"""Where a value comes from: windows, products and the sentences about them, against plain sums."""
+
+import numpy as np
+import pytest
+
+from gui.network.layers import DRAWING, Cell, Facts, maps_before, origins, strongest_of, windows
+from gui.network.words import number, place_of, short_number, where_from
+from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
+
+KEYS = ("convolution-1", "convolution-2", "hidden", "output")
+
+
+@pytest.fixture(scope="module")
+def facts():
+    pixels, labels = made_digits()
+    return Facts(LAYERS, STAGES, dict(zip(KEYS, made_weights(), strict=True)), pixels, labels)
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    return np.random.default_rng(3).random((28, 28), np.float32)
+
+
+@pytest.fixture(scope="module")
+def values(facts, drawing):
+    """Every layer by plain sums, in the order of the layers."""
+    first, second, hidden, output = facts.weights.values()
+    one = convolved(drawing[None], first)
+    pooled = averaged(one)
+    two = convolved(pooled, second)
+    last = averaged(two)
+    connected = np.maximum(last.reshape(-1) @ hidden, 0)
+    return (one, pooled, two, last, connected, connected @ output)
+
+
+def convolved(maps, filters):
+    windows = np.lib.stride_tricks.sliding_window_view(maps, (5, 5), axis=(1, 2))
+    return np.maximum(np.einsum("crspq,mcpq->mrs", windows, filters), 0)
+
+
+def averaged(maps):
+    count, rows, columns = maps.shape
+    return maps.reshape(count, rows // 2, 2, columns // 2, 2).mean(axis=(2, 4))
+
+
+CELLS = [
+    Cell(0, 7, 3, 5), Cell(0, 31, 23, 23), Cell(1, 7, 3, 5), Cell(2, 63, 7, 0), Cell(2, 1, 3, 4),
+    Cell(3, 5, 3, 1), Cell(4, column=127), Cell(4, column=0), Cell(5, column=9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing, cell):
+    found = origins(facts, values, drawing, cell)
+    total = sum(one.adds for one in found)
+    layer = values[cell.layer]
+    told = layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
+    expected = total if cell.layer == len(LAYERS) - 1 else max(total, 0)
+    # 1,024 float32 products at most, each rounded once, in any order.
+    bound = 2.0**-23 * 1024 * sum(float(np.abs(one.values * weights(one)).sum()) for one in found)
+    assert told == pytest.approx(expected, abs=bound)
+    assert len(found) == maps_before(facts, cell)
+
+
+def weights(one):
+    return np.full(one.values.shape, 0.25) if one.weights is None else one.weights
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (Cell(0, 7, 3, 5), [(DRAWING, (3, 8), (5, 10))]),
+        (Cell(1, 7, 3, 5), [(0, (6, 8), (10, 12)), (DRAWING, (6, 12), (10, 16))]),
+        (Cell(3, 0, 3, 3), [(2, (6, 8), (6, 8)), (1, (6, 12), (6, 12)), (0, (12, 24), (12, 24)),
+                            (DRAWING, (12, 28), (12, 28))]),
+        (Cell(5, column=1), [(4, (0, 1), (0, 128)), (3, (0, 4), (0, 4)), (2, (0, 8), (0, 8)),
+                             (1, (0, 12), (0, 12)), (0, (0, 24), (0, 24)), (DRAWING, (0, 28), (0, 28))]),
+    ],
+    ids=["convolution", "pool", "second pool", "score"],
+)  # fmt: skip
+def test_that_a_window_is_followed_back_to_the_drawing(cell, expected):
+    found = [(at, (r.start, r.stop), (c.start, c.stop)) for at, r, c in windows(LAYERS, cell)]
+    assert found == expected
+
+
+def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
+    def told(cell):
+        layer = values[cell.layer]
+        value = layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
+        return where_from(facts, cell, float(value), origins(facts, values, drawing, cell))
+
+    assert place_of(LAYERS, Cell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
+    assert place_of(LAYERS, Cell(5, column=9)) == "Output layer, value 9"
+    pool = Cell(1, 7, 3, 5)
+    window = values[0][7, 6:8, 10:12]
+    numbers = ", ".join(number(float(one)) for one in window.ravel())
+    assert told(pool) == (
+        f"{number(float(window.mean()))}: the average of {numbers}. "
+        "They are rows 6 to 7, columns 10 to 11 of map 7 of convolution 1."
+    )
+    first = Cell(0, *(int(at[0]) for at in np.nonzero(values[0])))
+    assert f"of the drawing: 25 products with filter {first.map}. The largest is " in told(first)
+    rows = f"rows {first.row} to {first.row + 4}, columns {first.column} to {first.column + 4}"
+    assert rows in told(first)
+    second = told(Cell(2, 1, 3, 4))
+    strongest = strongest_of(origins(facts, values, drawing, Cell(2, 1, 3, 4)))
+    assert "rows 3 to 7, columns 4 to 8 of all 32 maps of average pool 1: 800 products." in second
+    assert f"Map {strongest.map} adds the most: {number(strongest.adds)}." in second
+    assert "from all 64 maps of average pool 2: 1,024 products." in told(Cell(4, column=3))
+    assert "from all 128 values of the hidden layer." in told(Cell(5, column=9))
+    dead = next(Cell(2, m, 0, 0) for m in range(64) if values[2][m, 0, 0] == 0)
+    assert told(dead).startswith("0: the sum is −")
+    assert "and a negative one becomes 0." in told(dead)
+
+
+def test_that_numbers_are_short_and_signed():
+    assert [number(one) for one in (0.4123, -8.086, 12.0, 0.0, 0.0412)] == [
+        "0.412", "−8.09", "12.0", "0", "0.041",
+    ]  # fmt: skip
+    assert [short_number(one) for one in (0.4123, -8.086, 12.3, 0.001, -0.5)] == [
+        "0.41", "−8.1", "12", "0", "−0.50",
+    ]  # fmt: skip

@@ -1,0 +1,259 @@
+"""The controller and its state around a fake engine, without any widget."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, EngineError
+from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from gui.network.layers import Cell
+from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
+from gui.network.network_state import NetworkState, StagesModel
+from tests.gui.made_network import made_values, made_weights
+
+DOT = (10.5, 10.5)
+
+
+@pytest.fixture
+def slow(make_bench):
+    bench = make_bench(automatic=False)
+    bench.network = NetworkState()
+    parts = bench.network, bench.state, bench.link, bench.jobs, bench.messages
+    bench.stages = NetworkController(*parts)
+    return bench
+
+
+@pytest.fixture
+def bench(slow):
+    slow.fake.automatic = True
+    slow.network.shown.emit()
+    slow.settle()
+    return slow
+
+
+def asked(bench, kind):
+    return [request for request in bench.fake.seen if isinstance(request, kind)]
+
+
+def draw(bench, point=DOT):
+    bench.network.drawing.dot(point)
+    bench.settle()
+
+
+def test_that_nothing_is_asked_before_the_page_is_shown_and_all_of_it_then(slow):
+    slow.network.drawing.dot(DOT)
+    slow.settle()
+    assert slow.fake.seen == []
+    slow.fake.automatic = True
+    slow.network.shown.emit()
+    slow.settle()
+    assert [len(asked(slow, kind)) for kind in (DescribeNetwork, CheckStages, ForwardDrawing)] == [1, 1, 1]
+    facts = slow.network.facts
+    assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
+    assert slow.network.answer.digit == 7
+    slow.network.shown.emit()
+    slow.settle()
+    assert len(asked(slow, DescribeNetwork)) == 1
+
+
+def test_that_what_the_engine_sent_is_copied_and_its_memory_given_back(bench):
+    draw(bench)
+    ink = bench.network.drawing.ink.tobytes()
+    for found, expected in zip(bench.network.answer.values, made_values(ink), strict=True):
+        assert np.array_equal(found, expected)
+    assert bench.fake.leaked == set()
+
+
+def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
+    assert bench.network.drawing.digit == FIRST_DIGIT
+    assert bench.network.answer is not None
+    assert bench.network.drawing.undo_stack.count() == 0
+
+
+def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
+    before = len(asked(bench, ForwardDrawing))
+    bench.network.drawing.clear()
+    bench.settle()
+    assert len(asked(bench, ForwardDrawing)) == before
+    assert (bench.network.answer, bench.network.why_no_answer) == (None, NO_INK)
+    assert bench.messages.count == 0
+
+
+def test_that_one_drawing_is_on_its_way_and_only_the_newest_follows(slow):
+    slow.network.shown.emit()
+    for column in range(5, 12):
+        draw(slow, (column, 10.5))
+    assert len(slow.fake.waiting(ForwardDrawing)) == 1
+    slow.answer(ForwardDrawing)
+    (newest,) = slow.fake.waiting(ForwardDrawing)
+    assert newest.request.ink == slow.network.drawing.ink.tobytes()
+    slow.answer(ForwardDrawing)
+    assert slow.fake.waiting(ForwardDrawing) == []
+    assert slow.network.answer is not None
+
+
+def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    slow.network.drawing.clear()
+    slow.settle()
+    slow.answer(ForwardDrawing)
+    assert slow.network.answer is None
+    assert slow.network.why_no_answer == NO_INK
+    assert slow.fake.leaked == set()
+
+
+def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    error = BadValue("the drawing is empty", "there is no ink in it", "Draw a digit from 0 to 9 first.")
+    slow.fail(error, slow.fake.waiting(ForwardDrawing)[0])
+    assert slow.network.why_no_answer == str(error)
+    assert slow.messages.count == 0
+
+
+def test_that_weights_that_cannot_be_read_are_told_once_and_asked_for_again(slow):
+    slow.network.shown.emit()
+    error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
+    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    assert slow.network.why_no_facts == str(error)
+    assert slow.messages.newest.why == "it is damaged"
+    slow.network.shown.emit()
+    slow.answer(DescribeNetwork)
+    assert (slow.network.why_no_facts, slow.network.facts is None) == ("", False)
+
+
+def test_that_a_lost_engine_is_asked_again_by_itself(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    slow.lose()
+    assert slow.network.answer is None
+    slow.fake.automatic = True
+    slow.become_ready()
+    assert slow.network.facts is not None
+    assert slow.network.answer is not None
+    assert slow.network.rows != ()
+
+
+def test_that_run_takes_the_chosen_stage_and_run_all_every_one_that_can(bench, qtbot):
+    bench.network.change(stage="network-cpu", batch=10)
+    bench.settle()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    assert [(one.stage, one.batch) for one in asked(bench, RunNetwork)] == [("network-cpu", 10)]
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    assert [one.stage for one in asked(bench, RunNetwork)[1:]] == ["network-serial", "network-cpu"]
+    assert list(bench.network.runs) == ["network-cpu", "network-serial"]
+    assert not bench.network.running
+    bench.network.change(batch=11)
+    assert bench.network.runs == {}
+
+
+def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chosen(bench, qtbot):
+    bench.network.change(device="simulator")
+    bench.settle()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    requests = [(one.stage, one.device) for one in asked(bench, RunNetwork)]
+    assert requests == [
+        ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator"),
+    ]  # fmt: skip
+
+
+def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
+    model = StagesModel(bench.network)
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    kernel, speed_up, proof = map(model.position, ("kernel_median_ms", "speed_up", "proof"))
+    cells = [[model.index(row, at).data() for at in (kernel, speed_up, proof)] for row in range(3)]
+    assert cells[0][1:] == ["1.00×", "verified"]
+    assert cells[1] == ["60.00", "20.0×", "verified"]
+    assert cells[2][0] == "cannot"
+    assert "There is no NVIDIA driver here" in cells[2][2]
+
+
+def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(slow):
+    slow.network.shown.emit()
+    slow.answer(DescribeNetwork)
+    slow.stages.run_all()
+    slow.answer_all(CheckStages)
+    slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), RunNetwork)
+    row = slow.network.rows[0]
+    assert row.failure == "The batch: the memory is full. Choose a smaller one."
+    assert not row.refused
+    assert [one.request.stage for one in slow.fake.waiting(RunNetwork)] == ["network-cpu"]
+
+
+def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
+    slow.network.shown.emit()
+    slow.answer_all(CheckStages)
+    slow.stages.run()
+    draw(slow)
+    assert slow.fake.waiting(ForwardDrawing) == []
+    assert slow.network.why_no_answer == "The drawing is recognised when the run is over."
+    with qtbot.waitSignal(slow.jobs.finished):
+        slow.jobs.cancel()
+    slow.settle()
+    assert len(slow.fake.waiting(ForwardDrawing)) == 1
+
+
+def test_that_the_digits_are_told_by_the_chosen_device(bench, qtbot):
+    with qtbot.waitSignal(bench.network.confusion_changed):
+        bench.stages.tell_digits()
+    assert [(one.stage, one.device) for one in asked(bench, TellDigits)] == [("auto", "auto")]
+    assert bench.network.confusion.wrong == (3,)
+
+
+def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
+    network = bench.network
+    draw(bench)
+    network.point(Cell(2, 5, 1, 1))
+    network.look_at_map(9)
+    assert network.shown_origin.map == 9
+    network.point(Cell(2, 5, 2, 1))
+    assert network.shown_origin.map == 9, "another cell of the same map looks at the same map before"
+    network.point(Cell(1, 5, 1, 1), keep=True)
+    assert network.map_before is None
+    network.point(Cell(0))
+    assert network.cell == Cell(1, 5, 1, 1)
+    network.let_go()
+    network.point(Cell(0))
+    assert network.cell == Cell(0)
+
+
+def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_gave(bench, qtbot):
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    with qtbot.waitSignal(bench.network.confusion_changed):
+        bench.stages.tell_digits()
+    bench.settle()
+    bench.stages.open_weights(Path("/tmp/other.npz"))
+    bench.settle()
+    assert (bench.network.weights, bench.network.runs, bench.network.confusion) == (
+        "/tmp/other.npz",
+        {},
+        None,
+    )
+    assert asked(bench, ForwardDrawing)[-1].weights == "/tmp/other.npz"
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.tell_digits()
+    assert asked(bench, RunNetwork)[-1].weights == asked(bench, TellDigits)[-1].weights == "/tmp/other.npz"
+    bench.stages.open_weights(None)
+    bench.settle()
+    assert bench.network.weights == ""
+    assert asked(bench, ForwardDrawing)[-1].weights == ""
+
+
+def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
+    slow.network.shown.emit()
+    slow.answer(DescribeNetwork)
+    slow.stages.open_weights(Path("/tmp/bad.npz"))
+    error = BadValue("The weights 'bad.npz' cannot be used", "hidden[0, 1] is nan", "Take another file.")
+    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    assert slow.network.weights == ""
+    assert slow.network.facts is not None
+    assert slow.messages.newest.why == "hidden[0, 1] is nan"

@@ -1,0 +1,310 @@
+"""The page Network in the whole window, around a fake engine."""
+
+import json
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QWidget
+
+from engine.errors import EngineError
+from engine.host.protocol import DescribeNetwork, RunNetwork
+from gui.network.layers import DRAWING, Cell, origins, strongest_of
+from gui.network.network_controller import NO_INK
+from gui.shell.pages import PAGES
+from tests.gui.made_network import DIGITS, made_weights
+from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
+
+
+@pytest.fixture
+def open_page(open_window, qtbot):
+    """Make the window with the page Network in front; returns Haloscope and the page."""
+
+    def make(*arguments, has_facts=True, **options):
+        haloscope = open_window(*arguments, **options)
+        assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
+        haloscope.link._client.automatic = has_facts
+        haloscope.window.show_page("network")
+        page = haloscope.window.page
+        if has_facts:
+            qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
+        return haloscope, page
+
+    return make
+
+
+@pytest.fixture
+def drawn(open_page, qtbot):
+    """The page with a digit that has been recognised."""
+    haloscope, page = open_page()
+    show_digit(haloscope, qtbot, 5)
+    return haloscope, page
+
+
+def show_digit(haloscope, qtbot, number):
+    network = haloscope.network
+    network.drawing.show_digit(number, network.facts.digits[number])
+    qtbot.waitUntil(lambda: network.answer is not None)
+
+
+def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_page, qtbot):
+    haloscope, page = open_page()
+    page.drawing_panel.clear.click()
+    qtbot.waitUntil(lambda: haloscope.network.why_no_answer == NO_INK)
+    assert page.maps_panel.empty_text.isVisible()
+    assert page.maps_panel.empty_text.text().startswith("There is no ink yet. Draw a digit")
+    assert haloscope.window.message_bar.isHidden()
+    digits = page.drawing_panel.digits.list
+    assert digits.model().rowCount() == DIGITS
+    digits.setCurrentIndex(digits.model().index(5, 0))
+    qtbot.waitUntil(lambda: haloscope.network.answer is not None)
+    assert not page.maps_panel.empty_text.isVisible()
+    assert page.drawing_panel.verdict.text() == "A 7, 91.0 %"
+    assert page.drawing_panel.detail.text().startswith("Held-out digit 5, a 5:")
+    assert "The network is wrong." in page.drawing_panel.detail.text()
+    assert "7: 91.0 %" in page.drawing_panel.bars.accessibleDescription()
+    page.drawing_panel.clear.click()
+    qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
+
+
+def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, qtbot):
+    haloscope, page = drawn
+    network, views = haloscope.network, page.maps_panel.views
+    view = views[2]
+    place = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
+    qtbot.mouseMove(view, place)
+    assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
+    assert page.cell_panel.place.text() == "Convolution 2, map 9, row 3, column 4"
+    assert "rows 3 to 7, columns 4 to 8 of all 32 maps" in page.cell_panel.sentence.text()
+    assert views[1]._window == (None, range(3, 8), range(4, 9))
+    assert views[0]._window == (None, range(6, 16), range(8, 18))
+    assert page.drawing_panel.canvas._window == (range(6, 20), range(8, 22))
+    found = origins(network.facts, network.answer.values, network.drawing.ink / 255.0, Cell(2, 9, 3, 4))
+    strongest = strongest_of(found)
+    assert page.cell_panel.before.value() == strongest.map == views[1]._shown
+    other = (strongest.map + 1) % 32
+    page.cell_panel.before.setValue(other)
+    assert views[1]._shown == other
+    assert page.cell_panel.filter_title.text() == f"Filter 9, map {other}"
+    told = page.cell_panel.filter_table.accessibleDescription()
+    assert told.count(";") == 4
+    assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
+
+
+def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
+    haloscope, page = drawn
+    view, network = page.maps_panel.views[1], haloscope.network
+    view.setFocus()
+    for key, cell in (
+        (Qt.Key.Key_Right, Cell(1, 0, 0, 1)),
+        (Qt.Key.Key_Down, Cell(1, 0, 1, 1)),
+        (Qt.Key.Key_PageDown, Cell(1, 1, 1, 1)),
+        (Qt.Key.Key_End, Cell(1, 31, 1, 1)),
+        (Qt.Key.Key_PageDown, Cell(1, 31, 1, 1)),
+        (Qt.Key.Key_Home, Cell(1, 0, 1, 1)),
+        (Qt.Key.Key_Up, Cell(1, 0, 0, 1)),
+        (Qt.Key.Key_Up, Cell(1, 0, 0, 1)),
+    ):
+        qtbot.keyClick(view, key)
+        assert network.cell == cell
+    assert network.is_kept
+    assert not page.cell_panel.to_explore.isVisible(), "a pool has no filter"
+    assert "the average of" in page.cell_panel.sentence.text()
+    qtbot.keyClick(view, Qt.Key.Key_Escape)
+    assert not network.is_kept
+    strip = page.maps_panel.views[4]
+    qtbot.keyClick(strip, Qt.Key.Key_End)
+    assert network.cell == Cell(4, column=127)
+
+
+def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
+    haloscope, page = drawn
+    view, network = page.maps_panel.views[2], haloscope.network
+    place = view._cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
+    qtbot.mouseMove(view, QPoint(2, 2))
+    assert network.cell == Cell(2, 3, 5, 6)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    assert not network.is_kept
+
+
+def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
+    haloscope, page = drawn
+    haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
+    haloscope.network.look_at_map(11)
+    before = haloscope.workspace.mask
+    page.cell_panel.to_explore.click()
+    assert haloscope.window.page is haloscope.window.first_page
+    mask = haloscope.workspace.mask
+    assert mask.weights.tolist() == made_weights()[1][9, 11].astype(float).tolist()
+    assert mask.name == "Convolution 2, filter 9, map 11"
+    settings = haloscope.workspace.settings
+    assert (settings.flip, settings.normalise) == (False, False)
+    haloscope.workspace.undo_stack.undo()
+    assert haloscope.workspace.mask == before
+
+
+def test_that_undo_means_strokes_here_and_the_mask_on_explore(open_page, qtbot):
+    haloscope, page = open_page()
+    haloscope.workspace.set_mask(haloscope.workspace.mask.flipped(), "Turn")
+    steps = haloscope.workspace.undo_stack.index()
+    haloscope.network.drawing.clear()
+    canvas = page.drawing_panel.canvas
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
+    assert not haloscope.network.drawing.is_empty
+    assert page.drawing_panel.undo.isEnabled()
+    control = Qt.KeyboardModifier.ControlModifier
+    for widget in (canvas, page.stages_panel.batch):
+        widget.setFocus()
+        qtbot.keyClick(widget, Qt.Key.Key_Z, control)
+        assert haloscope.network.drawing.is_empty
+        qtbot.keyClick(widget, Qt.Key.Key_Y, control)
+        assert not haloscope.network.drawing.is_empty
+    assert haloscope.workspace.undo_stack.index() == steps
+
+
+def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page, qtbot):
+    haloscope, page = open_page()
+    client = haloscope.link._client
+    client.automatic = False
+    haloscope.actions["run_all"].trigger()
+    client.answer()
+    qtbot.waitUntil(lambda: bool(client.waiting(RunNetwork)))
+    assert page.layer_times.bars.rows == []
+    assert not page.stages_panel.batch.isEnabled()
+    client.answer(RunNetwork)
+    qtbot.waitUntil(lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting(RunNetwork)))
+    assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
+    client.answer(RunNetwork)
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert [stage for stage, _ in page.layer_times.bars.rows] == ["network-serial", "network-cpu"]
+    told = page.layer_times.bars.accessibleDescription()
+    assert "serial, 1,200 ms: Convolution 1 200 ms, Average pool 1 200 ms" in told
+    assert "cpu, 60.0 ms: Convolution 1 + Average pool 1 20.0 ms" in told
+    assert page.stages_panel.batch.isEnabled()
+    assert haloscope.window.status_line._figure.text() == "20.0× vs network-serial"
+    assert "fused cannot run: There is no NVIDIA driver here" in page.stages_panel.note.text()
+    page.grab()
+
+
+def test_that_the_table_chooses_the_stage_that_run_runs_and_why_it_cannot(open_page):
+    haloscope, page = open_page()
+    table, stage = page.stages_panel.table, page.stages_panel.stage
+    # `selectRow` would add to the selection where a test before has pressed Ctrl.
+    rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+    table.selectionModel().setCurrentIndex(table.order.index(1, 0), rows)
+    assert haloscope.network.settings.stage == "network-cpu"
+    assert stage.currentText() == "CPU, sums in registers"
+    stage.setCurrentIndex(2)
+    stage.activated.emit(2)
+    assert [index.row() for index in table.selectionModel().selectedRows()] == [2]
+    assert "There is no NVIDIA driver here" in stage.toolTip()
+
+
+def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, qtbot):
+    haloscope, page = open_page()
+    batch = page.stages_panel.batch
+    batch.setFocus()
+    batch.selectAll()
+    qtbot.keyClicks(batch, "0")
+    haloscope.actions["run"].trigger()
+    assert not haloscope.state.running
+    assert page.stages_panel.note.text() == (
+        "Batch did not change: '0' is not a whole number from 1 to 1048576."
+    )
+    batch.stepBy(1)
+    assert batch.value() == 1000
+    batch.stepBy(-1)
+    assert batch.value() == 100
+
+
+def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(drawn, qtbot):
+    haloscope, page = drawn
+    panel = page.confusion_panel
+    page.docks[2].raise_()
+    panel.tell.click()
+    qtbot.waitUntil(lambda: panel.matrix.isVisible())
+    assert panel.summary.text().startswith("91.7 % of 12 are told right.")
+    panel.matrix.setFocus()
+    for key in [Qt.Key.Key_Down] * 3 + [Qt.Key.Key_Right] * 5:
+        qtbot.keyClick(panel.matrix, key)
+    assert panel.matrix.words == "1 of 1 digits that are a 3 are told as 5."
+    assert panel.matrix.accessibleDescription().startswith(panel.matrix.words)
+    qtbot.keyClick(panel.matrix, Qt.Key.Key_Return)
+    assert haloscope.network.drawing.digit == 3
+    assert page.drawing_panel.digits.choice.currentText() == "Told wrong: 1"
+    assert page.drawing_panel.digits.list.model().rowCount() == 1
+
+
+def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_page, qtbot):
+    haloscope, page = open_page(has_facts=False)
+    error = EngineError(
+        "The weights 'weights.npz' cannot be used",
+        "hidden[3, 4] is nan, not a finite number",
+        "Take another.",
+    )
+    haloscope.link._client.fail(error, DescribeNetwork)
+    qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
+    assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
+    assert not haloscope.actions["run"].isEnabled()
+
+
+def test_that_other_weights_are_opened_from_the_menu_and_named(open_page, qtbot, tmp_path):
+    haloscope, page = open_page()
+    assert not haloscope.actions["trained_weights"].isEnabled()
+    haloscope.actions["open_weights"].trigger()
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "other.npz"))
+    haloscope.files.dialog.reject()
+    qtbot.waitUntil(lambda: haloscope.network.weights.endswith("other.npz"))
+    assert page.status.caption == "other.npz, batch of 100 drawings"
+    haloscope.actions["trained_weights"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.network.weights)
+
+
+def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
+    haloscope, _ = open_page()
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running and bool(haloscope.network.runs))
+    haloscope.actions["export_json"].trigger()
+    assert haloscope.files.dialog.selectedFiles()[0].endswith("network-batch-100-results.json")
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "stages.json"))
+    haloscope.files.dialog.reject()
+    written = json.loads((tmp_path / "stages.json").read_text())
+    assert [one["variant"] for one in written["results"]] == ["network-serial", "network-fused"], (
+        "what cannot run is a result with its reason"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
+def test_that_no_word_is_cut_and_every_control_is_explained(open_page, qtbot, size, theme):
+    haloscope, page = open_page(size, theme)
+    show_digit(haloscope, qtbot, 5)
+    haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
+    haloscope.actions["run_all"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running and len(haloscope.network.runs) == 2)
+    QApplication.processEvents()
+    assert (haloscope.window.width(), haloscope.window.height()) == size
+    assert_no_word_is_cut(page)
+    for kind in (QAbstractButton, QComboBox):
+        for widget in shown(page, kind):
+            if widget.objectName() not in ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton"):
+                assert widget.toolTip(), widget
+                text = widget.text() if isinstance(widget, QAbstractButton) else ""
+                assert widget.accessibleName() or text, widget
+    for panel in (page.drawing_panel, page.cell_panel, page.maps_panel):
+        for area in panel.findChildren(QScrollArea):
+            assert area.verticalScrollBar().maximum() == 0, panel
+    header = page.stages_panel.table.horizontalHeader()
+    assert header.length() <= header.width()
+    own = [page.drawing_panel.canvas, page.drawing_panel.bars, page.layer_times.bars, *page.maps_panel.views]
+    for widget in own:
+        assert widget.accessibleName()
+        assert widget.accessibleDescription()
+
+
+def test_that_the_page_is_one_line_of_the_list():
+    (entry,) = [entry for entry in PAGES if entry.key == "network"]
+    assert entry.module == "gui.network.page"
+    assert DRAWING == -1
