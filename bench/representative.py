@@ -116,7 +116,26 @@ def launch_bank() -> None:
     print("implicit-gemm, bank of 3, 61 x 67 grey: verified", flush=True)
 
 
+def launch_each_network() -> None:
+    """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
+    from engine.run.network_job import network_job
+    from engine.tasks.network.drawings import batch_of
+    from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.network.weights import random_weights
+    from engine.variants.registry import NETWORK_VARIANTS
+
+    report, small, many = ForwardPass(3), ForwardPass(3, 20, 5, 7, 33, 3), ForwardPass(513, 20, 5, 7, 33, 3)
+    for stage in (known for known in NETWORK_VARIANTS if known.has_kernels):
+        for problem in (report, small, many):
+            job = network_job(stage, batch_of(problem), random_weights(problem, 10))
+            result = measure(job, backend("cuda:0"), NO_SAMPLES).result
+            print(f"{stage.key}, {problem.size_text}, {problem.network_text}: {result.status}", flush=True)
+            if result.verification is None or not result.verification.passed:
+                raise EngineError(stage.key, result.status, "Run the tests of this stage.")
+
+
 if __name__ == "__main__":
     launch_each_filter()
+    launch_each_network()
     launch_bank()
     launch_each_matrix_product()

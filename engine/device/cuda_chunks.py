@@ -1,5 +1,6 @@
 """A network's batch in chunks on two streams that alternate: one copies while the other computes."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_layers import PreparedLayers
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
+from engine.device.cuda_rows import fill_bytes
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 
@@ -29,10 +31,14 @@ class _Slot:
         self.out = pool.take((drawings[0], classes), np.float32)
         pool.follow(self, self.image, self.out)
         self._buffers = Buffers((self.image,), self.out, np.empty(0, np.float32))
-        # Before anything is captured: the arrays between the layers are allocated by the first launch.
+        # Before anything is captured: the arrays between the layers are allocated by the first launch, which
+        # reads the drawings.
+        fill_bytes(self.image, 0)
         layers.launch((self.image,), self.out, self.stream)
         self.stream.synchronize()
         self._layers, self._launch = layers, RepeatedLaunch(layers, self._buffers, self.stream)
+        # Its graph; at the end of the program the context takes it along.
+        weakref.finalize(self, self._launch.close).atexit = False
 
     def compute(self) -> None:
         """Enqueue the chunk's layers."""

@@ -1,6 +1,7 @@
 """What the host does for the page on the network. Called on: the main thread of the host process."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import Confusion
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.weights import Weights, read_weights, trained_weights
 from engine.variants.registry import NETWORK_VARIANTS
 
 SIDE = 28
@@ -33,7 +34,7 @@ SIDE = 28
 
 def describe(request: DescribeNetwork, report: Checkpoint) -> NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
-    weights, digits = trained_weights(), held_out()
+    weights, digits = _weights(request.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[Any] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
@@ -59,7 +60,7 @@ def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
         raise BadValue("The drawing", why, "Scale it to 28 x 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.ink, np.uint8).reshape(SIDE, SIDE)
-    values = feature_maps(as_drawings(ink)[0])
+    values = feature_maps(as_drawings(ink)[0], _weights(request.weights))
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
     for layer, place in zip(layers, made, strict=True):
@@ -77,7 +78,7 @@ def run(request: RunNetwork, report: Checkpoint) -> NetworkRun:
 
     stage, device = chosen_stage(request.stage, request.device)
     report(Progress("making the batch", 0.0, 2.0))
-    job = stage_job(stage, request.batch, seed=request.seed)
+    job = stage_job(stage, request.batch, weights=_weights(request.weights), seed=request.seed)
     found = measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
     return NetworkRun(found.result, found.layers, found.timeline)
 
@@ -106,6 +107,10 @@ def tell(request: TellDigits, report: Checkpoint) -> Confusion:
     from engine.run.network import chosen_stage, confusion, stage_job
 
     stage, device = chosen_stage(request.stage, request.device)
-    job = stage_job(stage, len(held_out()))
+    job = stage_job(stage, len(held_out()), weights=_weights(request.weights))
     report(Progress("telling the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
     return confusion(compute(job, backend(device.key)))
+
+
+def _weights(path: str) -> Weights:
+    return read_weights(Path(path)) if path else trained_weights()

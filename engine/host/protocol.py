@@ -243,7 +243,12 @@ class SaveCourse(Request):
 
 @dataclass(frozen=True, slots=True)
 class DescribeNetwork(Request):
-    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts."""
+    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+
+    `weights` is a file in place of the program's own, here and in the requests below.
+    """
+
+    weights: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +259,7 @@ class ForwardDrawing(Request):
     """
 
     ink: bytes
+    weights: str = ""
     queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
 
@@ -269,6 +275,7 @@ class RunNetwork(Request):
     device: str = "auto"
     seed: int = 0
     budget_s: float = 0.5
+    weights: str = ""
     device_field: ClassVar[str] = "device"
 
 
@@ -287,6 +294,7 @@ class TellDigits(Request):
 
     stage: str = "auto"
     device: str = "auto"
+    weights: str = ""
     device_field: ClassVar[str] = "device"
 
 

@@ -5,7 +5,6 @@ Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out 
 `motion:9:45`, `log:9:1.4` and `disk:7`.
 """
 
-import difflib
 import math
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
@@ -159,6 +158,8 @@ def misspelt_generator(spelling: str) -> str | None:
     wanted = name.lower()
     if wanted in GENERATORS:
         return GENERATORS[wanted].usage.partition(" ")[0] if not colon else None
+    import difflib
+
     # A longer word is no misspelt name, and comparing it would take time.
     close = difflib.get_close_matches(wanted, GENERATORS, n=1) if colon and len(wanted) <= 20 else []
     return f"{close[0]}:{rest}" if close else None

@@ -5,7 +5,6 @@ teaches, and either weights (whole numbers with a divisor, as textbooks write th
 and the rows and columns that it makes.
 """
 
-import difflib
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -57,6 +56,8 @@ def find_preset(key: str) -> Preset:
     by_key = {entry.key: entry for entry in presets()}
     if wanted in by_key:
         return by_key[wanted]
+    import difflib
+
     shown = key if len(key) <= 40 else f"{key[:39]}…"
     # Longer texts are weights, not misspelt names, and comparing them would take time.
     close = difflib.get_close_matches(wanted, by_key, n=1, cutoff=0.6) if len(wanted) <= 40 else []

@@ -65,6 +65,7 @@ _NO_SPEED_UPS = (
     "How many times faster each variant is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
+_NO_BLOCKS = "Blocks are compared for convolutions. Choose Convolution under Operation."
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
@@ -228,7 +229,13 @@ class ExplorePage(Page):
         self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
         self.blocks_place.fill(self.blocks_panel)
+        self.operations.chosen.connect(self._allow_blocks)
+        self._allow_blocks()
         self.operation_dock.box.fill()
+
+    def _allow_blocks(self) -> None:
+        if self.blocks_panel is not None:
+            self.blocks_panel.explain(_NO_BLOCKS if self.operations.is_active else "")
 
     @property
     def chosen_columns(self) -> dict[str, bool]:

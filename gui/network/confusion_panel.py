@@ -167,12 +167,14 @@ class ConfusionPanel(QWidget):
     def _show(self) -> None:
         if self._network.confusion is not None:
             self.matrix.show_confusion(self._network.confusion)
-            self._stack.setCurrentIndex(1)
-            self._say()
+        self._stack.setCurrentIndex(0 if self._network.confusion is None else 1)
+        self._say()
 
     def _say(self) -> None:
         confusion = self._network.confusion
-        if confusion is not None:
+        if confusion is None:
+            self.summary.setText("")
+        else:
             right = f"{percent_text(confusion.accuracy)} of {confusion.digits} are told right."
             self.summary.setText(f"{right} {self.matrix.words}")
 

@@ -41,9 +41,11 @@ class Drawing(QObject):
         return self._before is not None
 
     def begin(self, point: Point, *, erases: bool = False) -> None:
-        """Begin a stroke."""
+        """Begin a stroke; on a held-out digit it begins a new drawing, unless it erases."""
         self.end()
         self._before = self.ink, self.digit
+        if self.digit is not None and not erases:
+            self.ink = np.zeros((SIDE, SIDE), np.uint8)
         self._last = point
         self._paint(point, erases)
 
@@ -69,6 +71,11 @@ class Drawing(QObject):
         """Take all ink away; nothing happens where there is none."""
         if not self.is_empty:
             self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
+
+    def start_with(self, number: int, pixels: Ink) -> None:
+        """Show a held-out digit where nothing was drawn yet; that is no step."""
+        if self.is_empty and not self.undo_stack.count():
+            self._show(pixels.copy(), number)
 
     def show_digit(self, number: int, pixels: Ink) -> None:
         """Take a held-out digit in place of what was drawn."""

@@ -159,8 +159,10 @@ class DrawingPanel(QWidget):
         drawing.undo_stack.canRedoChanged.connect(self.redo.setEnabled)
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
+        drawing.changed.connect(self._enable_clear)
         self.undo.setEnabled(False)
         self.redo.setEnabled(False)
+        self._enable_clear()
         self._show()
 
     def sizeHint(self) -> QSize:
@@ -191,9 +193,11 @@ class DrawingPanel(QWidget):
     def _set_radius(self, quarters: int) -> None:
         self._network.drawing.radius = quarters / 4
 
+    def _enable_clear(self) -> None:
+        self.clear.setEnabled(not self._network.drawing.is_empty)
+
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
-        self.clear.setEnabled(not self._network.drawing.is_empty)
         if answer is None:
             self.verdict.setText("Nothing recognised")
             self.detail.setText(self._network.why_no_answer or "The engine is starting.")
@@ -203,7 +207,10 @@ class DrawingPanel(QWidget):
         label = None if number is None or facts is None else facts.labels[number]
         is_a = "" if label is None else f", a {label}"
         wrong = " The network is wrong." if label is not None and label != answer.digit else ""
-        self.detail.setText(f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}")
+        hint = "" if number is None else " The first stroke begins a new drawing."
+        self.detail.setText(
+            f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
+        )
 
     def _mark(self) -> None:
         """Mark the part of the drawing that the chosen value sees."""

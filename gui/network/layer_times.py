@@ -23,6 +23,7 @@ _EMPTY = (
     "Press Run (Ctrl+R) for the chosen stage, or Run all for every stage."
 )
 _PREFIX = "network-"
+_COPIES = ("copy in", "copy out")
 # Of the width.
 _NAMES_SHARE = 0.3
 
@@ -184,7 +185,14 @@ class LayerBars(QWidget):
         layers = self._network.facts.layers if self._network.facts else ()
         keys = [layer.key for layer in layers]
         first = self._keys(name)[0]
-        return series_at(keys.index(first) if first in keys else len(keys)).colour
+        if first in keys:
+            return series_at(keys.index(first)).colour
+        # Parts that are no layers: the copies of streams, and all kernels between them.
+        return (
+            series_at(len(keys) + _COPIES.index(first)).colour
+            if first in _COPIES
+            else current_theme().outline
+        )
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ from gui.network.layers import is_pool, is_vector, windows
 from gui.network.network_state import NetworkState
 from gui.network.words import name_of, place_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.widgets.panel_parts import centred_text, column
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, column, row
 
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
@@ -24,7 +25,7 @@ class MapsPanel(QWidget):
         super().__init__(parent)
         self._network = network
         self.views: list[LayerView] = []
-        self._titles: list[QLabel] = []
+        self._titles: list[QWidget] = []
         self.empty_text = centred_text()
         self._content = QWidget()
         self._area = QScrollArea()
@@ -58,17 +59,15 @@ class MapsPanel(QWidget):
         if facts is not None and not self.views:
             parts: list[QWidget] = []
             for at, layer in enumerate(facts.layers):
-                title, view = QLabel(_title(facts.layers, at)), LayerView(layer, at)
-                title.setFont(small_font())
-                title.setForegroundRole(title.foregroundRole().PlaceholderText)
-                title.setBuddy(view)
+                view = LayerView(layer, at)
+                title = _Title(layer.title, _how(facts.layers, at), view)
                 view.pointed.connect(self._network.point)
                 view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
                 view.let_go.connect(self._network.let_go)
                 self._titles.append(title)
                 self.views.append(view)
                 parts += [title, view]
-            margins = (GRID, GRID, GRID, GRID)
+            margins = (GRID, HALF_GRID, GRID, HALF_GRID)
             self._content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
             self._fit()
         self._show()
@@ -114,9 +113,9 @@ class MapsPanel(QWidget):
         if not self.views:
             return
         bar = self._area.verticalScrollBar().sizeHint().width()
-        width, spare = self.width() - 2 * GRID, self.height() - 2 * GRID
+        width, spare = self.width() - 2 * GRID, self.height() - GRID
         titles = sum(title.sizeHint().height() for title in self._titles)
-        spare -= titles + HALF_GRID * (2 * len(self.views) - 1) + 2 * len(self.views)
+        spare -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
 
         def fits(side: int) -> bool:
             return sum(view.height_at(side, width) for view in self.views) <= spare
@@ -127,8 +126,23 @@ class MapsPanel(QWidget):
             view.set_side(side, width)
 
 
-def _title(layers: tuple[Layer, ...], at: int) -> str:
-    """Return the title of a layer: what it gives, and how."""
+class _Title(QWidget):
+    """The name of a layer, and what it gives and how, which is cut where there is no room."""
+
+    def __init__(self, title: str, how: str, view: LayerView) -> None:
+        super().__init__()
+        name, details = QLabel(title), ElidedLabel(small=True)
+        font = small_font()
+        font.setBold(True)
+        name.setFont(font)
+        name.setForegroundRole(name.foregroundRole().PlaceholderText)
+        name.setBuddy(view)
+        details.setText(how)
+        self.setLayout(row(name, (details, 1), spacing=2 * GRID))
+
+
+def _how(layers: tuple[Layer, ...], at: int) -> str:
+    """Return what a layer gives, and how."""
     layer = layers[at]
     before = name_of(layers, at - 1)
     how = {
@@ -137,4 +151,4 @@ def _title(layers: tuple[Layer, ...], at: int) -> str:
     }[is_pool(layer)]
     if is_vector(layer):
         how = f"weighted sums of all values of {before}"
-    return f"<b>{layer.title}</b> &nbsp; {shape_text(layer)} &nbsp; {how}"
+    return f"{shape_text(layer)} · {how}"

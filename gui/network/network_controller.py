@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -26,6 +27,8 @@ from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
 SOURCE = "stages"
+# An 8: its strokes cross, so that every map has something to show.
+FIRST_DIGIT = 8
 NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
 _AFTER_RUN = "The drawing is recognised when the run is over."
 
@@ -83,8 +86,13 @@ class NetworkController(QObject):
 
     def tell_digits(self) -> None:
         """Tell every held-out digit, for the confusion matrix."""
-        request = TellDigits(device=self._network.settings.device)
+        request = TellDigits(device=self._network.settings.device, weights=self._network.weights)
         self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
+
+    def open_weights(self, path: Path | None) -> None:
+        """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
+        self._messages.clear(SOURCE)
+        self._describe("" if path is None else str(path))
 
     def _run(self, stages: Iterable[str]) -> None:
         self._begin_jobs(map(self._run_of, stages))
@@ -102,7 +110,7 @@ class NetworkController(QObject):
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
         return Job(
             stage,
-            RunNetwork(stage, settings.batch, device),
+            RunNetwork(stage, settings.batch, device, weights=network.weights),
             partial(network.add, stage),
             lambda error: network.fail(stage, str(error)),
         )
@@ -122,17 +130,23 @@ class NetworkController(QObject):
         self._recognising = None
         self._settle_timer.start()
 
-    def _describe(self) -> None:
+    def _describe(self, weights: str = "") -> None:
         def replied(facts: NetworkFacts) -> None:
-            self._network.set_facts(kept_facts(facts))
+            kept = kept_facts(facts)
             self._link.keeper.discard(segments_of(facts))
+            if self._describing is ask:
+                is_other = weights != self._network.weights
+                self._network.set_facts(kept, weights)
+                self._network.drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+                if is_other:
+                    self._drawing_changed()
 
         def failed(error: EngineError) -> None:
             if self._describing is ask and not is_reported_by_link(error):
                 self._network.refuse_facts(str(error))
                 self._messages.show_error(SOURCE, error)
 
-        self._describing = ask = Ask(DescribeNetwork(), replied, failed)
+        self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
         self._link.ask(ask)
 
     def _settings_changed(self) -> None:
@@ -177,6 +191,7 @@ class NetworkController(QObject):
         if self._recognising is not None or not self._state.is_ready:
             return
         self._is_stale = False
+        request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
 
         def replied(found: Recognised) -> None:
             if self._recognising is ask:
@@ -198,5 +213,5 @@ class NetworkController(QObject):
                 network.set_answer(None, str(error))
             self._recognise()
 
-        self._recognising = ask = Ask(ForwardDrawing(network.drawing.ink.tobytes()), replied, failed)
+        self._recognising = ask = Ask(request, replied, failed)
         self._link.ask(ask)

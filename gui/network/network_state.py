@@ -60,6 +60,8 @@ class NetworkState(QObject):
         self.drawing = Drawing(self)
         self.facts: Facts | None = None
         self.why_no_facts = ""
+        # File of the weights; empty for the program's own.
+        self.weights = ""
         self.answer: Answer | None = None
         self.why_no_answer = ""
         self.cell: Cell | None = None
@@ -115,9 +117,14 @@ class NetworkState(QObject):
         self.settling.emit(refusals)
         return not refusals
 
-    def set_facts(self, facts: Facts) -> None:
-        """Store what the network is."""
-        self.facts, self.why_no_facts = facts, ""
+    def set_facts(self, facts: Facts, weights: str = "") -> None:
+        """Store what the network is, with the weights of a file; what other ones gave is forgotten."""
+        is_other = weights != self.weights
+        self.facts, self.why_no_facts, self.weights = facts, "", weights
+        if is_other:
+            self.confusion, self._runs, self.last = None, {}, None
+            self.confusion_changed.emit()
+            self.rows_changed.emit()
         self.facts_changed.emit()
 
     def refuse_facts(self, why: str) -> None:

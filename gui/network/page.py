@@ -1,6 +1,7 @@
 """Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
@@ -19,16 +20,28 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
 from gui.network.stages_panel import StagesPanel
-from gui.page.contract import Page, PageStatus, Services
+from gui.page.actions import Entry
+from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import LoadMask
 from gui.style.metrics import GRID
 
+_ENTRIES = (
+    Entry(
+        "open_weights", "Open &weights of the network…",
+        "Take the weights of an .npz file, as assets/network/train.py writes them.", icon="open",
+        menu="&File", section=30,
+    ),
+    Entry(
+        "trained_weights", "&Trained weights", "Take the trained weights that come with the program again.",
+        icon="retry", menu="&File", section=30,
+    ),
+)  # fmt: skip
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 34 * GRID
 _RIGHT_WIDTH = 38 * GRID
 _LOWER_HEIGHT = 30 * GRID
-_LOWER_WIDTHS = (75 * GRID, 41 * GRID)
+_LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 
 class NetworkPage(Page):
@@ -64,6 +77,8 @@ class NetworkPage(Page):
             tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
         self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
+        services.actions.add(_ENTRIES)
+        self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
 
     @property
@@ -79,7 +94,8 @@ class NetworkPage(Page):
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
             has_results=bool(self.stages_panel.model.tried()),
-            caption=f"1 x 28 x 28 to 10 digits, batch of {size}",
+            caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
+            caption_tip=network.weights,
         )
 
     def run(self) -> None:
@@ -121,6 +137,11 @@ class NetworkPage(Page):
     def _connect(self) -> None:
         services, network, actions = self._services, self.network, self._services.actions
         self.cell_panel.mask_wanted.connect(self._give_mask)
+        actions["open_weights"].triggered.connect(lambda _on: self._open_weights())
+        actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
+        network.facts_changed.connect(self._show_weights)
+        network.running_changed.connect(self._show_weights)
+        self._show_weights()
         self.confusion_panel.tell.clicked.connect(self.stages.tell_digits)
         self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
         self.stages_panel.copied.connect(services.messages.report_copied)
@@ -133,6 +154,16 @@ class NetworkPage(Page):
             self._state.ready_changed,
         ):
             signal.connect(self.status_changed)
+
+    def _open_weights(self) -> None:
+        filters = ["Weights (*.npz)", "All files (*)"]
+        self._services.files.ask_to_open("Open weights of the network", filters, self.stages.open_weights)
+
+    def _show_weights(self) -> None:
+        """Allow other weights between runs."""
+        actions, is_idle = self._services.actions, not self.network.running
+        actions["open_weights"].setEnabled(is_idle)
+        actions["trained_weights"].setEnabled(is_idle and bool(self.network.weights))
 
     def _give_mask(self, mask: Mask) -> None:
         self._services.offer(LoadMask(mask))

@@ -63,7 +63,7 @@ class BlocksField(QWidget):
         self.line = row(label, (self.field, 1), self.sets, spacing=HALF_GRID)
         self.setLayout(column(self.line, self.refusal, self.note, spacing=HALF_GRID))
         self.field.editingFinished.connect(self._take)
-        self.field.textEdited.connect(lambda: self._say("", ""))
+        self.field.textEdited.connect(lambda: self.say("", ""))
         workspace.settings_changed.connect(self._follow)
         self._show()
 
@@ -82,7 +82,7 @@ class BlocksField(QWidget):
         self.field.setText(blocks_text(self._shown))
         # Of a long list the first ones are seen.
         self.field.setCursorPosition(0)
-        self._say("", "")
+        self.say("", "")
 
     def _choose(self, blocks: tuple[Block, ...]) -> None:
         self._workspace.change(blocks=blocks)
@@ -93,16 +93,17 @@ class BlocksField(QWidget):
         try:
             blocks, note = read_blocks(self.field.text())
         except EngineError as error:
-            self._say(str(error), "")
+            self.say(str(error), "")
             return
         if blocks != self._shown or note:
             self._workspace.change(blocks=blocks)
             self._show()
-            self._say("", note)
+            self.say("", note)
         else:
-            self._say("", self.note.text())
+            self.say("", self.note.text())
 
-    def _say(self, refusal: str, note: str) -> None:
+    def say(self, refusal: str, note: str) -> None:
+        """Show why the list is refused, or a note; empty texts hide them."""
         self.refusal.say(refusal)
         self.note.setText(note)
         self.note.setVisible(bool(note))

@@ -48,7 +48,7 @@ class BlocksPanel(QWidget):
         self._engine_state = engine_state
         self._results = results
         self._cells = cells
-        self._turns = turns or Turns(self)
+        self._turns = turns
         self._shown = metric(KERNEL)
         # The kernel that the person wants to see; empty: that of the newest run.
         self._wanted = ""
@@ -88,6 +88,12 @@ class BlocksPanel(QWidget):
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
 
+    def explain(self, why_not: str) -> None:
+        """Say why no blocks can be compared now; empty if they can."""
+        self.field.setEnabled(not why_not)
+        self.kernels.setEnabled(not why_not)
+        self.field.say("", why_not)
+
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
         self._workspace.change(variant=variant, block=block)
@@ -115,7 +121,7 @@ class BlocksPanel(QWidget):
         return QSize(70 * GRID, 28 * GRID)
 
     def _refresh_soon(self) -> None:
-        if sum(map(len, self._cells.all().values())) < TURNS_FROM:
+        if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
             self.refresh()
         else:
             self._turns.ask(self.refresh)

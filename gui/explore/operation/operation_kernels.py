@@ -34,6 +34,7 @@ class OperationKernels(QWidget):
     def __init__(self, operations: OperationState, workspace: Workspace, state: EngineState) -> None:
         super().__init__()
         self._operations = operations
+        self._is_refreshing = False
         self._items = QStandardItemModel(0, len(_HEADERS), self)
         self._items.setHorizontalHeaderLabels(_HEADERS)
         self.table = QTableView()
@@ -101,7 +102,7 @@ class OperationKernels(QWidget):
 
     def _choose(self) -> None:
         key = self.table.currentIndex().siblingAtColumn(0).data(_KEY)
-        if key:
+        if key and not self._is_refreshing:
             self.refusal.say("")
             self._operations.change(variant=key)
 
@@ -115,21 +116,19 @@ class OperationKernels(QWidget):
         runs = self._operations.runs()
         variants = self._operations.variants
         baseline = next((runs[one.key] for one in variants if one.kind == "cpu" and one.key in runs), None)
-        with QSignalBlocker(self.table.selectionModel()), QSignalBlocker(self._items):
-            self._items.setRowCount(0)
-            self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
-            for one in variants:
-                found = self._operations.availability.get(one.key)
-                reason = found.reason if found else ""
-                cells = self._row(
-                    one.title, one.key, f"{one.idea}\n\n{one.key}", runs.get(one.key), baseline, reason
-                )
-                self._items.appendRow(cells)
-            keys = [AUTO, *(one.key for one in variants)]
-            at = keys.index(self._operations.choice.variant) if self._operations.choice.variant in keys else 0
-            self.table.setCurrentIndex(self._items.index(at, 0))
-        self._items.layoutChanged.emit()
-        self.table.selectRow(at)
+        keys = [AUTO, *(one.key for one in variants)]
+        at = keys.index(self._operations.choice.variant) if self._operations.choice.variant in keys else 0
+        # Rows that go and come choose nothing.
+        self._is_refreshing = True
+        self._items.setRowCount(0)
+        self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
+        for one in variants:
+            found = self._operations.availability.get(one.key)
+            reason = found.reason if found else ""
+            tooltip = f"{one.idea}\n\n{one.key}"
+            self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
+        self.table.setCurrentIndex(self._items.index(at, 0))
+        self._is_refreshing = False
         self._show_details(runs)
 
     def _row(

@@ -44,7 +44,7 @@ class MetricPlot(RowPlot):
         self._results = results
         self._shown = metric(key)
         self._empty = empty
-        self._turns = turns or Turns(self)
+        self._turns = turns
         # p20, p80 and minimum of a duration.
         self._spread: tuple[Metric, ...] = ()
         self._rows: dict[str, int] = {}
@@ -140,7 +140,7 @@ class MetricPlot(RowPlot):
             self._redraw_soon()
 
     def _redraw_soon(self) -> None:
-        if len(self._rows) < TURNS_FROM:
+        if self._turns is None or len(self._rows) < TURNS_FROM:
             self._redraw_timer.start()
         else:
             self._turns.ask(self.redraw)

@@ -53,13 +53,25 @@ def test_that_a_held_out_digit_is_a_step_and_drawing_on_it_makes_it_a_drawing(dr
     assert (drawing.digit, int(drawing.ink[0, 0])) == (4, 9)
     drawing.dot((3.5, 3.5))
     assert drawing.digit is None
+    assert drawing.ink[20, 20] == 0, "the first stroke begins a new drawing"
     drawing.undo_stack.undo()
-    assert drawing.digit == 4
+    assert (drawing.digit, int(drawing.ink[20, 20])) == (4, 9)
     drawing.dot((3.5, 3.5), erases=True)
-    assert drawing.ink[3, 3] == 0
+    assert (int(drawing.ink[3, 3]), int(drawing.ink[20, 20])) == (0, 9)
     drawing.undo_stack.undo()
     drawing.undo_stack.undo()
     assert (drawing.digit, drawing.is_empty) == (None, True)
+
+
+def test_that_a_first_digit_is_no_step_and_never_takes_the_place_of_a_drawing(drawing):
+    pixels = np.full((28, 28), 9, np.uint8)
+    drawing.start_with(8, pixels)
+    assert (drawing.digit, drawing.undo_stack.count()) == (8, 0)
+    drawing.dot((3.5, 3.5))
+    drawing.undo_stack.undo()
+    drawing.clear()
+    drawing.start_with(8, pixels)
+    assert drawing.is_empty
 
 
 def place(canvas, row, column):

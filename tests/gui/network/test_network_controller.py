@@ -1,12 +1,14 @@
 """The controller and its state around a fake engine, without any widget."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from gui.network.layers import Cell
-from gui.network.network_controller import NO_INK, NetworkController
+from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState, StagesModel
 from tests.gui.made_network import made_values, made_weights
 
@@ -63,13 +65,17 @@ def test_that_what_the_engine_sent_is_copied_and_its_memory_given_back(bench):
     assert bench.fake.leaked == set()
 
 
-def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
-    assert bench.network.why_no_answer == NO_INK
-    assert asked(bench, ForwardDrawing) == []
-    draw(bench)
+def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
+    assert bench.network.drawing.digit == FIRST_DIGIT
     assert bench.network.answer is not None
+    assert bench.network.drawing.undo_stack.count() == 0
+
+
+def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
+    before = len(asked(bench, ForwardDrawing))
     bench.network.drawing.clear()
     bench.settle()
+    assert len(asked(bench, ForwardDrawing)) == before
     assert (bench.network.answer, bench.network.why_no_answer) == (None, NO_INK)
     assert bench.messages.count == 0
 
@@ -215,3 +221,39 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     network.let_go()
     network.point(Cell(0))
     assert network.cell == Cell(0)
+
+
+def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_gave(bench, qtbot):
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    with qtbot.waitSignal(bench.network.confusion_changed):
+        bench.stages.tell_digits()
+    bench.settle()
+    bench.stages.open_weights(Path("/tmp/other.npz"))
+    bench.settle()
+    assert (bench.network.weights, bench.network.runs, bench.network.confusion) == (
+        "/tmp/other.npz",
+        {},
+        None,
+    )
+    assert asked(bench, ForwardDrawing)[-1].weights == "/tmp/other.npz"
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.tell_digits()
+    assert asked(bench, RunNetwork)[-1].weights == asked(bench, TellDigits)[-1].weights == "/tmp/other.npz"
+    bench.stages.open_weights(None)
+    bench.settle()
+    assert bench.network.weights == ""
+    assert asked(bench, ForwardDrawing)[-1].weights == ""
+
+
+def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
+    slow.network.shown.emit()
+    slow.answer(DescribeNetwork)
+    slow.stages.open_weights(Path("/tmp/bad.npz"))
+    error = BadValue("The weights 'bad.npz' cannot be used", "hidden[0, 1] is nan", "Take another file.")
+    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    assert slow.network.weights == ""
+    assert slow.network.facts is not None
+    assert slow.messages.newest.why == "hidden[0, 1] is nan"

@@ -228,3 +228,13 @@ def test_that_kernels_are_checked_in_the_menu_which_stays_open(shown):
     every.trigger()
     assert shown.settings.kernels == ()
     assert button.text() == "Kernels: all"
+
+
+def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
+    shown.panel.explain("Blocks are compared for convolutions.")
+    assert not shown.field.field.isEnabled()
+    assert not shown.panel.kernels.isEnabled()
+    assert shown.field.note.text() == "Blocks are compared for convolutions."
+    shown.panel.explain("")
+    assert shown.field.field.isEnabled()
+    assert shown.field.note.isHidden()

@@ -1,0 +1,73 @@
+"""What the host answers with other weights than the trained ones, and with bad ones."""
+
+import numpy as np
+import pytest
+
+from engine.errors import EngineError
+from engine.host import network_jobs
+from engine.host.protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.shared import attach, unlink
+from engine.host.shared_array import segments_of
+from engine.tasks.network.drawings import held_out
+from engine.tasks.network.weights import WEIGHTS_FILE, trained_weights
+
+INK = held_out().pixels[8].tobytes()
+
+
+def nothing(step):
+    """Report to nobody."""
+
+
+def weights_file(path, **changed):
+    """Write the trained weights with some of them changed."""
+    with np.load(WEIGHTS_FILE) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    np.savez(path, **(arrays | changed))
+    return str(path)
+
+
+@pytest.fixture
+def released():
+    """Collect replies whose memory is given back after the test."""
+    replies = []
+    yield replies
+    unlink(*(name for reply in replies for name in segments_of(reply)))
+
+
+def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_path):
+    output = np.zeros((128, 10), np.float16)
+    output[:, 3] = 1.0
+    path = weights_file(tmp_path / "threes.npz", output=output)
+    for weights, digit in (("", 8), (path, 3)):
+        found = network_jobs.forward(ForwardDrawing(INK, weights), nothing)
+        released.append(found)
+        assert found.digit == digit
+    facts = network_jobs.describe(DescribeNetwork(path), nothing)
+    released.append(facts)
+    assert np.array_equal(attach(facts.output_weights), output)
+    assert np.array_equal(attach(facts.hidden_weights), trained_weights().hidden)
+
+
+@pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "missing"])
+def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_path):
+    path, why = tmp_path / "bad.npz", ""
+    if kind == "damaged":
+        path.write_bytes(WEIGHTS_FILE.read_bytes()[:1000])
+        why = "damaged or no .npz file"
+    elif kind == "shape":
+        weights_file(path, output=np.zeros((128, 9), np.float32))
+        why = "output has the shape 128 x 9, and this network needs 128 x 10"
+    elif kind == "nan":
+        weights_file(path, output=np.full((128, 10), np.nan, np.float32))
+        why = "output[0, 0] is nan, not a finite number"
+    else:
+        why = "there is no such file"
+    for handler, request in (
+        (network_jobs.describe, DescribeNetwork(str(path))),
+        (network_jobs.forward, ForwardDrawing(INK, str(path))),
+        (network_jobs.run, RunNetwork("network-serial", 1, weights=str(path))),
+        (network_jobs.tell, TellDigits("network-serial", weights=str(path))),
+    ):
+        with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
+            handler(request, nothing)
+        assert why in str(error.value)
