@@ -21,7 +21,7 @@ from gui.widgets.whole_number_box import WholeNumberBox
 
 _AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
 _HEADERS = ("Kernel", "Time", "vs CPU")
-_TYPICAL = ("Sorting network, shared memory", "0.123 ms", "12.3×")
+_TYPICAL = ("Sorting network, shared memory", "1,234 ms", "12.3×")
 _MOST_SIDE = 1024
 _NOTE_LINES = 5
 _PROOF_LINES = 3
@@ -43,8 +43,11 @@ class OperationKernels(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        # Narrower than other tables: the titles need the room.
+        for column_number in (1, 2):
+            text = max(_TYPICAL[column_number], _HEADERS[column_number], key=len)
+            width = self.table.fontMetrics().horizontalAdvance(text) + 2 * GRID
+            self.table.setColumnWidth(column_number, width)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
         wanted = f"a whole number from 1 to {_MOST_SIDE}"
