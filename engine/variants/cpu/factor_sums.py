@@ -176,10 +176,11 @@ def sum_down(
             left = code.do_while(left, one_row)
         row, weight = left["row"], left["weight"]
         totals = {cell: left[cell] for cell in cells}
-        for first in range(1, count):
-            totals = add_row(totals, row, weight, range(first, count), across)
-            row, weight = row + sums_pitch, weight + 1
         for result in range(count):
+            if result:
+                totals = add_row(totals, row, weight, range(result, count), across)
+                row, weight = row + sums_pitch, weight + 1
+            # At once: else all rows are loaded first, and registers run out.
             values = [totals[result, v] + bias for v in range(across)]
             store_results(code, values, target, out_pitch * result + column, fits=code.flag(fits))
 
