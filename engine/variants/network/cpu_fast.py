@@ -42,6 +42,8 @@ AT_ONCE = 4
 """Drawings that a thread takes at a time."""
 GROUP = 2 * cpu_target().vector_floats
 """Maps of a tile, as `cpu_tiles.py` has them: two vectors."""
+# Launches of which the fastest counts, where one step's time is the difference of two.
+TURNS = 4
 STEPS = ("convolution-1 + pool-1", "convolution-2 + pool-2", "hidden + output")
 
 
@@ -123,13 +125,16 @@ class RegisterTiles:
         before = 0.0
         for number, name in enumerate(STEPS, start=1):
             call = self._made(number)
-            call.launch(drawings.ctypes.data, out.ctypes.data)
-            begin = time.perf_counter()
-            call.launch(drawings.ctypes.data, out.ctypes.data)
-            now = (time.perf_counter() - begin) * 1e3
+            now = min(self._ms(call, drawings, out) for _ in range(TURNS))
             found[name] = max(0.0, now - before)
             before = now
         return found
+
+    @staticmethod
+    def _ms(call: SharedCall, drawings: np.ndarray, out: np.ndarray) -> float:
+        begin = time.perf_counter()
+        call.launch(drawings.ctypes.data, out.ctypes.data)
+        return (time.perf_counter() - begin) * 1e3
 
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> RegisterTiles:
