@@ -26,7 +26,7 @@ from gui.page.actions import Entry
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import LoadMask
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
     Entry(
@@ -42,7 +42,8 @@ _ENTRIES = (
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 34 * GRID
 _RIGHT_WIDTH = 38 * GRID
-_LOWER_HEIGHT = 31 * GRID
+# The report's product below and all maps above need no scrolling in a window of 1280 x 800.
+_LOWER_HEIGHT = 30 * GRID + HALF_GRID
 _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 
