@@ -84,7 +84,10 @@ def encode_jpeg(picture: Picture, quality: int) -> bytes:
 
     # Grey has no chroma.
     subsampling = "444" if quality >= _FULL_CHROMA_QUALITY else "420"
-    data = bytes(imagecodecs.jpeg8_encode(picture.pixels, level=quality, subsampling=subsampling))
+    # Of a single row or column NumPy keeps the strides of the array that it was cut from; imagecodecs refuses
+    # those.
+    pixels = picture.pixels.reshape(-1).reshape(picture.pixels.shape)
+    data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality, subsampling=subsampling))
     if picture.icc_profile is None:
         return data
     segments = _icc_segments(picture.icc_profile)

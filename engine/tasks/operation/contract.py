@@ -6,7 +6,7 @@ its variants are files of `engine.variants.operations`. Command line, Python and
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.layout import Layout
 from engine.tasks.operation.found import Mark as Mark  # for operations too: answers are this module's subject
 from engine.tasks.operation.found import Quantity as Quantity
-from engine.tasks.operation.problem import OperationProblem, Shape, Value
+from engine.tasks.operation.problem import OperationProblem, Shape, Value, settings_text
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -161,8 +161,6 @@ class Operation:
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
-    # Further facts of the operation for tests and documents.
-    facts: dict[str, Any] = field(default_factory=dict)
 
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
@@ -182,8 +180,6 @@ class Operation:
 
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
-        from engine.tasks.operation.problem import settings_text
-
         self.refuse(samples, parameters)
         height, width, channels = samples.shape
         dtype = samples.dtype.name

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
-from engine.tasks.operation.compress import SIDE, basis, filled, middle_of, steps_of
+from engine.tasks.operation.compress import basis, filled, middle_of, steps_of
 from engine.tasks.operation.problem import OperationProblem
 
 WHOLE = WHOLE_NUMBERS_ONLY  # added and subtracted, it rounds magnitudes below 2^22
@@ -28,6 +28,3 @@ def samples_of(problem: OperationProblem) -> int:
 def tables(problem: OperationProblem) -> tuple[Any, ...]:
     """Return cosines, steps of quantisation, and middle grey."""
     return basis(), steps_of(problem), middle_of(problem)
-
-
-__all__ = ["SIDE", "WHOLE", "filled_shape", "rows_of", "samples_of", "tables"]

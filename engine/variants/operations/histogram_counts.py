@@ -10,8 +10,6 @@ from engine.geometry.block import Block
 from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.grid import launch_over, pass_of
 
-SAMPLE_OPERATIONS = 1
-
 
 def shift_of(problem: OperationProblem) -> int:
     """Return by how many bits a sample of 8 or 16 bit is shifted to the right for its bin."""

@@ -21,7 +21,7 @@ from gui.widgets.whole_number_box import WholeNumberBox
 
 _AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
 _HEADERS = ("Kernel", "Time", "vs CPU")
-_TYPICAL = ("Sorting network, shared memory", "0.123 ms", "12.3×")
+_TYPICAL = ("Sorting network, shared memory", "1,234 ms", "12.3×")
 _MOST_SIDE = 1024
 _NOTE_LINES = 5
 _PROOF_LINES = 3
@@ -34,6 +34,7 @@ class OperationKernels(QWidget):
     def __init__(self, operations: OperationState, workspace: Workspace, state: EngineState) -> None:
         super().__init__()
         self._operations = operations
+        self._is_refreshing = False
         self._items = QStandardItemModel(0, len(_HEADERS), self)
         self._items.setHorizontalHeaderLabels(_HEADERS)
         self.table = QTableView()
@@ -42,8 +43,11 @@ class OperationKernels(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        # Narrower than other tables: the titles need the room.
+        for column_number in (1, 2):
+            text = max(_TYPICAL[column_number], _HEADERS[column_number], key=len)
+            width = self.table.fontMetrics().horizontalAdvance(text) + 2 * GRID
+            self.table.setColumnWidth(column_number, width)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
         wanted = f"a whole number from 1 to {_MOST_SIDE}"
@@ -101,7 +105,7 @@ class OperationKernels(QWidget):
 
     def _choose(self) -> None:
         key = self.table.currentIndex().siblingAtColumn(0).data(_KEY)
-        if key:
+        if key and not self._is_refreshing:
             self.refusal.say("")
             self._operations.change(variant=key)
 
@@ -115,21 +119,19 @@ class OperationKernels(QWidget):
         runs = self._operations.runs()
         variants = self._operations.variants
         baseline = next((runs[one.key] for one in variants if one.kind == "cpu" and one.key in runs), None)
-        with QSignalBlocker(self.table.selectionModel()), QSignalBlocker(self._items):
-            self._items.setRowCount(0)
-            self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
-            for one in variants:
-                found = self._operations.availability.get(one.key)
-                reason = found.reason if found else ""
-                cells = self._row(
-                    one.title, one.key, f"{one.idea}\n\n{one.key}", runs.get(one.key), baseline, reason
-                )
-                self._items.appendRow(cells)
-            keys = [AUTO, *(one.key for one in variants)]
-            at = keys.index(self._operations.choice.variant) if self._operations.choice.variant in keys else 0
-            self.table.setCurrentIndex(self._items.index(at, 0))
-        self._items.layoutChanged.emit()
-        self.table.selectRow(at)
+        keys = [AUTO, *(one.key for one in variants)]
+        at = keys.index(self._operations.choice.variant) if self._operations.choice.variant in keys else 0
+        # Rows that go and come choose nothing.
+        self._is_refreshing = True
+        self._items.setRowCount(0)
+        self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
+        for one in variants:
+            found = self._operations.availability.get(one.key)
+            reason = found.reason if found else ""
+            tooltip = f"{one.idea}\n\n{one.key}"
+            self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
+        self.table.setCurrentIndex(self._items.index(at, 0))
+        self._is_refreshing = False
         self._show_details(runs)
 
     def _row(

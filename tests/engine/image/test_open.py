@@ -352,7 +352,8 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
 )
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
     options = argparse.Namespace(
-        **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more
+        **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32", "operation": None}
+        | more
     )
     assert work_bytes(options, output)(Form(10_000, 10_000, 3, False, np.dtype(np.uint8))) == expected * 10**6
 

@@ -21,7 +21,7 @@ from engine.image.picture import Picture
 from engine.image.png import png_chunk
 from engine.image.result_picture import finished_picture
 from engine.image.samples import open_sample
-from engine.image.save import save_image
+from engine.image.save import encoded_image, save_image
 from tests.engine.image import png_witness
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 
@@ -38,6 +38,14 @@ def picture_of(dtype, channels, *, has_alpha=False, columns=41):
     samples = samples.astype(dtype)
     pixels = samples[..., 0] if channels == 1 else samples[..., :channels]
     return Picture(pixels, samples[..., -1] if has_alpha else None)
+
+
+@pytest.mark.parametrize("extension", ["png", "jpg", "tif", "webp"])
+def test_that_a_row_or_a_column_cut_from_a_picture_is_saved_as_its_copy_is(extension):
+    whole = smooth_rgb()
+    for cut in (whole[:1, :9], whole[:9, :1], whole[:1, :1, 0], np.asfortranarray(whole[:9, :1, 0])):
+        own = encoded_image(np.array(cut), f"a.{extension}")
+        assert encoded_image(cut, f"a.{extension}") == own
 
 
 @pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])

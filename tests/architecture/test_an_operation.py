@@ -1,0 +1,116 @@
+"""What a new operation costs: its entry and its variant, a line each. A toy one is found everywhere."""
+
+import json
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import BadValue, UnknownName
+from engine.host import operation_jobs
+from engine.host.protocol import DescribeOperations
+from engine.image.save import save_image
+from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
+from engine.tasks.operation.operations import OPERATIONS
+from engine.tasks.operation.work import operation_work
+from engine.variants import registry
+from engine.variants.operations.bands import cpu_variant
+from gui.explore.operation.operation_box import OperationBox
+from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.operation.operation_state import OperationState
+from tests.gui.made_results import make_workspace
+
+
+def wanted(samples, problem, region):
+    return samples[region.slices].astype(np.float64) // problem.whole("step") * problem.whole("step")
+
+
+TOY = Operation(
+    key="posterise",
+    title="Posterise",
+    teaches="Fewer levels.",
+    result=ResultKind.PICTURE,
+    parameters=(
+        Parameter(name="step", title="Step", explanation="Of levels.", default=64, least=1, most=128),
+    ),
+    verify=verified_by(wanted),
+    proof="Equal.",
+)
+
+
+class Steps:
+    def __init__(self, problem):
+        self._step = problem.whole("step")
+
+    def launch(self, image, out, stream=None):
+        out[...] = image // self._step * self._step
+
+
+VARIANT = cpu_variant(
+    lambda problem, constant: Steps(problem),
+    key="toy-posterise",
+    title="A toy",
+    operation="posterise",
+    idea="Nothing.",
+    work=lambda problem, block: operation_work(problem, picture_loads=problem.samples, flops=problem.samples),
+)
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The tables with a line more each, as a program that starts with them has them."""
+    known = registry.OPERATION_VARIANTS
+    module = ModuleType("engine.variants.toy_posterise")
+    module.VARIANT = VARIANT
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    cpu, cuda = known.modules.values()
+    longer = registry.Registered(cpu=(*cpu, "toy_posterise"), cuda=cuda)
+    for one in list(sys.modules.values()):
+        if getattr(one, "OPERATION_VARIANTS", None) is known:
+            monkeypatch.setattr(one, "OPERATION_VARIANTS", longer)
+    monkeypatch.setitem(registry._OF_TASK, "operation", longer)
+    monkeypatch.setitem(OPERATIONS, TOY.key, TOY)
+
+
+@pytest.mark.usefixtures("toy")
+def test_that_python_verifies_it_and_refuses_its_bad_input():
+    picture = np.arange(60, dtype=np.uint8).reshape(6, 10)
+    found = engine.operate(picture, "posterise", step=16, device="cpu")
+    assert np.array_equal(found.picture, picture // 16 * 16)
+    assert found.result.is_proven
+    with pytest.raises(BadValue, match="step 0: it is not a whole number from 1 to 128"):
+        engine.operate(picture, "posterise", step=0, device="cpu")
+    with pytest.raises(UnknownName, match="posterise"):
+        engine.operate(picture, "poster", device="cpu")
+
+
+@pytest.mark.usefixtures("toy")
+def test_that_the_command_line_lists_does_and_measures_it(command, tmp_path):
+    entries = json.loads(command("variants", "--json").out)["variants"]
+    assert ("toy-posterise", "posterise") in [(entry["key"], entry.get("operation")) for entry in entries]
+    source, out = tmp_path / "in.png", tmp_path / "out.png"
+    save_image(np.arange(60, dtype=np.uint8).reshape(6, 10), source)
+    answer = command("filter", source, out, "--operation", "posterise", "--set", "step=32")
+    assert "posterise (step=32) by toy-posterise" in answer.out
+    assert sorted(set(engine.open_image(out).pixels.flat)) == [0, 32]
+    options = ("--operation", "posterise", "--sizes", "8", "--dtype", "uint8", "--budget", "0")
+    measured = command("bench", "--out", tmp_path / "r.json", "--json", *options)
+    assert json.loads(measured.out)["results"][0]["variant"] == "toy-posterise"
+
+
+@pytest.mark.usefixtures("toy")
+def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
+    state = OperationState(make_workspace())
+    box = OperationBox(state)
+    qtbot.addWidget(box)
+    box.fill()
+    assert box.itemText(box.count() - 1) == "Posterise"
+    state.set_infos(operation_jobs.describe(DescribeOperations(), lambda step: None))
+    box.activated.emit(box.count() - 1)
+    assert state.key == "posterise"
+    assert [variant.key for variant in state.variants] == ["toy-posterise"]
+    panel = OperationPanel(TOY, state, lambda: None)
+    qtbot.addWidget(panel)
+    assert list(panel.parameters.controls) == ["step"]
