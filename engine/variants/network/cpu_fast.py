@@ -88,7 +88,7 @@ def packed_hidden(problem: ForwardPass, weights: Floats) -> Floats:
 
 
 def roundings(terms: int) -> int:
-    """Return the roundings of a product: rows of filters, and 64 values of connected layers, are partial sums."""
+    """Return the roundings of a product: rows of filters, and 64 values of a connected layer, are parts."""
     connected = min(PART, terms) + -(-terms // PART)
     if terms % FILTER_CELLS:
         return connected
