@@ -300,6 +300,10 @@ def test_that_no_word_is_cut_and_every_control_is_explained(open_page, qtbot, si
         dock.raise_()
         QApplication.processEvents()
         assert_no_word_is_cut(page)
+    haloscope.network.point(Cell(2, 63, 7, 7), keep=True)
+    haloscope.network.look_at_map(31)
+    QApplication.processEvents()
+    assert_no_word_is_cut(page)
     area = page.product_panel.findChild(QScrollArea)
     assert area.verticalScrollBar().maximum() == 0
     header = page.stages_panel.table.horizontalHeader()
