@@ -16,6 +16,9 @@ from gui.widgets.panel_parts import centred_text, column, row
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
 """Sides of a map, pixels, the largest first: that which fits the panel is taken."""
+# A cell of the first convolution becomes a pixel larger.
+_ZOOM_STEP = 3 * GRID
+_LARGEST_SIDE = 24 * GRID
 
 
 class MapsPanel(QWidget):
@@ -26,6 +29,9 @@ class MapsPanel(QWidget):
         self._network = network
         self.views: list[LayerView] = []
         self._titles: list[QWidget] = []
+        # Side of a map, pixels; None: as large as fits.
+        self._wanted: int | None = None
+        self._side = 0
         self.empty_text = centred_text()
         self._content = QWidget()
         self._area = QScrollArea()
@@ -64,6 +70,7 @@ class MapsPanel(QWidget):
                 view.pointed.connect(self._network.point)
                 view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
                 view.let_go.connect(self._network.let_go)
+                view.zoomed.connect(self._zoom)
                 self._titles.append(title)
                 self.views.append(view)
                 parts += [title, view]
@@ -108,6 +115,14 @@ class MapsPanel(QWidget):
                 words = where_from(facts, marked, value, network.all_origins())
                 view.tell(f"{place_of(facts.layers, marked)}: {words}")
 
+    def _zoom(self, step: int) -> None:
+        """Take the next larger or smaller maps, or those that fit."""
+        if step:
+            self._wanted = min(max(self._side + step * _ZOOM_STEP, _SIDES[-1]), _LARGEST_SIDE)
+        else:
+            self._wanted = None
+        self._fit()
+
     def _fit(self) -> None:
         """Take the largest maps with which all layers are in view, or else the smallest."""
         if not self.views:
@@ -120,7 +135,8 @@ class MapsPanel(QWidget):
         def fits(side: int) -> bool:
             return sum(view.height_at(side, width) for view in self.views) <= spare
 
-        side = next((side for side in _SIDES if fits(side)), _SIDES[-1])
+        side = self._wanted or next((side for side in _SIDES if fits(side)), _SIDES[-1])
+        self._side = side
         width -= 0 if fits(side) else bar
         for view in self.views:
             view.set_side(side, width)

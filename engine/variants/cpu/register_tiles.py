@@ -37,11 +37,12 @@ STRIP_VECTORS = _by_target(
 # Mask columns that are written one after another instead of as a loop, by mask rows. The loop of 3 x 3 is a
 # fifth of its instructions, which are what it takes (AVX2).
 UNROLLED_COLUMNS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
-# Whether integer samples are made float32 before they are summed, once, and not for each mask column and
-# part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58). Not for a column times a row, in
-# one pass: a vector of bytes seldom lies across two cache lines, one of floats every second time (AVX2, 8-bit
-# 3 x 3 to 5 x 5: 9 to 12 % less time).
-CONVERTS = _by_target(False, True, True)
+# Masks of so many rows have integer samples made float32 before they are summed, once, and not for each mask
+# column and part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58). Smaller ones do not: a
+# vector of bytes seldom lies across two cache lines, one of floats every second time, and tiles are wider
+# (8 bit to float32 3 x 3: 5 to 29 % less time, to 8 bit the same). Nor does a column times a row in one pass
+# (8-bit 3 x 3 to 5 x 5: 9 to 12 %).
+CONVERTS_FROM_ROWS = _by_target(1 << 16, 5, 5)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are

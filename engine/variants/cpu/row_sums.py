@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import types
 
 from engine.variants.cpu.register_tiles import (
-    CONVERTS,
+    CONVERTS_FROM_ROWS,
     MOST_ROWS,
     PARTIAL_SUMS,
     PRODUCT_VECTORS,
@@ -252,7 +252,7 @@ def _convert(code: Vectors, samples: Value, target: Value, at: Value, across: in
 
 @cpu_function(types.void)
 def sum_rows(
-    code, source, source_sample, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
+    code, source, source_sample, floats, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
     entering_pitch, leaving, leaving_pitch, weights, weights_at, weights_pitch, row_factor, pairs, rows,
     mask_columns, step, width, offset, fits, out, out_sample, out_pitch, completes, past_cache,
 ):  # fmt: skip
@@ -262,6 +262,8 @@ def sum_rows(
         Address of the first input cell (mask column 0 of the first result) and of the first result; the flat
         arrays source_sample and out_sample have the types of the samples there, source_pitch and out_pitch
         samples lie between rows.
+    floats
+        Where the input was made float32, which it then is whatever source_sample says; else None.
     input_rows
         Rows that are added, one after another.
     totals, totals_at, totals_pitch
@@ -289,9 +291,9 @@ def sum_rows(
         Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
-    is_product = isinstance(row_factor, ArrayArgument)
+    is_product, are_floats = isinstance(row_factor, ArrayArgument), isinstance(floats, ArrayArgument)
     passed = {
-        "source": code.at_address(source, totals if CONVERTS and not is_product else source_sample),
+        "source": code.at_address(source, totals if are_floats else source_sample),
         "source_pitch": source_pitch,
         "input_rows": input_rows, "totals": code.pointer(totals) + totals_at, "totals_pitch": totals_pitch,
         "entering": code.at_address(entering, totals), "entering_pitch": entering_pitch,
@@ -302,7 +304,9 @@ def sum_rows(
         "past_cache": past_cache,
     }  # fmt: skip
     whole_numbers = source_sample.kind.dtype != types.float32
-    counts: Sequence[int] = range(1, MOST_ROWS + 1)
+    # Of integers that are not made float32 first few rows are taken.
+    most = min(MOST_ROWS, CONVERTS_FROM_ROWS - 1) if whole_numbers and not are_floats else MOST_ROWS
+    counts: Sequence[int] = range(1, most + 1)
     if is_product:
         passed["row_factor"] = code.pointer(row_factor)
         counts = product_rows(whole_numbers)

@@ -16,7 +16,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
-    CONVERTS,
+    CONVERTS_FROM_ROWS,
     LINE,
     MOST_ROWS,
     PART_SAMPLES,
@@ -65,12 +65,12 @@ class StreamedBands(BandedFilter):
         self._pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
             self._pairs = len(row_factor) // 2
-        self._multiply_adds, self._cost_rows = multiply_adds, cost_rows
+        self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
-        converts = CONVERTS and row_factor is None and self._dtype != np.float32
+        converts = row_factor is None and self._dtype != np.float32 and rows >= CONVERTS_FROM_ROWS
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES
@@ -98,10 +98,9 @@ class StreamedBands(BandedFilter):
     def _cut_at(self, before_line: int) -> Cut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
-            workers = workers_for(self._multiply_adds, launch_cores())
-            bands = cut(self._problem.height, len(tiles), workers, self._cost_rows)
+            bands = cut(self._problem.height, len(tiles), self._workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
-            self._cuts[before_line] = Cut(workers, (ranges, parts))
+            self._cuts[before_line] = Cut(self._workers, (ranges, parts))
         return self._cuts[before_line]
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
@@ -109,7 +108,9 @@ class StreamedBands(BandedFilter):
         edge_results = aligned_rows(
             workers, ROWS_AT_ONCE * self._edge_results_pitch, self._problem.result_dtype
         )
-        floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
+        floats = None
+        if self._floats_pitch:
+            floats = aligned_rows(workers, ROWS_AT_ONCE * self._floats_pitch, np.float32)
         between = aligned_rows(workers, 2 * ROWS_AT_ONCE * PART_SAMPLES, np.float32)
         totals = aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32)
         if self._row_factor is None and not PARTIAL_SUMS:

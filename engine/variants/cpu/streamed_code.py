@@ -8,7 +8,7 @@ first cache.
 from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.edges_code import copy_edge, source_row
-from engine.variants.cpu.register_tiles import CONVERTS, MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
+from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
 from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
@@ -29,13 +29,14 @@ def stream_bands(
     past-the-last result of a row, the column of its totals, and the element of its edge buffer, or -1 for a
     part of the middle. With a `row_factor` the weights are the column of a mask that is a column times this
     row, and `pairs` as `sum_rows` has it. So many samples as `step` are taken at once, across. Of the buffers
-    each worker has a row.
+    each worker has a row. `all_floats` is None where samples are not made float32 first.
     """
     entry_point()
     worker = share(board)
     edge, edge_results = row_of(edges, worker), row_of(edges_results, worker)
     between, totals = row_of(all_between, worker), row_of(all_totals, worker)
-    floats = row_of(all_floats, worker)
+    if all_floats is not None:
+        floats = row_of(all_floats, worker)
     size, out_size = edge.itemsize, edge_results.itemsize
     # In parts each row of totals would be read where another part had left one for the next input row.
     takes_rows = mask_rows <= MOST_ROWS or not PARTIAL_SUMS
@@ -85,7 +86,7 @@ def stream_bands(
                 for at in range(0, last - first, step):
                     width, column = min(step, last - first - at), parts[part, 2] + at
                     source_address, source_pitch = address + at * size, pitch
-                    if CONVERTS and row_factor is None and size < 4:
+                    if all_floats is not None:
                         count = before + width + after
                         rows_as_floats(source_address, edge, pitch, rows, floats, floats_pitch, count)
                         source_address, source_pitch = address_of(floats, 0), floats_pitch
@@ -100,11 +101,11 @@ def stream_bands(
                         if end < past:
                             leaving = address_of(between, other)
                         sum_rows(
-                            source_address, edge, source_pitch, rows, totals, begin * totals_pitch + column,
-                            totals_pitch, entering, entering_pitch, leaving, PART_SAMPLES, weights, begin,
-                            mask_rows, row_factor, pairs, end - begin, mask_columns, channels, width, offset,
-                            fits, target + at * out_size, edge_results, target_pitch, end == mask_rows,
-                            past_cache and buffer < 0 and result >= 0,
+                            source_address, edge, all_floats, source_pitch, rows, totals,
+                            begin * totals_pitch + column, totals_pitch, entering, entering_pitch, leaving,
+                            PART_SAMPLES, weights, begin, mask_rows, row_factor, pairs, end - begin,
+                            mask_columns, channels, width, offset, fits, target + at * out_size, edge_results,
+                            target_pitch, end == mask_rows, past_cache and buffer < 0 and result >= 0,
                         )  # fmt: skip
                         if begin > lowest:
                             # The last of them meet the next input row.

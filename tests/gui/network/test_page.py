@@ -296,6 +296,12 @@ def test_that_no_word_is_cut_and_every_control_is_explained(open_page, qtbot, si
     for panel in (page.drawing_panel, page.cell_panel, page.maps_panel):
         for area in panel.findChildren(QScrollArea):
             assert area.verticalScrollBar().maximum() == 0, panel
+    for dock in page.docks[5:]:
+        dock.raise_()
+        QApplication.processEvents()
+        assert_no_word_is_cut(page)
+    area = page.product_panel.findChild(QScrollArea)
+    assert area.verticalScrollBar().maximum() == 0
     header = page.stages_panel.table.horizontalHeader()
     assert header.length() <= header.width()
     own = [page.drawing_panel.canvas, page.drawing_panel.bars, page.layer_times.bars, *page.maps_panel.views]

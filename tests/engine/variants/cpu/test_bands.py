@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.compiled.machine_code import Call, MachineFunction
+from engine.device.core_count import launches_on
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -163,6 +164,17 @@ def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(h
         assert (covered == 1).all()
         pieces = -(-height // bands.LEAST_ROWS) * tiles
         assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
+
+
+@every_banded_variant
+def test_that_a_launch_takes_the_cores_that_its_preparation_had(module):
+    mask = gaussian(3, 1.0)
+    problem = describe_problem(np.zeros((2048, 2048, 1), np.float32), mask, Border.MIRROR, 0.0)
+    with launches_on(1):
+        prepared = module.prepare(problem, mask, BLOCK)
+    # Of results that begin elsewhere in a cache line bands are cut anew.
+    samples = np.empty(2 * LINE, np.float32)
+    assert {prepared._cut_for(samples[first:]).workers for first in range(LINE)} == {1}
 
 
 @pytest.mark.parametrize(("tiles", "workers"), [(1, 2), (2, 16), (6, 16), (3, 8)])
