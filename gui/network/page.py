@@ -143,7 +143,9 @@ class NetworkPage(Page):
         lower = [stages, layers]
         self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+        # A third of a large window, where all stages are in view.
+        height = max(_LOWER_HEIGHT, self.height() // 3)
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _connect(self) -> None:
         services, network, actions = self._services, self.network, self._services.actions
