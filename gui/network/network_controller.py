@@ -66,6 +66,11 @@ class NetworkController(QObject):
         # A lost host does not reply; its successor gets the requests again.
         link.ready.connect(self._begin)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the answer is that of the drawing as it is."""
+        return not self._is_stale and self._recognising is None
+
     def run(self) -> None:
         """Run the chosen stage."""
         if self._network.settle():
