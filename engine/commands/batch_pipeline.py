@@ -13,7 +13,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import suppress
 from itertools import chain, islice
 from threading import BoundedSemaphore, Event
 
@@ -278,10 +277,12 @@ class Batch:
         """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
         self._is_stopped.set()
         while self._saving:
-            waiting = len(self._saving)
-            with suppress(DeviceFault, CancelledError, KeyboardInterrupt):
-                self._settle(waiting - 1)
-            if len(self._saving) == waiting:
+            try:
+                self._settle(len(self._saving) - 1)
+            except KeyboardInterrupt:
+                # One more: what workers have begun is waited for and written in any case, so it is reported.
+                continue
+            except (DeviceFault, CancelledError):
                 self._saving.popleft()
 
 

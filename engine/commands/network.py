@@ -28,7 +28,7 @@ BASELINE = "network-serial"
 _EXAMPLES = (
     "",
     "--stage network-cpu,network-fast --batch 1,100,10000 --out r.json",
-    "--stage network-implicit-gemm --batch 1 --device simulator",
+    "--stage network-fast --batch 1 --device simulator",
 )
 
 

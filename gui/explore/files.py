@@ -19,6 +19,7 @@ from engine.image.formats import offered_suffixes, opened_suffixes, saved_format
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import table_text
+from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.session_file import Session, load_session, save_session
@@ -40,12 +41,14 @@ class ExploreFiles(QObject):
     def __init__(
         self,
         workspace: Workspace,
+        operations: OperationState,
         results: ResultsModel,
         pictures: PictureController,
         messages: Messages,
     ) -> None:
         super().__init__()
         self._workspace = workspace
+        self._operations = operations
         self._results = results
         self._pictures = pictures
         self._messages = messages
@@ -105,7 +108,8 @@ class ExploreFiles(QObject):
         """Write the session as it is now."""
         workspace, picture = self._workspace, self._workspace.picture
         where = (picture.path, picture.sample) if picture else ("", "")
-        session = Session(*where, workspace.mask, workspace.settings)
+        operations = self._operations
+        session = Session(*where, workspace.mask, workspace.settings, operations.key, operations.choice)
         self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
 
     def open_session(self, path: Path) -> None:
@@ -140,10 +144,12 @@ class ExploreFiles(QObject):
             self._apply(session)
 
     def _apply(self, session: Session) -> None:
-        """Set mask and settings; the mask as one step that can be undone."""
+        """Set mask, settings and operation; the mask as one step that can be undone."""
         settings = session.settings
         self._workspace.set_mask(session.mask, "Open session")
         self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+        # Last: a new mask means convolution.
+        self._operations.show(session.operation, session.choice)
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""

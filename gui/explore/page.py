@@ -270,7 +270,7 @@ class ExplorePage(Page):
             self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
         self._operation_export = ResultsExport(self.operation_results, state, answers)
-        self.files = ExploreFiles(workspace, results, self.pictures, answers)
+        self.files = ExploreFiles(workspace, self.operations, results, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 

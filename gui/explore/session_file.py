@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from engine.image.convert import RANGE_MODES
 from engine.mask.json_form import mask_from_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
+from gui.explore.operation.operation_state import Chosen
 from gui.explore.workspace import Settings
 from gui.strict_json import read_strict_json
 
@@ -45,6 +46,9 @@ class Session:
     sample: str
     mask: Mask
     settings: Settings
+    # The operation that is chosen instead of convolution, and its choices.
+    operation: str = ""
+    choice: Chosen = field(default_factory=Chosen)
 
 
 def save_session(path: Path, session: Session) -> None:
@@ -68,6 +72,9 @@ def save_session(path: Path, session: Session) -> None:
         },
         "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
     }
+    if session.operation:
+        choices = {key: _plain(getattr(session.choice, key)) for key in _CHOICES}
+        document["operation"] = {"key": session.operation} | choices
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -107,13 +114,38 @@ def _session(document: dict[str, Any], folder: Path) -> Session:
             raise ValueError(f'its "{key}" is missing or not a table')
     picture = _read(document["picture"], {"path": _text, "sample": _text})
     path, name = picture.get("path", ""), _read(document["mask"], {"name": _mask_name}).get("name", "")
+    operation, choice = _operation(document.get("operation", {}), folder)
     return Session(
         picture_path=str((folder / path).resolve()) if path else "",
         sample=picture.get("sample", ""),
         mask=mask_from_values(document["mask"], name),
         # What is missing, as in older sessions, has its default.
         settings=Settings(**_read(document["settings"], _SETTINGS)),
+        operation=operation,
+        choice=choice,
     )
+
+
+def _operation(table: object, folder: Path) -> tuple[str, Chosen]:
+    """Return the key of an operation and its choices; an empty key where the session has none."""
+    if not isinstance(table, dict):
+        raise ValueError('its "operation" is not a table')
+    if not table:
+        return "", Chosen()
+    # Its modules take a while to import; most sessions have none.
+    from engine.tasks.operation.operations import operation_named
+
+    try:
+        operation = operation_named(table.get("key"))
+        choices = _read(table, _CHOICES)
+        parameters = operation.read(choices.get("parameters", {}))
+    except EngineError as error:
+        raise ValueError(f'its "operation" is not valid. {error}') from error
+    defaults = operation.read({})
+    own = {name: value for name, value in parameters.items() if value != defaults[name]}
+    patch = choices.get("patch_path", "")
+    path = str((folder / patch).resolve()) if patch else ""
+    return operation.key, Chosen(**choices | {"parameters": own, "patch_path": path})
 
 
 def _read(table: dict[str, Any], readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
@@ -213,6 +245,18 @@ def _plain(value: object) -> object:
     return [value.x, value.y] if isinstance(value, Block) else value
 
 
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("is not a table")
+    return value
+
+
+_CHOICES: dict[str, Callable[[Any], Any]] = {
+    "parameters": _table,
+    "patch_path": _text,
+    "variant": _text,
+    "block": _block,
+}
 _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "border": _one_of(Border),
     "cval": _number,

@@ -4,7 +4,17 @@ import math
 from collections.abc import Iterator
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.network.problem import Layer
@@ -23,8 +33,9 @@ _STRIP_ROW = 2 * GRID
 _SCORE_ROW = 4 * GRID
 _KEYS = (
     "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
-    "Esc lets the cell go."
+    "Esc lets the cell go; + and − (or Ctrl with the wheel) make all maps larger and smaller, 0 fits them."
 )
+_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_0: 0}
 Window = tuple[int | None, range, range]
 """A map, or None for all of them, and its rows and columns."""
 
@@ -38,6 +49,7 @@ class LayerView(QWidget):
     pointed = Signal(object)  # the Cell under the mouse
     chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
     let_go = Signal()
+    zoomed = Signal(int)  # 1: larger maps are wanted, -1: smaller ones, 0: those that fit
 
     def __init__(self, layer: Layer, position: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -136,11 +148,22 @@ class LayerView(QWidget):
         else:
             self.chosen.emit(cell)
 
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y()
+        if turned and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoomed.emit(1 if turned > 0 else -1)
+        else:
+            # The panel scrolls.
+            event.ignore()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, keys = Qt.Key(event.key()), Qt.Key
         cell = self._cell or Cell(self.position)
         row, column, number = cell.row, cell.column, cell.map
         is_last = self._columns - 1 if self._is_vector else self._maps - 1
+        if key in _ZOOMS:
+            self.zoomed.emit(_ZOOMS[key])
+            return
         if key == keys.Key_Escape and self._is_kept:
             self.let_go.emit()
             return

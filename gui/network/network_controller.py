@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import (
     Availability,
@@ -66,6 +66,11 @@ class NetworkController(QObject):
         # A lost host does not reply; its successor gets the requests again.
         link.ready.connect(self._begin)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the answer is that of the drawing as it is."""
+        return not self._is_stale and self._recognising is None
+
     def run(self) -> None:
         """Run the chosen stage."""
         if self._network.settle():
@@ -85,8 +90,10 @@ class NetworkController(QObject):
         )
 
     def tell_digits(self) -> None:
-        """Tell every held-out digit, for the confusion matrix."""
-        request = TellDigits(device=self._network.settings.device, weights=self._network.weights)
+        """Tell every held-out digit, for the confusion matrix; the simulator would take hours."""
+        device = self._network.settings.device
+        device = "cpu" if device == SIMULATOR else device
+        request = TellDigits(device=device, weights=self._network.weights)
         self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
 
     def open_weights(self, path: Path | None) -> None:

@@ -19,12 +19,14 @@ from gui.network.layer_times import LayerTimesPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
+from gui.network.product_panel import ProductPanel
 from gui.network.stages_panel import StagesPanel
+from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import LoadMask
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
     Entry(
@@ -40,7 +42,8 @@ _ENTRIES = (
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 34 * GRID
 _RIGHT_WIDTH = 38 * GRID
-_LOWER_HEIGHT = 30 * GRID
+# The report's product below and all maps above need no scrolling in a window of 1280 x 800.
+_LOWER_HEIGHT = 30 * GRID + HALF_GRID
 _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 
@@ -59,6 +62,8 @@ class NetworkPage(Page):
         self.cell_panel = CellPanel(network)
         self.stages_panel = StagesPanel(network, state)
         self.layer_times = LayerTimesPanel(network)
+        self.timeline_panel = TimelinePanel(network)
+        self.product_panel = ProductPanel()
         self.confusion_panel = ConfusionPanel(network, state)
         self._export = ResultsExport(self.stages_panel.model, state, services.messages)
         # The drawing has the whole height.
@@ -73,10 +78,15 @@ class NetworkPage(Page):
         )
         self.tabifyDockWidget(cell, matrix)
         cell.raise_()
+        self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
+        layers = self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
+        timeline = self.add_dock("timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea)
+        product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
+        for dock in (timeline, product):
+            self.tabifyDockWidget(layers, dock)
+        layers.raise_()
         for tabs in self.findChildren(QTabBar):
             tabs.setElideMode(Qt.TextElideMode.ElideNone)
-        self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
-        self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
@@ -129,10 +139,13 @@ class NetworkPage(Page):
         self.stages_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
-        drawing, cell, _matrix, *lower = self.docks
+        drawing, cell, _matrix, stages, layers, *_tabs = self.docks
+        lower = [stages, layers]
         self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+        # A third of a large window, where all stages are in view.
+        height = max(_LOWER_HEIGHT, self.height() // 3)
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _connect(self) -> None:
         services, network, actions = self._services, self.network, self._services.actions

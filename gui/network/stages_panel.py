@@ -33,7 +33,7 @@ _SHOWN = {
     "device": False,
     "speed_up": True,
 }
-_TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "No NVIDIA driver"}
+_TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "not run yet"}
 # Stages with one reason that are named.
 _FEW = 2
 # The arrows go through these.

@@ -10,6 +10,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
+from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
@@ -69,7 +70,8 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.files = ExploreFiles(self.workspace, self.results, self.pictures, self.messages)
+        self.operations = OperationState(self.workspace)
+        self.files = ExploreFiles(self.workspace, self.operations, self.results, self.pictures, self.messages)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -12,11 +12,11 @@ from engine.tasks.network.weights import Weights
 from engine.verify.closeness import compare
 from engine.verify.verification import Verification
 
-# NumPy makes 12 to 21 G multiply-adds in float64 per second on two cores; the unrolled windows cost as much
-# again: 8e9 keeps a proof near 2 s, and covers about 690 drawings.
+# The oracle takes 12 ms a drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep a
+# proof near 2 s, and cover 180 drawings.
 AFFORDABLE_MULTIPLY_ADDS = 8_000_000_000
-# Drawings at once: the unrolled windows of the second convolution take 0.4 MB each.
-AT_ONCE = 32
+# Drawings at once: the derivatives of each take 1 MB.
+AT_ONCE = 16
 # The first and the last ones are checked whatever the rest costs: a wrong index of the batch is seen there.
 EDGES = 32
 

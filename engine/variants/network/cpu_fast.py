@@ -44,6 +44,8 @@ GROUP = 2 * cpu_target().vector_floats
 """Maps of a tile, as `cpu_tiles.py` has them: two vectors."""
 # Launches of which the fastest counts, where one step's time is the difference of two.
 TURNS = 4
+PART = 64
+"""Products of a connected layer that form a partial sum, as `cpu_tiles.py` has them."""
 STEPS = ("convolution-1 + pool-1", "convolution-2 + pool-2", "hidden + output")
 
 
@@ -83,6 +85,14 @@ def packed_hidden(problem: ForwardPass, weights: Floats) -> Floats:
     by_map = weights.reshape(problem.second, side, side, problem.hidden)
     filled[:, :, : problem.second] = by_map.transpose(1, 2, 0, 3)
     return packed(filled.reshape(side * side * maps, problem.hidden))
+
+
+def roundings(terms: int) -> int:
+    """Return the roundings of a product: rows of filters, and 64 values of a connected layer, are parts."""
+    connected = min(PART, terms) + -(-terms // PART)
+    if terms % FILTER_CELLS:
+        return connected
+    return max(connected, terms // FILTER_SIDE + FILTER_SIDE)
 
 
 class RegisterTiles:
@@ -152,4 +162,5 @@ VARIANT = NetworkVariant(
     "cores. The fastest on a CPU.",
     work=work,
     prepare=prepare,
+    roundings=roundings,
 )

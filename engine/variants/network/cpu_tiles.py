@@ -19,6 +19,8 @@ GROUP = VECTORS * VECTOR
 COLUMNS = 4 if VECTOR == 16 else 2
 # Drawings that share each weight of a connected layer.
 DRAWINGS = 4
+# Products of a connected layer that form a partial sum.
+PART = 64
 _FILTER_ROWS = 5
 # Cells of a filter's row at once: it has 5 of each map.
 _AT_ONCE = 5
@@ -54,10 +56,11 @@ def _pooled_tile(columns: int) -> Any:
             return sums | {"at": at + _AT_ONCE, "weights": own + _AT_ONCE * GROUP, "end": values["end"]}
 
         def filter_row(values: dict[Any, Value]) -> dict[Any, Value]:
-            inside: dict[Any, Value] = {key: values[key] for key in range(count * VECTORS)}
+            # A partial sum for each row of the filter: long sums lose far less to rounding so.
+            inside: dict[Any, Value] = dict.fromkeys(range(count * VECTORS), code.zero)
             inside |= {"at": values["row"], "weights": values["weights"], "end": values["row"] + inner}
             after = code.while_loop(inside, lambda now: now["at"] < now["end"], step)
-            following: dict[Any, Value] = {key: after[key] for key in range(count * VECTORS)}
+            following: dict[Any, Value] = {key: values[key] + after[key] for key in range(count * VECTORS)}
             return following | {
                 "row": values["row"] + row_step,
                 "weights": after["weights"],
@@ -109,9 +112,16 @@ def _connected_tile(drawings: int) -> Any:
                     sums[key] = code.fma(value, own[v], sums[key])
             return sums | {"at": values["at"] + 1}
 
+        def part_of(values: dict[Any, Value]) -> dict[Any, Value]:
+            end = code.smaller(values["at"] + PART, inner)
+            sums: dict[Any, Value] = dict.fromkeys(range(drawings * VECTORS), code.zero)
+            after = code.while_loop(sums | {"at": values["at"]}, lambda now: now["at"] < end, round_of)
+            totals: dict[Any, Value] = {key: values[key] + after[key] for key in sums}
+            return totals | {"at": after["at"]}
+
         values: dict[Any, Value] = dict.fromkeys(range(drawings * VECTORS), code.zero)
         values |= {"at": code.index(0)}
-        values = code.while_loop(values, lambda now: now["at"] < inner, round_of)
+        values = code.while_loop(values, lambda now: now["at"] < inner, part_of)
         store = code.at_address(target, floats)
 
         def store_all(rectified: bool) -> None:

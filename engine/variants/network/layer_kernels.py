@@ -208,5 +208,6 @@ def roundings_by_parts(terms: int) -> int:
 
     A part of a convolution is a map's cells, that of a connected layer 16 values.
     """
-    part = FILTER_CELLS if terms % FILTER_CELLS == 0 else TILE
-    return min(part, terms) + blocks_along(terms, part)
+    # A connected layer may have a multiple of 25 values before it, too.
+    parts = (FILTER_CELLS, TILE) if terms % FILTER_CELLS == 0 else (TILE,)
+    return max(min(part, terms) + blocks_along(terms, part) for part in parts)

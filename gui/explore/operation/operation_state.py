@@ -4,7 +4,7 @@ An empty key is convolution, which the workspace describes; picture, device and 
 all operations.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -84,9 +84,15 @@ class OperationState(QObject):
         self.changed.emit()
         self.found_changed.emit()
 
-    def change(self, **fields: Any) -> None:
+    def show(self, key: str, choice: Chosen) -> None:
+        """Choose an operation with these choices, as a session has them."""
+        self.choose(key)
+        if key:
+            self.change(**{name.name: getattr(choice, name.name) for name in fields(choice)})
+
+    def change(self, **changes: Any) -> None:
         """Change choices of the operation: `state.change(variant="median-tiled")`."""
-        new = replace(self.choice, **fields)
+        new = replace(self.choice, **changes)
         if new != self.choice:
             self._choices[self.key] = new
             self.changed.emit()

@@ -264,16 +264,27 @@ def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatc
     assert names(out) == ["grey.png"]
 
 
-def test_that_a_second_interrupt_leaves_no_file_that_is_written_unreported():
+def test_that_further_interrupts_leave_no_file_that_is_written_unreported():
     reported = []
 
     def report(finished):
         reported.append(finished.task.source)
         raise KeyboardInterrupt
 
+    class Interrupted(Future):
+        """It is waited for twice: the first time somebody stops the command."""
+
+        waits = 0
+
+        def result(self, timeout=None):
+            self.waits += 1
+            if self.waits == 1:
+                raise KeyboardInterrupt
+            return super().result(timeout)
+
     batch = batch_pipeline.Batch(argparse.Namespace(), None, [], report, is_on_cpu=True)
     for name in "abc":
-        written, saving = Future(), Future()
+        written, saving = Future(), Interrupted()
         written.set_result(Finished(Task(name, name)))
         saving.set_result(written)
         batch._saving.append((Task(name, name), saving))

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,41 @@ def test_that_a_session_brings_picture_mask_and_settings_back(bench, tmp_path):
     assert bench.workspace.picture.title == "photo.png"
     assert (bench.workspace.mask, bench.workspace.mask.name) == (mask, "Mine")
     assert bench.workspace.settings == settings
+
+
+def test_that_a_session_brings_an_operation_with_its_choices_back(bench, tmp_path):
+    operations = bench.operations
+    operations.choose("median")
+    operations.set_parameter("size", 5)
+    operations.change(variant="median-tiled", block=Block(8, 8))
+    choice = operations.choice
+    bench.files.save_session(tmp_path / "work.json")
+    operations.set_parameter("size", 3)
+    operations.choose("")
+    bench.files.open_session(tmp_path / "work.json")
+    bench.settle()
+    assert (operations.key, operations.choice) == ("median", choice)
+    operations.choose("find-patch")
+    operations.change(patch_path=str(tmp_path / "patch.png"))
+    save_session(tmp_path / "work.json", Session("", "", MASK, SETTINGS, operations.key, operations.choice))
+    assert load_session(tmp_path / "work.json").choice.patch_path == str(tmp_path / "patch.png")
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ([], "not a table"),
+        ({"key": "sharpest"}, "no such operation"),
+        ({"key": "median", "parameters": {"size": 4}}, "size"),
+        ({"key": "median", "parameters": {"radius": 4}}, "no such parameter"),
+        ({"key": "median", "parameters": 3}, '"parameters" is not a table'),
+        ({"key": "median", "block": [0, 1]}, '"block" is not two whole numbers'),
+    ],
+)
+def test_that_a_wrong_operation_in_a_session_is_named(tmp_path, table, says):
+    (tmp_path / "work.json").write_text(json.dumps(document() | {"operation": table}))
+    with pytest.raises(SessionError, match=re.escape(says)):
+        load_session(tmp_path / "work.json")
 
 
 def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):

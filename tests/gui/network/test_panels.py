@@ -1,0 +1,127 @@
+"""Panels of the page by themselves: bars, timeline, worked product, layers."""
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+
+from engine.tasks.network.results import ChunkSpan, LayerTime
+from gui.network.layer_times import LayerTimesPanel
+from gui.network.layers import Facts
+from gui.network.maps_panel import MapsPanel
+from gui.network.network_state import NetworkState
+from gui.network.product_panel import ProductPanel
+from gui.network.timeline_panel import TimelinePanel, timeline_words
+from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
+
+KEYS = ("convolution-1", "convolution-2", "hidden", "output")
+SPANS = (
+    ChunkSpan(0, 0, "copy in", 0.0, 1.0),
+    ChunkSpan(0, 0, "kernels", 1.0, 3.0),
+    ChunkSpan(1, 1, "copy in", 1.0, 2.0),
+    ChunkSpan(0, 0, "copy out", 3.0, 3.5),
+    ChunkSpan(1, 1, "kernels", 3.0, 5.0),
+    ChunkSpan(1, 1, "copy out", 5.0, 5.5),
+)
+
+
+@pytest.fixture
+def network(qapp):
+    network = NetworkState()
+    pixels, labels = made_digits()
+    weights = dict(zip(KEYS, made_weights(), strict=True))
+    network.set_facts(Facts(LAYERS, STAGES, weights, pixels, labels))
+    network.set_checked(checked_stages("simulator"))
+    return network
+
+
+def shown(qtbot, widget, width=400, height=240):
+    qtbot.addWidget(widget)
+    widget.resize(width, height)
+    widget.show()
+    return widget
+
+
+def test_that_a_timeline_tells_how_much_of_the_copies_is_hidden_behind_kernels():
+    # Copies take 0-2, 3-3.5 and 5-5.5; kernels 1-5: of 3.0 ms 1.5 are at the same time.
+    assert timeline_words(SPANS) == (
+        "2 chunks on 2 streams in 5.50 ms: copies take 3.00 ms, 50.0 % of that while kernels run."
+    )
+    alone = timeline_words(SPANS[1:2])
+    assert alone == "1 chunks on 1 streams in 3.00 ms: copies take 0 ms, 0 % of that while kernels run."
+
+
+def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbot):
+    panel = shown(qtbot, TimelinePanel(network))
+    assert panel._stack.currentIndex() == 0
+    network.add("network-serial", made_run("network-serial"))
+    assert panel._stack.currentIndex() == 0, "a stage without streams has none"
+    run = made_run("network-fused")
+    network.add("network-fused", type(run)(run.result, run.layers, SPANS))
+    assert panel._stack.currentIndex() == 1
+    panel.grab()
+    drawn = {(span.chunk, span.step): rect for rect, span in panel.chart._drawn}
+    assert len(drawn) == len(SPANS)
+    first, last = drawn[0, "copy in"], drawn[1, "copy out"]
+    assert first.left() < drawn[0, "kernels"].left() < last.left()
+    assert drawn[0, "kernels"].width() == pytest.approx(2 * first.width())
+    assert first.top() < last.top(), "each stream has its row"
+    assert panel.chart.accessibleDescription() == panel.sentence.text() == timeline_words(SPANS)
+
+
+def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layers_have_both(network, qtbot):
+    panel = shown(qtbot, LayerTimesPanel(network))
+    assert not panel._area.isVisible()
+    run = made_run("network-cpu")
+    layers = (LayerTime("convolution-1 + pool-1", 1.0), LayerTime("hidden", 3.0), LayerTime("copy in", 4.0))
+    network.add("network-cpu", type(run)(run.result, layers))
+    panel.grab()
+    rects = [rect for rect, _ in panel.bars._drawn]
+    assert rects[1].width() == pytest.approx(3 * rects[0].width())
+    assert rects[2].width() == pytest.approx(4 * rects[0].width())
+    assert [words for _, words in panel.bars._drawn] == [
+        "Convolution 1 + Average pool 1: 1.00 ms, 12.5 %",
+        "Hidden layer: 3.00 ms, 37.5 %",
+        "copy in: 4.00 ms, 50.0 %",
+    ]
+
+
+def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
+    panel = shown(qtbot, ProductPanel())
+    product = panel.product
+    outputs = []
+    for row in range(2):
+        for place in range(4):
+            product._choose(row, place)
+            outputs.append(int(product.words.rpartition("= ")[2]))
+            sums = product.words.split(": ")[1].split(" = ")[0].split(" + ")
+            pairs = (one.split(" x ") for one in sums)
+            assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
+    assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
+    product.setFocus()
+    qtbot.keyClick(product, Qt.Key.Key_Left)
+    assert product.output == (1, 2)
+    qtbot.keyClick(product, Qt.Key.Key_Up)
+    assert product.accessibleDescription().startswith("Filter 0, output 2: ")
+    qtbot.mouseMove(product, product._y_rect(0, 1).center().toPoint())
+    assert product.output == (0, 1)
+    panel.grab()
+
+
+def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbot):
+    panel = shown(qtbot, MapsPanel(network), 640, 480)
+    view = panel.views[0]
+    fitting = view._scale
+    qtbot.keyClick(view, Qt.Key.Key_Plus)
+    assert view._scale == fitting + 1
+    control, none = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
+    for modifiers, expected in ((control, fitting + 2), (none, fitting + 2)):
+        turn = QWheelEvent(
+            QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, modifiers,
+            Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        view.wheelEvent(turn)
+        assert view._scale == expected
+    qtbot.keyClick(view, Qt.Key.Key_Minus)
+    assert view._scale == fitting + 1
+    qtbot.keyClick(view, Qt.Key.Key_0)
+    assert view._scale == fitting
