@@ -8,7 +8,7 @@ from engine.mask.mask import Mask
 from gui.network.ink import as_steps, shades
 from gui.network.layers import Cell, Facts, Floats, is_pool, is_vector, maps_before
 from gui.network.network_state import NetworkState
-from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_text
+from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
@@ -163,7 +163,7 @@ class CellPanel(QWidget):
         self.adds.setText(f"adds {number(origin.adds)}")
         of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
         name = name_of(facts.layers, origin.before)
-        window = window_text(origin.rows, origin.columns)
+        window = window_title(origin.rows, origin.columns)
         self.window_title.setText(f"{name[:1].upper()}{name[1:]}{of_map}: {window}")
         self.window_table.show_values(origin.values, self._largest_before(origin.before))
         has_weights = origin.weights is not None

@@ -4,7 +4,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QWidget
 
-from engine.tasks.network.problem import Layer
+from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
 from gui.network.layers import is_pool, is_vector, windows
 from gui.network.network_state import NetworkState
@@ -37,10 +37,10 @@ class MapsPanel(QWidget):
         self._area = QScrollArea()
         self._stack = QStackedWidget()
         self._build()
-        network.facts_changed.connect(self._make_views)
+        network.facts_changed.connect(self._show)
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
-        self._make_views()
+        self._show()
 
     def sizeHint(self) -> QSize:
         return QSize(80 * GRID, 60 * GRID)
@@ -50,6 +50,7 @@ class MapsPanel(QWidget):
         self._fit()
 
     def _build(self) -> None:
+        self._make_views()
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -61,27 +62,25 @@ class MapsPanel(QWidget):
         self.setLayout(column(self._stack))
 
     def _make_views(self) -> None:
-        facts = self._network.facts
-        if facts is not None and not self.views:
-            parts: list[QWidget] = []
-            for at, layer in enumerate(facts.layers):
-                view = LayerView(layer, at)
-                title = _Title(layer.title, _how(facts.layers, at), view)
-                view.pointed.connect(self._network.point)
-                view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
-                view.let_go.connect(self._network.let_go)
-                view.zoomed.connect(self._zoom)
-                self._titles.append(title)
-                self.views.append(view)
-                parts += [title, view]
-            margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-            self._content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
-            self._fit()
-        self._show()
+        # Now, not with the engine's facts: widgets made later come last for Tab.
+        layers = ForwardPass(1).layers
+        parts: list[QWidget] = []
+        for at, layer in enumerate(layers):
+            view = LayerView(layer, at)
+            title = _Title(layer.title, _how(layers, at), view)
+            view.pointed.connect(self._network.point)
+            view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
+            view.let_go.connect(self._network.let_go)
+            view.zoomed.connect(self._zoom)
+            self._titles.append(title)
+            self.views.append(view)
+            parts += [title, view]
+        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+        self._content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
 
     def _show(self) -> None:
         network = self._network
-        has_values = network.answer is not None and bool(self.views)
+        has_values = network.answer is not None and network.facts is not None
         if network.facts is None:
             self.empty_text.setText(network.why_no_facts or _STARTING)
         else:
@@ -125,8 +124,6 @@ class MapsPanel(QWidget):
 
     def _fit(self) -> None:
         """Take the largest maps with which all layers are in view, or else the smallest."""
-        if not self.views:
-            return
         bar = self._area.verticalScrollBar().sizeHint().width()
         width, spare = self.width() - 2 * GRID, self.height() - GRID
         titles = sum(title.sizeHint().height() for title in self._titles)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import (
     Availability,
@@ -27,6 +27,7 @@ from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
 SOURCE = "stages"
+WEIGHTS = "weights"
 # An 8: its strokes cross, so that every map has something to show.
 FIRST_DIGIT = 8
 NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
@@ -66,6 +67,11 @@ class NetworkController(QObject):
         # A lost host does not reply; its successor gets the requests again.
         link.ready.connect(self._begin)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the answer is that of the drawing as it is."""
+        return not self._is_stale and self._recognising is None
+
     def run(self) -> None:
         """Run the chosen stage."""
         if self._network.settle():
@@ -85,13 +91,15 @@ class NetworkController(QObject):
         )
 
     def tell_digits(self) -> None:
-        """Tell every held-out digit, for the confusion matrix."""
-        request = TellDigits(device=self._network.settings.device, weights=self._network.weights)
+        """Tell every held-out digit, for the confusion matrix; the simulator would take hours."""
+        device = self._network.settings.device
+        device = "cpu" if device == SIMULATOR else device
+        request = TellDigits(device=device, weights=self._network.weights)
         self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
 
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
-        self._messages.clear(SOURCE)
+        self._messages.clear(WEIGHTS)
         self._describe("" if path is None else str(path))
 
     def _run(self, stages: Iterable[str]) -> None:
@@ -144,7 +152,7 @@ class NetworkController(QObject):
         def failed(error: EngineError) -> None:
             if self._describing is ask and not is_reported_by_link(error):
                 self._network.refuse_facts(str(error))
-                self._messages.show_error(SOURCE, error)
+                self._messages.show_error(WEIGHTS, error)
 
         self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
         self._link.ask(ask)

@@ -137,6 +137,11 @@ class NetworkState(QObject):
         """Store what the network makes of the drawing, or why there is nothing."""
         if answer is not None or (self.answer, self.why_no_answer) != (None, why_not):
             self.answer, self.why_no_answer = answer, why_not
+            if self.cell is None and answer is not None:
+                # One to begin with: the largest value of the first layer.
+                first = answer.values[0]
+                at = np.unravel_index(int(first.argmax()), first.shape)
+                self.cell = Cell(0, *(int(one) for one in at))
             self.answer_changed.emit()
 
     def point(self, cell: Cell | None, *, keep: bool = False) -> None:

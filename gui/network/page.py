@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QTabWidget
 
 from engine.device_info import SIMULATOR
 from engine.mask.mask import Mask
@@ -69,6 +69,8 @@ class NetworkPage(Page):
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
+        for area in (_AREA.RightDockWidgetArea, _AREA.BottomDockWidgetArea):
+            self.setTabPosition(area, QTabWidget.TabPosition.North)
         self.add_dock("drawing", "Drawing", self.drawing_panel, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.maps_panel)
@@ -143,7 +145,9 @@ class NetworkPage(Page):
         lower = [stages, layers]
         self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+        # A third of a large window, where all stages are in view.
+        height = max(_LOWER_HEIGHT, self.height() // 3)
+        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _connect(self) -> None:
         services, network, actions = self._services, self.network, self._services.actions

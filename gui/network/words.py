@@ -69,6 +69,11 @@ def window_text(rows: range, columns: range) -> str:
     return f"rows {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
 
 
+def window_title(rows: range, columns: range) -> str:
+    """Return which window it is where there is little room: rows 3–7, columns 5–9."""
+    return f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]}"
+
+
 def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) -> str:
     """Return in a sentence or three where a value comes from, with the values that make it."""
     layer, first = facts.layers[cell.layer], found[0]

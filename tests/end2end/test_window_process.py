@@ -32,6 +32,7 @@ if __name__ == "__main__":
     import main
     status = main.main(["--measure-startup"])
     import gui.course.page
+    import gui.network.page
     import gui.plots.figure_plot
     from gui.course.course_model import CourseModel
     assert CourseModel().papers

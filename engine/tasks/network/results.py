@@ -17,7 +17,7 @@ class ChunkSpan:
 
     chunk: int  # from 0
     stream: int  # 0 or 1: two streams alternate
-    step: str  # "copy in", "kernels" or "copy out"
+    step: str  # "copy in", "kernels" or "copy out": of the scores, to their place on the device
     begin_ms: float
     end_ms: float
 

@@ -45,8 +45,11 @@ from engine.variants.network.tile_shape import (
 
 # From so many drawings on there are blocks enough for the larger shapes.
 MANY_DRAWINGS = 512
-REGISTERS = 128
-"""Of a thread at most: 64 sums, 24 cells, weights, places; blocks of 512 threads can have no more."""
+REGISTERS = 112
+"""Of a thread of a convolution at most: 64 sums, 24 cells, weights, places. Two blocks of 288 threads fit on
+a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
+CONNECTED_REGISTERS = {4: 128, 8: 64, 16: 64}
+"""Of a thread of the connected layers, by drawings: few of them are few blocks, many leave room for two."""
 
 
 def shapes(problem: ForwardPass) -> tuple[ConvolutionShape, ConvolutionShape, ConnectedShape]:
@@ -231,6 +234,7 @@ def connected_kernel(shape: ConnectedShape):
     from numba import types
 
     global cuda
+    from engine.device.cuda_kernels import REGISTERS as REGISTERS_A_BLOCK
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT
@@ -251,7 +255,7 @@ def connected_kernel(shape: ConnectedShape):
     OWN_DEPTH, AHEAD = DEPTH // SLICES, shape.ahead
     QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
 
-    @jit_within(REGISTERS)
+    @jit_within(min(CONNECTED_REGISTERS[shape.drawings], REGISTERS_A_BLOCK // shape.threads // 8 * 8))
     def connect_both(vectors, hidden, output, scores):
         tile = cuda.shared.array(ALL_VALUES, types.float32, SHARED_ALIGNMENT)
         parts = cuda.shared.array(PARTS, types.float32, SHARED_ALIGNMENT)

@@ -53,10 +53,18 @@ def test_that_no_more_is_kept_than_allowed():
     assert [block.nbytes for block in kept._kept] == [80, 20]
 
 
-def test_that_a_picture_waits_until_there_is_room_and_a_huge_one_is_let_in_alone():
-    room, entered = memory(most=100), threading.Event()
+def test_that_a_picture_waits_until_there_is_room_and_a_huge_one_is_let_in_alone(monkeypatch):
+    room, asked, entered = memory(most=100), threading.Event(), threading.Event()
     first, second = Loan(room), Loan(room)
     first.picture(FORM, 1000)
+    wait_for, may_enter = room._changed.wait_for, []
+
+    def watched(has_room):
+        may_enter.append(has_room())
+        asked.set()
+        return wait_for(has_room)
+
+    monkeypatch.setattr(room._changed, "wait_for", watched)
 
     def enter():
         second.picture(FORM, 60)
@@ -64,13 +72,16 @@ def test_that_a_picture_waits_until_there_is_room_and_a_huge_one_is_let_in_alone
 
     thread = threading.Thread(target=enter)
     thread.start()
+    assert asked.wait(20)
     # It can only be let in by what follows.
+    assert may_enter == [False]
     assert not entered.is_set()
     first.give_back()
     thread.join(20)
     assert entered.is_set()
     third = Loan(room)
     third.picture(FORM, 40)
+    assert may_enter == [False, True]
     third.give_back()
     second.give_back()
     assert room._lent_bytes == 0

@@ -300,6 +300,10 @@ def test_that_no_word_is_cut_and_every_control_is_explained(open_page, qtbot, si
         dock.raise_()
         QApplication.processEvents()
         assert_no_word_is_cut(page)
+    haloscope.network.point(Cell(2, 63, 7, 7), keep=True)
+    haloscope.network.look_at_map(31)
+    QApplication.processEvents()
+    assert_no_word_is_cut(page)
     area = page.product_panel.findChild(QScrollArea)
     assert area.verticalScrollBar().maximum() == 0
     header = page.stages_panel.table.horizontalHeader()
@@ -314,3 +318,24 @@ def test_that_the_page_is_one_line_of_the_list():
     (entry,) = [entry for entry in PAGES if entry.key == "network"]
     assert entry.module == "gui.network.page"
     assert DRAWING == -1
+
+
+def test_that_tab_goes_from_the_drawing_to_the_maps_to_the_origin_to_the_stages(drawn, qtbot):
+    _, page = drawn
+    qtbot.waitUntil(page.cell_panel.to_explore.isVisible)
+    page.drawing_panel.canvas.setFocus()
+    met = []
+    for _ in range(40):
+        met.append(QApplication.focusWidget())
+        page.window().focusNextPrevChild(True)
+    wanted = [
+        page.drawing_panel.canvas,
+        page.drawing_panel.brush,
+        page.drawing_panel.digits.list,
+        *page.maps_panel.views,
+        page.cell_panel.to_explore,
+        page.stages_panel.stage,
+        page.stages_panel.batch,
+        page.stages_panel.table,
+    ]
+    assert [widget for widget in met if widget in wanted][: len(wanted)] == wanted

@@ -11,7 +11,7 @@ from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import random_weights
-from engine.variants.network import constant_filters, layer_kernels, unrolled_matrix
+from engine.variants.network import constant_filters, fast, layer_kernels, unrolled_matrix
 from engine.variants.network.passes import chunks
 from engine.variants.registry import NETWORK_VARIANTS, network_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
@@ -234,3 +234,24 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
         "network-pool": ["hidden", "output"],
         "network-fused": ["hidden", "output"],
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4)], ids=str)
+def test_that_the_blocks_for_many_drawings_give_the_same_scores_and_are_counted_right(case, monkeypatch):
+    monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
+    drawings, weights = case.operands()
+    problem, counts = case.problem, Counts()
+    passes = fast.passes(problem, weights, BLOCK)
+    # Several drawings a block, of which the last one has fewer; the sums in several phases.
+    assert passes[1].launch.grid[0] == -(-case.batch // fast.shapes(problem)[1].drawings)
+    arrays = arrays_of(drawings.reshape(case.batch, 1, case.side, case.side), problem, passes, counts)
+    for step in passes:
+        run_pass(step, counts, arrays)
+    assert verify(arrays[Operand.OUT].values, drawings, weights, problem).passed
+    work = fast.work(problem, BLOCK)
+    loads = counts.picture_loads + counts.weight_loads + counts.scratch_loads
+    assert (work.global_loads, work.shared_loads, work.shared_stores) == (
+        loads, counts.shared_loads, counts.shared_stores
+    )  # fmt: skip
+    assert work.global_stores == counts.scratch_stores + counts.out_stores

@@ -1,0 +1,114 @@
+"""The page Network: the window, the engine's process and everything between are real."""
+
+from itertools import pairwise
+from time import perf_counter
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt, QTimer
+
+from engine.tasks.network.weights import trained_weights
+from gui.network.layers import Cell
+
+# Each starts processes: 1 s and more.
+pytestmark = pytest.mark.slow
+
+RUN_MS = 60_000
+# As for previews: this only has to catch a window that waits for the engine.
+LONGEST_GAP_MS = 250
+FIVE = [(20, 3), (9, 3), (8, 12), (14, 11), (19, 14), (19, 20), (14, 25), (8, 23)]
+
+
+@pytest.fixture
+def page(window, qtbot):
+    """Return the page with its first digit recognised."""
+    window.window.show_page("network")
+    page = window.window.page
+    qtbot.waitUntil(lambda: page.network.answer is not None, timeout=RUN_MS)
+    return page
+
+
+def place(canvas, column, row):
+    side, field = canvas.cell_side, canvas._field()
+    return QPoint(int(field.left() + column * side), int(field.top() + row * side))
+
+
+def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth(page, qtbot):
+    canvas, network = page.drawing_panel.canvas, page.network
+    gaps, timer = [], QTimer(interval=5)
+    last = [perf_counter()]
+
+    def tick():
+        now = perf_counter()
+        gaps.append((now - last[0]) * 1e3)
+        last[0] = now
+
+    timer.timeout.connect(tick)
+    timer.start()
+    left = Qt.MouseButton.LeftButton
+    qtbot.mousePress(canvas, left, pos=place(canvas, *FIVE[0]))
+    for (from_x, from_y), (to_x, to_y) in pairwise(FIVE):
+        for part in np.linspace(0.0, 1.0, 12):
+            point = place(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
+            qtbot.mouseMove(canvas, point)
+    qtbot.mouseRelease(canvas, left, pos=place(canvas, *FIVE[-1]))
+    ink = network.drawing.ink.tobytes()
+    qtbot.waitUntil(lambda: page.stages.is_settled, timeout=RUN_MS)
+    timer.stop()
+    assert network.drawing.ink.tobytes() == ink
+    assert network.answer.digit == 5
+    assert network.answer.probabilities[5] > 0.5
+    assert max(gaps) < LONGEST_GAP_MS
+
+
+def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
+    network = page.network
+    for cell in (
+        Cell(0, 8, 10, 12),
+        Cell(1, 8, 5, 6),
+        Cell(2, 9, 3, 4),
+        Cell(4, column=7),
+        Cell(5, column=7),
+    ):
+        network.point(cell, keep=True)
+        parts = network.all_origins()
+        total = sum(one.adds for one in parts)
+        expected = total if cell.layer == 5 else max(total, 0.0)
+        # 1,024 products at most, each rounded a few times.
+        scale = sum(float(np.abs(one.values * one.weights).sum()) if one.weights is not None else
+                    float(one.values.mean()) for one in parts)  # fmt: skip
+        assert network.value_of(cell) == pytest.approx(expected, abs=2.0**-23 * 1024 * scale)
+    network.let_go()
+
+
+def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtbot):
+    page.network.point(Cell(0, 3, 5, 5), keep=True)
+    with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
+        page.cell_panel.to_explore.click()
+    assert window.window.page is window.window.first_page
+    weights = trained_weights().convolution_1[3, 0]
+    assert np.array_equal(window.workspace.mask.weights, weights.astype(np.float64))
+    page.network.let_go()
+
+
+def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told(page, window, qtbot):
+    page.network.change(stage="network-cpu", batch=10, device="cpu")
+    qtbot.waitUntil(lambda: bool(page.network.rows), timeout=RUN_MS)
+    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
+        window.actions["run"].trigger()
+    run = page.network.runs["network-cpu"]
+    assert run.result.is_proven
+    assert run.layers[0].name == "convolution-1 + pool-1"
+    with qtbot.waitSignal(page.network.confusion_changed, timeout=RUN_MS):
+        page.confusion_panel.tell.click()
+    assert page.network.confusion.accuracy > 0.98
+
+
+def test_that_bad_weights_are_told_in_the_engines_words_and_nothing_changes(page, window, qtbot, tmp_path):
+    path = tmp_path / "bad.npz"
+    path.write_bytes(b"no weights")
+    page.stages.open_weights(path)
+    qtbot.waitUntil(lambda: window.messages.newest is not None, timeout=RUN_MS)
+    assert window.messages.newest.what == "The weights 'bad.npz' cannot be used"
+    assert page.network.weights == ""
+    assert page.network.answer is not None
