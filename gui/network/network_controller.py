@@ -199,6 +199,9 @@ class NetworkController(QObject):
         if self._recognising is not None or not self._state.is_ready:
             return
         self._is_stale = False
+        if network.answer is None:
+            # No longer why there was none; the first time its code is compiled, for some seconds.
+            network.set_answer(None)
         request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
 
         def replied(found: Recognised) -> None:

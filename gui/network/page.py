@@ -110,6 +110,10 @@ class NetworkPage(Page):
             caption_tip=network.weights,
         )
 
+    @property
+    def is_settled(self) -> bool:
+        return self.stages.is_settled and self.network.facts is not None
+
     def run(self) -> None:
         self.stages.run()
 
