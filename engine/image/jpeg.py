@@ -29,18 +29,22 @@ _PROGRESSIVE = (0xC2, 0xCA)
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
 _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
 _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
+# Samples across and down of the brightness (and the black) for one of each colour, that simplejpeg knows.
+_USUAL_SAMPLING = {(1, 1), (2, 1), (2, 2), (1, 2), (4, 1)}
 
 
 class Frame(NamedTuple):
     """What the header of a JPEG says of its compressed data.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan. `unsupported` is what no decoder here reads, in words; else empty.
+    last scan. `unsupported` is what no decoder here reads, in words; else empty. `is_usual` says whether
+    simplejpeg reads how coarse the colours are.
     """
 
     fewest_bytes: int = 0
     coefficient_bytes: int = 0
     unsupported: str = ""
+    is_usual: bool = True
 
 
 def with_surplus(data: mmap.mmap, end: int) -> bytes:
@@ -100,4 +104,9 @@ def _frame(marker: int, content: bytes) -> Frame:
         unsupported = "it is hierarchical"
     # 64 coefficients of two bytes per block.
     coefficient_bytes = 128 * blocks if marker in _PROGRESSIVE else 0
-    return Frame(blocks * _FEWEST_BITS.get(marker, 0) // 8, coefficient_bytes, unsupported)
+    is_usual = count == 1 or (
+        sampling[0] in _USUAL_SAMPLING
+        and all(one == (1, 1) for one in sampling[1:3])
+        and all(one == sampling[0] for one in sampling[3:])
+    )
+    return Frame(blocks * _FEWEST_BITS.get(marker, 0) // 8, coefficient_bytes, unsupported, is_usual)

@@ -3,9 +3,11 @@
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
 warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
 Pillow, with the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more).
-Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK.
+Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK, or colours of a
+resolution that simplejpeg does not know.
 """
 
+import io
 import mmap
 import re
 from typing import TYPE_CHECKING, BinaryIO
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # The first warning of libjpeg is the one that is known. Bytes before the end marker mean that all was there.
 _STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
 _IS_WHOLE = re.compile("extraneous bytes before marker 0xd9")
+_CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
 
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -45,9 +48,12 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         with opened_with_pillow(file, "JPEG") as image:
             header = _header_of(image)
             notes = frame_notes(image) if header.channels != 4 else ()
-    if end is None or header.channels == 4:  # Pillow finds the words for a file without an end
+    if end is None or header.channels == 4 or not frame.is_usual:
+        # Pillow finds the words for a file without an end.
         decoded = read_with_pillow("JPEG", file, budget, allocate, frame)
-        if end is not None and header.channels == 4:
+        if end is not None and not frame.is_usual:
+            _check_whole(file, end, budget, decoded)
+        elif end is not None:
             _decode(file, end, "CMYK", np.empty((header.height, header.width, 4), np.uint8))
         return decoded
     form = Form(header.height, header.width, header.channels, False, np.dtype(np.uint8))
@@ -88,8 +94,16 @@ def _decode(file: BinaryIO, end: int, colours: str, out: NDArray[np.uint8]) -> N
             if not _IS_WHOLE.search(str(error)) and (
                 _STOPS_EARLY.search(str(error)) or not _is_whole(data, end, colours, out)
             ):
-                why = "its data stops before its last row: the file was cut short or is damaged"
-                raise Refused(why) from error
+                raise Refused(_CUT_SHORT) from error
+
+
+def _check_whole(file: BinaryIO, end: int, budget: Budget, decoded: Decoded) -> None:
+    """Raise Refused where surplus data changes what Pillow has decoded."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        longer = io.BytesIO(with_surplus(data, end))
+    again = read_with_pillow("JPEG", longer, budget)
+    if not np.array_equal(again.canvas.pixels, decoded.canvas.pixels):
+        raise Refused(_CUT_SHORT)
 
 
 def _is_whole(data: mmap.mmap, end: int, colours: str, pixels: NDArray[np.uint8]) -> bool:

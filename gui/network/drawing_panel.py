@@ -199,8 +199,9 @@ class DrawingPanel(QWidget):
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
         if answer is None:
-            self.verdict.setText("Nothing recognised")
-            self.detail.setText(self._network.why_no_answer or "The engine is starting.")
+            why = self._network.why_no_answer
+            self.verdict.setText("Nothing recognised" if why else "Recognising")
+            self.detail.setText(why or "The drawing is on its way through the network.")
             return
         self.verdict.setText(f"A {answer.digit}, {chance_text(answer.probabilities[answer.digit])}")
         source = "Your drawing" if number is None or facts is None else f"Held-out digit {number}"

@@ -27,6 +27,7 @@ from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
 SOURCE = "stages"
+WEIGHTS = "weights"
 # An 8: its strokes cross, so that every map has something to show.
 FIRST_DIGIT = 8
 NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
@@ -98,7 +99,7 @@ class NetworkController(QObject):
 
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
-        self._messages.clear(SOURCE)
+        self._messages.clear(WEIGHTS)
         self._describe("" if path is None else str(path))
 
     def _run(self, stages: Iterable[str]) -> None:
@@ -151,7 +152,7 @@ class NetworkController(QObject):
         def failed(error: EngineError) -> None:
             if self._describing is ask and not is_reported_by_link(error):
                 self._network.refuse_facts(str(error))
-                self._messages.show_error(SOURCE, error)
+                self._messages.show_error(WEIGHTS, error)
 
         self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
         self._link.ask(ask)
@@ -198,6 +199,9 @@ class NetworkController(QObject):
         if self._recognising is not None or not self._state.is_ready:
             return
         self._is_stale = False
+        if network.answer is None:
+            # No longer why there was none; the first time its code is compiled, for some seconds.
+            network.set_answer(None)
         request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
 
         def replied(found: Recognised) -> None:

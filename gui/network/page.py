@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QTabBar
+from PySide6.QtWidgets import QTabBar, QTabWidget
 
 from engine.device_info import SIMULATOR
 from engine.mask.mask import Mask
@@ -69,6 +69,8 @@ class NetworkPage(Page):
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
+        for area in (_AREA.RightDockWidgetArea, _AREA.BottomDockWidgetArea):
+            self.setTabPosition(area, QTabWidget.TabPosition.North)
         self.add_dock("drawing", "Drawing", self.drawing_panel, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.maps_panel)
@@ -107,6 +109,10 @@ class NetworkPage(Page):
             caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
             caption_tip=network.weights,
         )
+
+    @property
+    def is_settled(self) -> bool:
+        return self.stages.is_settled and self.network.facts is not None
 
     def run(self) -> None:
         self.stages.run()

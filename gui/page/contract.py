@@ -96,6 +96,11 @@ class Page(QMainWindow):
         """The status that the window shows of the page."""
         return PageStatus()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that the page shows is still on its way; a screenshot waits for it."""
+        return True
+
     def run(self) -> None:
         """Run this page's work; called only while `status.why_no_run` is empty."""
 

@@ -83,7 +83,7 @@ class _Shot(QObject):
         QTimer.singleShot(SETTLE_MS, self._grab)
 
     def _grab(self) -> None:
-        if self._haloscope.state.busy:
+        if self._haloscope.state.busy or not self._haloscope.window.page.is_settled:
             self._settle()
             return
         buffer = QBuffer()

@@ -18,6 +18,8 @@ from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.1, fewest=3, most=50, fewest_copies=2)
+# Blocks of 1,024 threads for the connected layers of `network-fast`.
+WIDE = Case(9, 16, 4, 8, 1000, 10)
 # On both sides of the batch from which `network-fast` takes its larger blocks, and of a chunk of 100.
 BATCHES = (1, 100, 101, 511, 512, 515, 1000)
 
@@ -25,7 +27,7 @@ every_cuda_stage = pytest.mark.parametrize("stage", CUDA, ids=lambda stage: stag
 
 
 @pytest.mark.parametrize(
-    "case", [*SMALL, *ODD, *REAL, Case(513, 20, 5, 7, 33, 3), Case(600, 36, 9, 10, 40, 10)], ids=str
+    "case", [*SMALL, *ODD, *REAL, Case(513, 20, 5, 7, 33, 3), Case(600, 36, 9, 10, 40, 10), WIDE], ids=str
 )
 @every_cuda_stage
 def test_that_a_stage_agrees_with_the_oracle_on_the_device(stage, case, device):

@@ -267,6 +267,20 @@ def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_ope
     assert np.array_equal(opened(data + b"\xff\xd8trailing" * 9).pixels, expected)
 
 
+@pytest.mark.parametrize("subsampling", ["4:2:2", "4:2:0"])
+def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens_and_one_cut_short_is_refused(
+    opened, refused, subsampling
+):
+    """`simplejpeg` does not read it, nor say whether its data is whole."""
+    noise = np.random.default_rng(5).integers(0, 256, (64, 64, 4), dtype=np.uint8)
+    data = with_pillow(Image.fromarray(noise, "CMYK"), "JPEG", subsampling=subsampling)
+    picture, expected = opened(data), Image.open(io.BytesIO(data)).convert("RGB")
+    assert np.array_equal(picture.pixels, np.asarray(expected))
+    assert picture.notes == ("It was converted from CMYK to RGB without its colour profile.",)
+    for part in (0.5, 0.9):
+        assert "stops before its last row" in refused(data[: int(part * len(data))] + b"\xff\xd9").why
+
+
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("part", [0.5, 0.8, 0.95])
 def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused, progressive, part):
