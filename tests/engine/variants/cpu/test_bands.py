@@ -190,8 +190,10 @@ def test_that_a_slow_core_holds_up_a_launch_by_little(tiles, workers):
 
 
 def test_that_small_work_stays_on_one_thread():
-    work = (0, bands.LEAST_MULTIPLY_ADDS * 3, 10**12)
-    assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 3, 16]
+    least = bands.LEAST_MULTIPLY_ADDS
+    work = (0, least - 1, least, 2 * least, 3 * least, 10**12)
+    assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
+    assert bands.workers_for(least, 1) == 1
 
 
 def test_that_only_what_samples_are_exactly_is_held():
