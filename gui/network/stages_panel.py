@@ -150,7 +150,7 @@ class StagesPanel(QWidget):
         found: dict[str, list[str]] = {}
         for result in self._network.rows:
             if result.refused:
-                found.setdefault(short_reason(result), []).append(result.variant.removeprefix("network-"))
+                found.setdefault(short_reason(result), []).append(result.variant)
         return "; ".join(
             f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
             for why, names in found.items()

@@ -168,10 +168,12 @@ class BlockEditor(QWidget):
         best = self._best.find() if self._best and is_default else None
         if best is not None and best.block != self._default_block():
             self._offered = best.block
-            self.offer.setText(f"Best measured: {best.words(self._problem())}")
+            # Short: the panel would become wider with the time, and the picture has no more room to give.
+            self.offer.setText(f"Best: {best.block}")
             self.offer.setToolTip(
                 f"Use the block with the shortest kernel time that was measured on this device: "
-                f"{_count_text(best.block)}. The default is {self._default_block()}."
+                f"{best.words(self._problem())}, {_count_text(best.block)}. "
+                f"The default is {self._default_block()}."
             )
 
     def _problem(self) -> Problem | None:

@@ -1,6 +1,7 @@
 """Compiled code on disk: found again, and never run once a byte of the file is another one."""
 
 import os
+import re
 import resource
 import stat
 import time
@@ -155,3 +156,19 @@ def test_that_the_folder_follows_the_sources(monkeypatch, tmp_path):
         source.write_text(text, encoding="utf-8")
         digests.append(code_store.source_digest())
     assert digests[0] == digests[2] != digests[1]
+
+
+def test_that_each_room_counts_whose_numbers_compiled_code_may_have():
+    """Else another version of such a number would run the code that has the old one."""
+    engine = code_store._ENGINE
+    imports = re.compile(r"^\s*from engine\.([\w.]+) import (\([^)]*\)|[^\n]+)", re.MULTILINE)
+    rooms = set()
+    for path in engine.rglob("*.py"):
+        if path.relative_to(engine).parts[0] in ("device", "variants") or path.name.endswith("_code.py"):
+            found = imports.findall(path.read_text(encoding="utf-8"))
+            rooms |= {
+                module.split(".")[0] for module, names in found if re.search(r"\b[A-Z][A-Z0-9_]+\b", names)
+            }
+    assert {"mask", "tasks", "variants"} < rooms
+    # Keys of devices are no numbers.
+    assert rooms - {"device_info"} <= set(code_store._COMPILED)
