@@ -46,9 +46,8 @@ CONVERTS_FROM_ROWS = _by_target(1 << 16, 5, 5)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
-# registers for. Of even numbers of rows AVX-512 saves 37 (6) to 15 % (12), float32. With AVX2 one pass saves a
-# quarter at 7 rows and 13 % at 9 (2048 x 2048 float32), though
-# some of 9 rows' totals are in memory then; 11 rows take 5 % longer.
+# registers for. One pass saves 37 (6 rows) to 15 % (12) with AVX-512, float32; with AVX2 a quarter at 7 rows
+# and 13 % at 9, though some of 9 rows' totals are in memory then; 11 rows take 5 % longer.
 PRODUCT_VECTORS = _by_target(
     {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 6: 3, 7: 3} | dict.fromkeys(range(8, 14), 2),
     {1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2},
