@@ -46,24 +46,26 @@ CONVERTS_FROM_ROWS = _by_target(1 << 16, 5, 5)
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
 # loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
-# registers for. One pass saves 37 (6 rows) to 15 % (12) with AVX-512, float32; with AVX2 a quarter at 7 rows
+# registers for. One pass saves 37 (6 rows) to 15 % (14) with AVX-512, float32; with AVX2 a quarter at 7 rows
 # and 13 % at 9, though some of 9 rows' totals are in memory then; 11 rows take 5 % longer.
 PRODUCT_VECTORS = _by_target(
-    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 6: 3, 7: 3} | dict.fromkeys(range(8, 14), 2),
+    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 6: 3, 7: 3} | dict.fromkeys(range(8, 15), 2),
     {1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2},
     {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3},
 )
-# Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
-# keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
-# With AVX2 from 6 rows on (7 x 7: nothing to 4 % longer in one pass).
+# Integers are converted once per mask column, or pair of them: from 8 rows on that costs what is saved by not
+# keeping sums (AVX-512, 8 bit: 9 x 9 2 % longer in one pass; AVX2: 7 x 7 up to 4 %). Results that are float32
+# one pass also stores past the cache (8 to 13 rows: 8 to 25 % less).
 _MOST_PRODUCT_ROWS_OF_INTEGERS = _by_target(7, 5, 7)
+_MOST_PRODUCT_ROWS_TO_FLOATS = _by_target(13, 7, 7)
 
 
-def product_rows(whole_numbers: bool) -> tuple[int, ...]:
-    """Return for how many rows of a mask that is a column times a row there is code, by the samples' type."""
-    return tuple(
-        rows for rows in PRODUCT_VECTORS if not whole_numbers or rows <= _MOST_PRODUCT_ROWS_OF_INTEGERS
-    )
+def product_rows(whole_samples: bool, whole_results: bool) -> tuple[int, ...]:
+    """Return for how many rows of a mask that is a column times a row there is code, by the types."""
+    most = max(PRODUCT_VECTORS)
+    if whole_samples:
+        most = _MOST_PRODUCT_ROWS_OF_INTEGERS if whole_results else _MOST_PRODUCT_ROWS_TO_FLOATS
+    return tuple(rows for rows in PRODUCT_VECTORS if rows <= most)
 
 
 # Rows that a strip takes with its totals in registers: 8 is 2 to 5 % faster than 4.

@@ -309,7 +309,7 @@ def sum_rows(
     counts: Sequence[int] = range(1, most + 1)
     if is_product:
         passed["row_factor"] = code.pointer(row_factor)
-        counts = product_rows(whole_numbers)
+        counts = product_rows(whole_numbers, out_sample.kind.dtype != types.float32)
     # The calling function too: its loops over bands and rows are not worth a copy for each case.
     code.builder.function.attributes.add("optsize")
 

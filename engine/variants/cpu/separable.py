@@ -61,7 +61,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPa
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
-    if mask.rows not in product_rows(np.dtype(problem.dtype).kind == "u"):
+    if mask.rows not in product_rows(problem.dtype != "float32", problem.result_dtype != "float32"):
         return TwoPasses(problem, mask).compiled()
     factors = factor(mask)
     column, row = np.array(factors.column), np.array(factors.row)
