@@ -30,7 +30,12 @@ ENTRY = ".entry"
 
 # Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_FASTMATH")
-_compiling = threading.Lock()
+_compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child has none of the other threads: what one of them had begun, it would wait for, for ever.
+    os.register_at_fork(
+        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
+    )
 
 
 class MachineFunction:

@@ -1,6 +1,7 @@
 """Compiled CPU functions: called without Numba, kept on disk, and never run once a byte is another one."""
 
 import ast
+import os
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -146,6 +147,41 @@ print("numba" in sys.modules)
 """
     fresh_python("-c", program)
     assert fresh_python("-c", program) == "False\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
+def test_that_a_child_that_is_forked_while_a_thread_compiles_can_compile():
+    program = """
+import os, signal, threading, numpy
+from engine.compiled import machine_code
+
+arguments = numpy.ones((3, 4)), numpy.ones((1, 2)), 0.0, 1, numpy.zeros((3, 3))
+compiles, forks, link = threading.Event(), threading.Event(), machine_code._linked
+
+def linked(code):
+    compiles.set()
+    assert forks.wait(20)
+    return link(code)
+
+def call():
+    function = machine_code.MachineFunction("engine.tasks.filtering.oracle_code", "correlate")
+    function(*arguments)
+
+machine_code._linked = linked
+thread = threading.Thread(target=call)
+thread.start()
+assert compiles.wait(20)
+os.register_at_fork(before=forks.set)
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    call()
+    os._exit(0)
+thread.join()
+print(os.waitpid(child, 0)[1])
+"""
+    assert fresh_python("-W", "ignore", "-c", program) == "0\n"
 
 
 @pytest.mark.slow
