@@ -4,7 +4,7 @@ Idea
     A mask that is one column times one row is applied along the picture's rows, then down the columns of
     these sums: rows + columns instead of rows x columns multiply-adds per result.
 Who loads what
-    With few mask rows (up to 13 for float32, 7 for integers) a core streams down a band as in `cpu-parallel`:
+    With few mask rows (`product_rows`: at most 14) a core streams down a band as in `cpu-parallel`:
     the sum along the row is formed in registers and added at once to all results that it takes part in. With
     more rows it streams down a tile of 500 to 2000 samples; the sums along its rows stay in the core's second
     cache (256 KB) while results need them.
