@@ -13,6 +13,7 @@ from engine.geometry.tile_plan import DIRECT
 from engine.run.resolve import describe_problem
 from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS
+from tests.engine.variants import counting
 from tests.engine.variants.cases import Case
 from tests.engine.variants.counting import count
 from tests.engine.variants.suited import mask_for, suited, typed
@@ -31,6 +32,38 @@ def described(known, case):
     across, down, _ = known.plan(problem, block)[0].grid
     tiles = {at: known.tiles(problem, block, at) for at in product(range(across), range(down))}
     return problem, mask, image, tiles
+
+
+class Unknown:
+    """A sample whose value no access of memory depends on: it stands for all results of arithmetic."""
+
+    __array_ufunc__ = None
+    __slots__ = ()
+
+    def __init__(self, *value):
+        pass
+
+    def _same(self, other=None):
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _same
+
+    def _no(self, other):
+        return False
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no
+
+    def __int__(self):
+        return 0
+
+    def __float__(self):
+        return 0.0
+
+
+@pytest.fixture(autouse=True)
+def unknown_samples(monkeypatch):
+    """Have nothing computed: arithmetic on counted numbers took two thirds of the time."""
+    monkeypatch.setattr(counting, "Number", Unknown)
 
 
 class Access:
@@ -162,14 +195,14 @@ OWN_BLOCKS = [known for known in KERNELS if not known.uses_block]
 # (rows, columns, channels), sides of the mask, type. Rows of the padded picture begin on 16 bytes.
 EMITTED = {
     "small": ((9, 45, 1), (3, 5), "float32"),
-    "several blocks": ((24, 157, 1), (5, 4), "float32"),
-    "channels": ((10, 61, 3), (3, 4), "float32"),
+    "several blocks": ((18, 141, 1), (5, 4), "float32"),
+    "channels": ((10, 45, 3), (3, 4), "float32"),
     "two steps": ((36, 13, 1), (7, 7), "float32"),
-    "large": ((20, 29, 1), (9, 8), "float32"),
-    "ring": ((40, 29, 1), (30, 3), "float32"),
+    "large": ((10, 29, 1), (9, 8), "float32"),
+    "ring": ((18, 29, 1), (30, 3), "float32"),
     "long": ((24, 29, 1), (40, 3), "float32"),
-    "bytes": ((30, 301, 1), (4, 5), "uint8"),
-    "bytes of channels": ((30, 109, 3), (3, 3), "uint8"),
+    "bytes": ((12, 269, 1), (4, 5), "uint8"),
+    "bytes of channels": ((18, 45, 3), (3, 3), "uint8"),
 }
 
 
@@ -185,15 +218,19 @@ def case_of(known, sort, border):
 
 
 def emitted_cases():
-    """Yield each variant with each sort that it takes; the first one is quick."""
+    """Yield each variant with each sort that it takes, the borders in turn; the first one is quick."""
     pairs = [(known, sort) for known in OWN_BLOCKS for sort in EMITTED if case_of(known, sort, Border.ZERO)]
+    sorts, borders = [*EMITTED], (Border.ZERO, Border.MIRROR)
     for known, sort in pairs:
+        # Each variant has both borders, and each sort, too, by one variant or another.
+        first = (OWN_BLOCKS.index(known) + sorts.index(sort)) % 2
+        is_alone = sum(other is known for other, _ in pairs) == 1
         marks = () if (known, sort) == pairs[0] else pytest.mark.slow
-        yield pytest.param(known, sort, id=f"{known.key}-{sort}", marks=marks)
+        for border in borders if is_alone else borders[first : first + 1]:
+            yield pytest.param(known, sort, border, id=f"{known.key}-{sort}-{border}", marks=marks)
 
 
-@pytest.mark.parametrize("border", [Border.MIRROR, Border.ZERO], ids=str)
-@pytest.mark.parametrize(("known", "sort"), [*emitted_cases()])
+@pytest.mark.parametrize(("known", "sort", "border"), [*emitted_cases()])
 def test_that_kernels_with_blocks_of_their_own_load_what_the_tile_says(known, sort, border):
     (height, width, channels), *_ = EMITTED[sort]
     case = case_of(known, sort, border)

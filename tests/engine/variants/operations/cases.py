@@ -110,6 +110,53 @@ BLOCKS = (
     Case("compress", {"quality": 40}, block=Block(8, 8)),
     Case("compress", {"quality": 40}, block=Block(16, 24), channels=3),
 )
+# For the simulator, a thread of Python each: the whole list takes it 95 s. Each type, number of channels,
+# setting, kind of pixels and block occurs, not each combination; of blocks the last ones are incomplete.
+SMALL = Block(4, 3)
+SIMULATED = (
+    Case("negative"),
+    Case("negative", height=5, width=7, channels=3, dtype="uint16", block=SMALL),
+    Case("negative", height=5, width=7, dtype="float32", pixels="strange", block=Block(5, 3)),
+    Case("negative", height=1, width=1, block=SMALL),
+    Case("desaturate", channels=3),
+    Case("desaturate", {"weights": "equal"}, 5, 7, 3, "uint16", block=SMALL),
+    Case("desaturate", {}, 5, 7, 3, "float32", "strange", SMALL),
+    Case("hue-shift", {"degrees": 120}, channels=3),
+    Case("hue-shift", {"degrees": -33.3}, 5, 7, 3, "uint16", block=SMALL),
+    Case("hue-shift", {}, 5, 7, 3, "float32", "strange", SMALL),
+    Case("hue-shift", {"degrees": 360}, 5, 7, 3, pixels="few", block=SMALL),
+    Case("hue-shift", {"degrees": 0}, 5, 7, 3, pixels="flat", block=SMALL),
+    Case("histogram"),
+    Case("histogram", {"bins": 16}, 5, 7, 3, "uint16", block=SMALL),
+    Case("histogram", {"bins": 16}, 5, 7, 3, "float32", "strange", Block(5, 3)),
+    # A thread counts 16 samples of a column.
+    Case("histogram", {"bins": 16}, 17, 7, pixels="flat", block=Block(4, 1)),
+    Case("histogram", {"bins": 4}, 1, 1, block=SMALL),
+    Case("median", {"size": 3}, 5, 7),
+    Case("median", {"size": 3}, 5, 7, 3, "float32", block=SMALL),
+    Case("median", {"size": 5}, 5, 6, dtype="uint16", pixels="few", block=SMALL),
+    Case("median", {"size": 5}, 4, 5, 3, "float32", "strange", SMALL),
+    Case("median", {"size": 5}, 1, 2, block=SMALL),
+    Case("median", {"size": 3}, 2, 1, dtype="float32", block=Block(7, 5)),
+    Case("median", {"size": 5}, 2, 3, block=Block(1, 1)),
+    Case("find-patch", {"width": 5, "height": 3}),
+    Case("find-patch", {"width": 5, "height": 3}, channels=3, dtype="uint16", block=Block(3, 5)),
+    Case(
+        "find-patch",
+        {"width": 3, "height": 3, "top": 3, "left": 4},
+        dtype="float32",
+        pixels="strange",
+        block=SMALL,
+    ),
+    Case("find-patch", {"width": 4, "height": 4, "top": 5}, pixels="flat", block=SMALL),
+    Case("find-patch", {"width": 11, "height": 9}, channels=3, block=SMALL),
+    Case("compress", {"quality": 90}, 3, 5),
+    Case("compress", {"quality": 10}, 3, 5, 3, "uint16", block=Block(8, 8)),
+    Case("compress", {"quality": 40}, 9, 10, dtype="float32", block=Block(8, 8)),
+    Case("compress", {"quality": 1}, 8, 8, block=Block(16, 24)),
+    Case("compress", {"quality": 100}, 7, 8, pixels="flat", block=Block(8, 8)),
+    Case("compress", {}, 1, 1, dtype="float32", block=Block(8, 8)),
+)
 
 
 def cases_of(variant, *, with_blocks):

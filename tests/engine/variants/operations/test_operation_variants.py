@@ -18,7 +18,7 @@ from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 from engine.variants.registry import OPERATION_VARIANTS, operation_variants
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
-from tests.engine.variants.operations.cases import Case, cases_of, check
+from tests.engine.variants.operations.cases import COLOURS, Case, cases_of, check
 from tests.fresh_python import ROOT
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
@@ -86,19 +86,29 @@ def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, si
 
 SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 3, "height": 2},)}
 COUNTED = [
-    Case(variant.operation, settings, 9, 11, channels, dtype, block=block)
+    Case(variant.operation, settings, height, width, channels, dtype, block=block)
     for variant in CUDA
     for settings in SETTINGS.get(variant.operation, ({},))
-    for channels, dtype in ((3, "uint8"), (3, "float32"))
+    for height, width, channels, dtype in (
+        (9, 11, 3 if variant.operation in COLOURS else 1, "uint8"),
+        (5, 7, 3, "float32"),
+    )
     for block in ((Block(8, 8),) if variant.operation == "compress" else (Block(4, 3),))
 ]
+
+# Of colour pictures these take 0.3 s and more.
+LONG = (("dct-direct",), ("median-naive", 5))
 
 
 @pytest.mark.parametrize(
     ("variant", "case"),
     [
         pytest.param(
-            variant, case, id=f"{variant.key} {case}", marks=[pytest.mark.slow] * (case.dtype == "uint8")
+            variant,
+            case,
+            id=f"{variant.key} {case}",
+            marks=[pytest.mark.slow]
+            * (case.dtype == "uint8" or (variant.key, *case.settings.values()) in LONG),
         )
         for variant in CUDA
         for case in dict.fromkeys(map(str, COUNTED))
