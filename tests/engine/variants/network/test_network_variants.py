@@ -239,7 +239,7 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [Case(3, 20, 2, 5, 33, 3), Case(3, 24, 2, 3, 6, 4), Case(2, 16, 1, 1, 600, 2)], ids=str
+    "case", [Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4), Case(2, 16, 1, 1, 1000, 2)], ids=str
 )
 def test_that_the_blocks_for_many_drawings_give_the_same_scores_and_are_counted_right(case, monkeypatch):
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
