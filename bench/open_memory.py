@@ -146,7 +146,8 @@ def _in_library(path: str) -> tuple[int, int]:
 def _in_filter(path: str) -> tuple[int, int]:
     from engine.commands.opening import WORK, work_bytes
 
-    defaults = argparse.Namespace(depth="keep", border="zero", variant="auto", result_type="float32")
+    settings = {"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"}
+    defaults = argparse.Namespace(**settings, operation=None)
     picture = open_image(path, work_bytes=work_bytes(defaults, "out.png"), work=WORK)
     return picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes), 0
 

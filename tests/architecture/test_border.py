@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
-from engine.variants.cpu import serial, serial_code
+from engine.variants.cpu import separable_serial, separable_serial_code, serial, serial_code
 from engine.variants.registry import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
@@ -44,10 +44,18 @@ def toy(monkeypatch):
     monkeypatch.setitem(Border._value2member_map_, "toy", member)
     monkeypatch.setattr(Border, "_member_names_", [*Border._member_names_, "TOY"])
     # What compiled code knows when it starts, it would know of the toy too.
-    monkeypatch.setattr(serial_code, "source_index", serial_code.chosen_by_code(cpu_rules()))
-    # Another option, so that the code on disk is not taken.
-    compiled = MachineFunction(serial_code.__name__, "correlate_serial", boundscheck=False, looplift=False)
-    monkeypatch.setattr(serial.Serial, "function", compiled)
+    source_index = serial_code.chosen_by_code(cpu_rules())
+    for module in (serial_code, separable_serial_code):
+        monkeypatch.setattr(module, "source_index", source_index)
+
+    def anew(code, name):
+        """Another option, so that the code on disk is not taken."""
+        return MachineFunction(code.__name__, name, boundscheck=False, looplift=False)
+
+    monkeypatch.setattr(serial.Serial, "function", anew(serial_code, "correlate_serial"))
+    for name in ("along_rows", "down_columns"):
+        function = anew(separable_serial_code, f"{name}_serial")
+        monkeypatch.setattr(separable_serial.SeparableSerial, name, function)
     return member
 
 

@@ -236,7 +236,8 @@ def _fake_cuda(place, step, counts):
         # The first of a block's threads makes each array; the others, asking in the same order, get the same.
         number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
         if number == len(place.shared):
-            kind = np.int64 if "int" in str(dtype) else np.float32
+            # Bytes of pictures count as samples: numbers that count their multiplications.
+            kind = np.int64 if "int" in str(dtype) and str(dtype) != "uint8" else np.float32
             empty = np.full(shape, np.nan if kind is np.float32 else -(2**62), kind)
             place.shared.append(CountingArray(empty, counts, "shared"))
         return place.shared[number]
