@@ -162,12 +162,13 @@ def mask_of(plan, rows, columns):
     return under
 
 
-@pytest.mark.parametrize("border", [Border.ZERO, Border.MIRROR, Border.WRAP], ids=str)
 @pytest.mark.parametrize(
-    "block",
+    ("block", "border"),
     [
-        Block(4, 3),
-        *(pytest.param(Block(*sides), marks=pytest.mark.slow) for sides in ((8, 8), (2, 1), (1, 5))),
+        *((Block(4, 3), border) for border in (Border.ZERO, Border.MIRROR, Border.WRAP)),
+        pytest.param(Block(8, 8), Border.ZERO, marks=pytest.mark.slow),
+        pytest.param(Block(2, 1), Border.MIRROR, marks=pytest.mark.slow),
+        pytest.param(Block(1, 5), Border.WRAP, marks=pytest.mark.slow),
     ],
     ids=str,
 )
