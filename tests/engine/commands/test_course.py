@@ -93,6 +93,7 @@ def test_that_without_a_gpu_the_cells_say_so_and_the_command_is_well(command, no
     assert "CUDA device: none: There is no driver." in answer.out
 
 
+@pytest.mark.slow
 def test_that_papers_done_before_a_device_is_lost_are_kept(command, monkeypatch, left, tmp_path):
     taken = engine.course.bench.Bench.take
 

@@ -188,6 +188,7 @@ def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(comma
     assert notes[4].startswith("JPEG has no alpha")
 
 
+@pytest.mark.slow
 def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else(command, grey, tmp_path):
     source = grey([[5, 10, 20], [7, 1, 2]])
     for layout in ("packed", "pitched"):

@@ -180,6 +180,7 @@ def bench(command, tmp_path):
     return do
 
 
+@pytest.mark.slow
 def test_that_every_cell_of_the_product_is_a_result(measured):
     document, rows = measured
     problems = [result["problem"] for result in document["results"]]

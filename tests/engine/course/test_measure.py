@@ -50,6 +50,7 @@ def measured():
     return found
 
 
+@pytest.mark.slow
 def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells_say_why_they_are_empty(
     measured,
 ):
@@ -219,6 +220,7 @@ def texts_of(svg):
     return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
+@pytest.mark.slow
 def test_that_a_figure_has_its_words_as_text_the_papers_curve_apart_and_says_when_it_is_empty():
     here = Series("L0", (256.0, 512.0), (3.0, None), "separable-l0")
     printed = Series("L0", (256.0, 512.0), (24.0, 33.0))

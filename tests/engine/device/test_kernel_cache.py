@@ -77,6 +77,7 @@ def test_that_the_next_process_loads_what_this_one_compiled(compiled):
     assert (second.entry_name, second.argument_types) == (first.entry_name, first.argument_types)
 
 
+@pytest.mark.slow
 def test_that_other_arguments_types_and_devices_are_compiled_for(compiled, select):
     kept(3)
     kept(4)
@@ -118,6 +119,7 @@ def test_that_arguments_of_equal_text_are_told_apart_and_those_that_mean_nothing
         kept_on_disk(lambda thing: None)(object())
 
 
+@pytest.mark.slow
 def test_that_every_kernel_factory_is_kept_on_disk():
     forgotten = []
     for path in sorted(VARIANTS.glob("*/*.py")):

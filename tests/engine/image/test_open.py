@@ -219,6 +219,7 @@ def test_that_a_whole_file_of_a_kind_that_is_not_read_is_not_called_damaged(refu
 
 
 @pytest.mark.parametrize("kind", FILES)
+@pytest.mark.slow
 def test_that_damaged_files_open_or_are_refused_without_the_inside_of_the_program(opened, kind):
     generator = np.random.default_rng(8)
     data = FILES[kind]

@@ -44,6 +44,7 @@ RANDOM = np.random.default_rng(4)
     [v for v in CUDA if not v.uint8_only and "uint8" in v.picture_types],
     ids=lambda variant: variant.key,
 )
+@pytest.mark.slow
 def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(variant, dtype, block, border):
     image = RANDOM.integers(0, 256, (7, 6, 2)).astype(dtype)
     case = Case("work", mask_shape=(3, 4), anchor=(0, 3), offset=1.5, block=block, border=border)
@@ -71,6 +72,7 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(variant, d
 
 @pytest.mark.parametrize("dtype", ["uint8", pytest.param("uint16", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("variant", [v for v in CUDA if v.integer_output], ids=lambda variant: variant.key)
+@pytest.mark.slow
 def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtype):
     case = Case("work", 7, 6, 2, dtype, weights="halves", offset=9.0, is_quantised=True)
     suited_case = suited(variant, case)
@@ -118,6 +120,7 @@ def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rou
 
 
 @pytest.mark.parametrize("border", list(Border))
+@pytest.mark.slow
 def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypatch):
     monkeypatch.setattr(serial_code, "cpu_result", serial_code.cpu_result.py_func)
     monkeypatch.setattr(serial_code, "entry_point", lambda: None)

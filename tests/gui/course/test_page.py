@@ -21,6 +21,7 @@ def open_course(open_window):
     return make
 
 
+@pytest.mark.slow
 def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_menu(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]

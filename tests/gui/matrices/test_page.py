@@ -120,6 +120,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
+@pytest.mark.slow
 def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
     haloscope, page = open_page()
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)

@@ -46,6 +46,7 @@ def show_digit(haloscope, qtbot, number):
     qtbot.waitUntil(lambda: network.answer is not None)
 
 
+@pytest.mark.slow
 def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_page, qtbot):
     haloscope, page = open_page()
     page.drawing_panel.clear.click()
@@ -128,6 +129,7 @@ def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     assert not network.is_kept
 
 
+@pytest.mark.slow
 def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     haloscope, page = drawn
     haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
@@ -144,6 +146,7 @@ def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     assert haloscope.workspace.mask == before
 
 
+@pytest.mark.slow
 def test_that_undo_means_strokes_here_and_the_mask_on_explore(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.workspace.set_mask(haloscope.workspace.mask.flipped(), "Turn")
@@ -163,6 +166,7 @@ def test_that_undo_means_strokes_here_and_the_mask_on_explore(open_page, qtbot):
     assert haloscope.workspace.undo_stack.index() == steps
 
 
+@pytest.mark.slow
 def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page, qtbot):
     haloscope, page = open_page()
     client = haloscope.link._client
@@ -201,6 +205,7 @@ def test_that_the_table_chooses_the_stage_that_run_runs_and_why_it_cannot(open_p
     assert "There is no NVIDIA driver here" in stage.toolTip()
 
 
+@pytest.mark.slow
 def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, qtbot):
     haloscope, page = open_page()
     batch = page.stages_panel.batch
@@ -218,6 +223,7 @@ def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, q
     assert batch.value() == 100
 
 
+@pytest.mark.slow
 def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(drawn, qtbot):
     haloscope, page = drawn
     panel = page.confusion_panel
@@ -236,6 +242,7 @@ def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(
     assert page.drawing_panel.digits.list.model().rowCount() == 1
 
 
+@pytest.mark.slow
 def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_page, qtbot):
     haloscope, page = open_page(has_facts=False)
     error = EngineError(
@@ -249,6 +256,7 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
     assert not haloscope.actions["run"].isEnabled()
 
 
+@pytest.mark.slow
 def test_that_other_weights_are_opened_from_the_menu_and_named(open_page, qtbot, tmp_path):
     haloscope, page = open_page()
     assert not haloscope.actions["trained_weights"].isEnabled()
@@ -261,6 +269,7 @@ def test_that_other_weights_are_opened_from_the_menu_and_named(open_page, qtbot,
     qtbot.waitUntil(lambda: not haloscope.network.weights)
 
 
+@pytest.mark.slow
 def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
     haloscope, _ = open_page()
     haloscope.actions["run"].trigger()

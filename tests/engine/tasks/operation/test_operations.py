@@ -112,6 +112,7 @@ def test_that_the_transform_is_orthonormal_and_the_zigzag_is_jpegs():
     assert compress.steps_of(problem).max() == 1
 
 
+@pytest.mark.slow
 def test_that_a_coarser_quality_takes_fewer_bytes_and_is_further_off_and_white_takes_next_to_nothing():
     samples = np.add.outer(np.arange(64), 2 * np.arange(80)).astype(np.uint8)[..., np.newaxis]
     samples[::7] //= 2

@@ -227,6 +227,7 @@ def test_that_tiles_are_of_whole_vectors_and_their_sums_fit():
 
 
 @pytest.mark.parametrize("border", list(Border))
+@pytest.mark.slow
 def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
     random = np.random.default_rng(10)
     # There is code for few rows of integers only.

@@ -42,6 +42,7 @@ def test_that_parts_across_are_of_whole_strips_and_lines():
 
 
 @pytest.mark.skipif(not HAS_AVX2, reason="needs a processor with AVX2")
+@pytest.mark.slow
 def test_that_code_for_avx2_agrees_with_the_oracle_and_touches_nothing_else():
     found = json.loads(fresh_python("-m", "tests.engine.variants.cpu.on_target", **AVX2))
     assert found == {"vector": 8, "faults": {}}

@@ -105,6 +105,7 @@ def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads
         assert rows[:, 0].sum() == 200
 
 
+@pytest.mark.slow
 def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
     failures = []
     # Now and then a thread helps, and an order that came too late is never done.

@@ -104,6 +104,7 @@ def test_that_nothing_overflows_between_the_passes(known):
 
 
 @every_variant
+@pytest.mark.slow
 def test_that_extreme_weights_the_smallest_masks_and_aprons_wider_than_the_block_agree(known):
     random = np.random.default_rng(3)
     image = random.random((5, 6)).astype(np.float32)

@@ -58,6 +58,7 @@ def test_that_a_picture_may_be_as_high_as_it_likes(width, mask):
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @every_number_of_channels
+@pytest.mark.slow
 def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels, dtype):
     for rows in (1, 2, 9, 15, 26, 27, 33, 34, 47, 63):
         for columns in (1, 2, 9, 15, 26, 33, 34, 47, 62, 63):
@@ -277,6 +278,7 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(row, most, monk
 
 @either_way
 @pytest.mark.parametrize("down", COLUMNS, ids=lambda down: f"{down.mask_rows} {down.rows} {down.ring_rows}")
+@pytest.mark.slow
 def test_that_each_result_down_a_ring_is_the_sum_over_its_column(down, most, monkeypatch):
     monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     ring, weights = emitted.whole((down.ring_rows, down.pitch), 50), emitted.whole((down.mask_rows, 1), 90)

@@ -159,6 +159,7 @@ def never_split(shape):
 
 
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
+@pytest.mark.slow
 def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(mask_shape, left):
     shape, offset = shape_for(mask_shape, left), np.float32(0.75)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
@@ -186,6 +187,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
 
 
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
+@pytest.mark.slow
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
     store = pair_storer(3, HALF_STRIP)
     run = on_the_processor(store)

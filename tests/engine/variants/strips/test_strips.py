@@ -51,6 +51,7 @@ def test_that_strips_lie_side_by_side_and_band_below_band(samples):
 
 
 @pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
+@pytest.mark.slow
 def test_that_cells_that_nothing_needs_are_cleared(samples):
     shape = split_float16.shape_of(Problem(99, samples, 1, "float32", (9, 9), (4, 4)))
     clear = on_the_processor(strip_clearer(shape.along, 5))

@@ -166,6 +166,7 @@ def test_that_simulated_runs_have_counts_and_no_times(shown):
 
 
 @pytest.mark.parametrize("size", [(300, 160), (620, 190), (1200, 500)])
+@pytest.mark.slow
 def test_that_nothing_is_painted_outside_at_any_size(shown, size):
     shown.add(*((block, 1 / block.threads) for block in every_block()))
     shown.panel.refresh()
