@@ -117,6 +117,9 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...]) -> dict[str, NDAr
         size = path.stat().st_size
         if size > MOST_FILE_BYTES:
             raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
+        if not zipfile.is_zipfile(path):
+            # NumPy would take it for pickled data, and advise to load that unsafely.
+            raise ValueError("it is no archive of arrays")
         # Not by the path: of a damaged file np.load leaves its own handle open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             missing = [name for name in names if name not in getattr(stored, "files", ())]
