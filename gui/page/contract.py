@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, Qt, Signal
-from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtGui import QAction, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from engine.device_info import AUTO
@@ -48,6 +48,8 @@ class PageStatus:
     run_all_does: str = ""
     why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
     has_results: bool = False  # whether there are runs to save as a file
+    can_copy: bool = False  # whether its table has rows for the clipboard
+    can_clear: bool = False  # whether it has runs that can be forgotten
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
@@ -97,6 +99,11 @@ class Page(QMainWindow):
         return PageStatus()
 
     @property
+    def undo_stack(self) -> QUndoStack | None:
+        """Its edits, which Undo and Redo take back while it is shown; None where it has none."""
+        return None
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing that the page shows is still on its way; a screenshot waits for it."""
         return True
@@ -110,6 +117,12 @@ class Page(QMainWindow):
 
     def export(self, suffix: str) -> None:
         """Ask where, and save its runs as csv or json; called only while `status.has_results`."""
+
+    def copy_results(self) -> None:
+        """Put its table on the clipboard; called only while `status.can_copy`."""
+
+    def clear_results(self) -> None:
+        """Forget its runs; called only while `status.can_clear`."""
 
     def cancel(self) -> None:
         """Stop the page's work outside the job queue."""
