@@ -443,3 +443,21 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     assert haloscope.workspace.mask != preset("box-3")
     actions["clear_results"].trigger()
     assert haloscope.results.rowCount() == 0
+
+
+def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
+    page = haloscope.window.first_page
+    mask, tile = page.docks[0], page.tile_dock
+
+    def title_is_painted():
+        image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
+        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return len({image.pixel(*place) for place in places}) > 1
+
+    qtbot.waitUntil(lambda: not title_is_painted())
+    tabbed_at = mask.widget().y()
+    tile.close()
+    qtbot.waitUntil(title_is_painted)
+    qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
+    tile.show()
+    qtbot.waitUntil(lambda: not title_is_painted() and mask.widget().y() == tabbed_at)
