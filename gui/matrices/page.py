@@ -47,7 +47,10 @@ class MatricesPage(Page):
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         self.results_panel.try_small.clicked.connect(self._try_small)
         for signal in (
-            matmul.rows_changed, matmul.settings_changed, matmul.running_changed, state.ready_changed
+            matmul.rows_changed,
+            matmul.settings_changed,
+            matmul.running_changed,
+            state.ready_changed,
         ):
             signal.connect(self.status_changed)
         self._plot_place = Place(above=GRID)

@@ -12,6 +12,7 @@ from engine.mask.mask import Mask
 from engine.results.compare import Compared, compared
 from engine.results.measurement import NetworkResult
 from engine.results.quantities import ms_text, ratio_text
+from engine.tasks.network.problem import ForwardPass
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
@@ -25,7 +26,7 @@ from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
-from gui.page.intents import LoadMask
+from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
@@ -128,6 +129,12 @@ class NetworkPage(Page):
 
     def export(self, suffix: str) -> None:
         self._export.ask(self._services.files, suffix, f"network-batch-{self.network.settings.batch}")
+
+    def take(self, intent: Intent) -> bool:
+        if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
+            return False
+        self.network.change(stage=intent.here.variant)
+        return True
 
     def copy_results(self) -> None:
         self.stages_panel.table.copy_all()
