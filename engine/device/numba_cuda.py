@@ -24,6 +24,6 @@ if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 if SIMULATED:
-    from engine.device.simulated_threads import switch_at_barriers
+    from engine.device.simulated_threads import run_threads_as_greenlets
 
-    switch_at_barriers()
+    run_threads_as_greenlets()
