@@ -25,6 +25,7 @@ from engine.variants.cpu.register_tiles import (
     PRODUCT_VECTORS,
     STRIP_VECTORS,
     UNROLLED_COLUMNS,
+    UNROLLED_PRODUCTS,
     VECTOR,
     product_rows,
 )
@@ -53,10 +54,14 @@ class RowSums:
         """Emit all strips of the width."""
         columns = self.unrolled.get(rows, 0)
         if columns:
-            is_so = self.a["mask_columns"] == columns
+            is_so = self._has_columns(columns)
             self.vectors.when(is_so, lambda: self._strips(rows, columns), lambda: self._strips(rows))
         else:
             self._strips(rows)
+
+    def _has_columns(self, columns: int) -> Value:
+        """Return whether the mask is one that so many mask columns are written one after another for."""
+        return self.a["mask_columns"] == columns
 
     def _strips(self, rows: int, columns: int = 0) -> None:
         """Emit all strips, for so many mask columns, or for any number."""
@@ -175,8 +180,17 @@ class RowSums:
 class ProductSums(RowSums):
     """Emits the sums for a mask that is a column times a row."""
 
-    strip_vectors, unrolled = PRODUCT_VECTORS, dict[int, int]()
+    strip_vectors = PRODUCT_VECTORS
     begins_with_offset = False
+
+    @property
+    def unrolled(self) -> dict[int, int]:  # type: ignore[override]
+        """Mask columns that are written one after another."""
+        return UNROLLED_PRODUCTS if self.whole_numbers else {}
+
+    def _has_columns(self, columns: int) -> Value:
+        a = self.a
+        return self.vectors.all_of(a["mask_columns"] == columns, a["pairs"] == columns // 2)
 
     def _entering(self, values: Values, vector: int) -> Value:
         return self.vectors.zero
@@ -202,16 +216,23 @@ class ProductSums(RowSums):
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         taps = a["mask_columns"]
         if self.whole_numbers:
-            values = self._taps(values, a["pairs"], self._two_samples)
+            values = self._taps(values, a["pairs"], self._two_samples, self.columns // 2)
             taps = taps - (a["pairs"] + a["pairs"])
-        return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
+        return self._taps(
+            values, taps, lambda at, places: vectors.load(places["source"], at), self.columns % 2
+        )
 
     def _two_samples(self, at: int, places: Values) -> Value:
         """Return the exact sums of samples that have the same weight."""
         return self.vectors.load_sum(places["source"], places["behind"], at)
 
-    def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
-        """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
+    def _taps(
+        self, start: Values, count: Value, samples: Callable[[int, Values], Value], taps: int
+    ) -> Values:
+        """Emit `count` taps, each one weight times `samples` of each vector; return the last values.
+
+        Where mask columns are written one after another, these are `taps`.
+        """
         vectors, step = self.vectors, self.a["step"]
         across = len(start) - 3
 
@@ -225,7 +246,14 @@ class ProductSums(RowSums):
                 "left": values["left"] - 1,
             }
 
-        values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
+        if self.columns:
+            values = start | {"left": count}
+            for _ in range(taps):
+                values = tap(values)
+                kept = vectors.kept([values[v] for v in range(across)])
+                values |= dict(zip(range(across), kept, strict=True))
+        else:
+            values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
         return {key: value for key, value in values.items() if key != "left"}
 
 
