@@ -66,7 +66,10 @@ _NO_SPEED_UPS = (
     "How many times faster each variant is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
-_NO_BLOCKS = "Blocks are compared for convolutions. Choose Convolution under Operation."
+_NO_BLOCKS = (
+    "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
+    "operation takes the block of the panel Kernel."
+)
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 

@@ -14,7 +14,9 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 
-_NO_FILTER = "Tiles are drawn of filters. Choose Convolution as the operation."
+_NO_FILTER = (
+    "Tiles are drawn of convolutions only.\nChoose Convolution under Operation to see who loads which cell."
+)
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
@@ -63,6 +65,11 @@ class TileState(QObject):
     def pass_number(self) -> int:
         """Which of the kernel's passes, or of its warps' strips, is shown."""
         return min(self._pass, len(self.found.tiles) - 1) if self.found and self.found.tiles else 0
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether another kernel could have a tile."""
+        return self._workspace.is_filtering
 
     @property
     def words(self) -> str:
