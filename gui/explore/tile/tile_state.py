@@ -19,6 +19,7 @@ _NO_FILTER = (
 )
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
+_ASKING = "Finding out who loads which cell."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 AS_CHOSEN = ""
 """In place of a kernel's key: the one that the panel Kernel has chosen, with its block."""
@@ -141,6 +142,9 @@ class TileState(QObject):
         )
         self._asked = ask
         self._link.ask(ask)
+        if self.plan is None:
+            # The first answer takes a second; why there was no tile may no longer hold.
+            self._show(None, _ASKING)
 
     def _failed(self, ask: Ask, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.

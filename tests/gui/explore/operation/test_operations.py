@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox
 
 from engine.geometry.block import Block
 from engine.host.protocol import (
@@ -224,3 +224,21 @@ def test_that_the_result_is_saved_as_it_is_shown_and_a_new_mask_brings_convoluti
     assert request.range_mode == "clip"
     page.workspace.set_mask(page.workspace.mask.with_offset(3.0))
     assert not page.operations.is_active
+
+
+@pytest.mark.slow
+def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_to_its_kernels(
+    page, haloscope, qtbot
+):
+    choose(page, qtbot, "median")
+    haloscope.window.activateWindow()
+    page.operation_dock.box.setFocus()
+    size = page.operation_dock.panel("median").parameters.controls["size"]
+    kernels = page.kernel_dock.currentWidget()
+    met = []
+    while (widget := QApplication.focusWidget()) not in met:
+        met.append(widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
+    stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.table, kernels.device]
+    assert [widget for widget in met if widget in stops] == stops
+    assert met[1] is size
