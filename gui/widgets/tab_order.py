@@ -31,12 +31,12 @@ def place_after(before: QWidget, made: QWidget) -> None:
 
 def _chain(widget: QWidget) -> Iterator[QWidget]:
     """Yield every widget of the window in the order of Tab, from its first one on."""
-    first = one = widget.window()
-    while True:
+    first = widget.window()
+    yield first
+    one = first.nextInFocusChain()
+    while one is not None and one is not first:
         yield one
         one = one.nextInFocusChain()
-        if one is first or one is None:
-            return
 
 
 def _takes_tab(widget: QWidget) -> bool:
