@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.geometry.block import Block
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.network.problem import ForwardPass
 from engine.tasks.product.problem import MatrixProduct
 
 
@@ -12,8 +13,9 @@ from engine.tasks.product.problem import MatrixProduct
 class Configuration:
     """How a kernel of a paper is run here, with what one click loads.
 
-    `variant` is the key of a filter variant or of a matrix product, `mask` a preset's name or a mask's text
-    (empty for a product), `block` the paper's own; None where it names none.
+    `variant` is the key of a filter variant, of a matrix product or of a stage of the network, `mask` a
+    preset's name or a mask's text (empty unless it is a filter), `block` the paper's own; None where it names
+    none.
     """
 
     variant: str
@@ -25,8 +27,13 @@ class Configuration:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a product of matrices, and not a filter."""
+        """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task
+
+    @property
+    def is_stage(self) -> bool:
+        """Whether it is a stage of the network."""
+        return self.task == ForwardPass.task
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
 
     Whether this machine can run it is for the page that loads it to say.
     """
-    if here.is_product:
+    if here.is_product or here.is_stage:
         return ""
     known = tuple(variants)
     if not known:
@@ -68,6 +68,8 @@ def configuration_text(here: Configuration) -> str:
     block = str(here.block or "")
     if here.is_product:
         return f"tile {block}" if block else ""
+    if here.is_stage:
+        return f"blocks of {block}" if block else ""
     layout = "" if here.layout == Layout.PITCHED else f"rows {here.layout}"
     return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))
 

@@ -25,7 +25,7 @@ from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
-from gui.page.intents import LoadMask
+from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
@@ -122,6 +122,12 @@ class NetworkPage(Page):
 
     def export(self, suffix: str) -> None:
         self._export.ask(self._services.files, suffix, f"network-batch-{self.network.settings.batch}")
+
+    def take(self, intent: Intent) -> bool:
+        if not (isinstance(intent, LoadKernel) and intent.here.is_stage):
+            return False
+        self.stages.load(intent.here)
+        return True
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
