@@ -8,7 +8,6 @@ from numba import types
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.ir.warp import Warp
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.split_sums import SCALING, ZEROS_ONLY, SplitSums
 from engine.variants.strips.strip_shape import LANES
@@ -30,7 +29,7 @@ def split_accumulator(shape: SplitShape) -> Any:
     def accumulate(code, tile, at, lane, accumulators, scaling, weights, mask, unit, offset):
         rows, lane = code.shared(tile) + at, code.narrow(lane)
         own = code.pointer(mask)
-        sums = SplitSums(code, Warp(code), shape, rows, lane, weights, own, unit, offset)
+        sums = SplitSums(code, shape, rows, lane, weights, own, unit, offset)
         return sums.accumulate(accumulators, scaling)
 
     return device_function(returns, accumulate)

@@ -175,8 +175,7 @@ def kernel(border: Border, shape: SplitShape):
         split_accumulator,
     )
     from engine.variants.split_float16.split_sums import HALF_STRIP
-    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
-    from engine.variants.strips.strip_place import strip_place
+    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 
     place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)

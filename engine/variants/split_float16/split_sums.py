@@ -25,7 +25,6 @@ from numba import types
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32
-from engine.variants.ir.warp import Warp
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.strips.strip_shape import LANES
@@ -72,7 +71,6 @@ class SplitSums:
     """
 
     code: CudaCode
-    warp: Warp
     shape: SplitShape
     rows: Any
     lane: Any
@@ -118,12 +116,12 @@ class SplitSums:
 
     def _suited(self, cells: Values, scaling: Values) -> tuple[Values, Any]:
         """Return a scaling for the cells, the old one where it suits them, and whether it does."""
-        code, warp = self.code, self.warp
+        code = self.code
         largest, smallest = self._largest_magnitude(cells), self._smallest_magnitude(cells)
-        does_not = warp.any(code.negated(self._is_within(largest, smallest, scaling)))
+        does_not = code.any_lane(code.negated(self._is_within(largest, smallest, scaling)))
 
         def fresh_one() -> Values:
-            most, least = warp.largest(largest), warp.smallest(smallest)
+            most, least = code.of_all_lanes("max", largest), code.of_all_lanes("min", smallest)
             fresh = self._scaling_for(most)
             return [self._is_within(most, least, fresh), *fresh]
 
@@ -164,14 +162,13 @@ class SplitSums:
 
     def _split_sums(self, cells: list[list[Values]], scaling: Values, accumulators: Values) -> Values:
         """Return the sums of all results that the rows enter, by tensor cores, the newest result first."""
-        shape, code, warp = self.shape, self.code, self.warp
+        shape, code = self.shape, self.code
         back = scaling[1] * self.unit
         back_lower = back * (1 / LOWER_SCALE)
         factors = [self._factors([self._halves(pair, scaling[0]) for pair in row]) for row in cells]
         sums: Values = []
         for result in range(shape.touched):
-            upper: Values | None = None
-            lower: Values | None = None
+            upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
             for row, (uppers, lowers) in enumerate(factors):
                 mask_row = shape.mask_row(result, row)
                 if mask_row is None:
@@ -179,11 +176,10 @@ class SplitSums:
                 for first, count in shape.products:
                     samples = slice(2 * first, 2 * (first + count))
                     weights = [self._words_of(part, mask_row, first, count) for part in (0, 1)]
-                    upper = warp.multiplied(uppers[samples], weights[0], upper)
-                    lower = warp.multiplied(lowers[samples], weights[0], lower)
-                    lower = warp.multiplied(uppers[samples], weights[1], lower)
-            assert upper is not None
-            assert lower is not None
+                    kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
+                    upper = code.multiplied(kind, uppers[samples], weights[0], upper)
+                    lower = code.multiplied(kind, lowers[samples], weights[0], lower)
+                    lower = code.multiplied(kind, uppers[samples], weights[1], lower)
             for place in range(VECTOR):
                 both = code.fma(lower[place], back_lower, self._before(accumulators, result, place))
                 sums.append(code.fma(upper[place], back, both))
@@ -221,7 +217,7 @@ class SplitSums:
         The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the
         words that the lane 4 further on had.
         """
-        code, warp = self.code, self.warp
+        code = self.code
         parts = []
         for words in zip(*pairs, strict=True):
             found = list(words[:2])
@@ -229,7 +225,7 @@ class SplitSums:
                 source = (self.lane + 4 * eight) & (LANES - 1)
                 is_first = code.is_below(self.lane, 4 * eight)
                 for own, following in pairwise(words):
-                    found.append(warp.passed_on(code.select(is_first, following, own), source))
+                    found.append(code.from_lane(source, code.select(is_first, following, own)))
             parts.append(found)
         return parts[0], parts[1]
 

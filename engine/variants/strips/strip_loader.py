@@ -22,12 +22,26 @@ from engine.variants.strips.strip_copies import (
     edges_of,
     needed_cells,
 )
-from engine.variants.strips.strip_shape import LANES, beside, shares_out
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, beside, shares_out
 
 
 def vectors_of(shape: TileShape) -> int:
     """Return the vectors of a row that a lane copies at most: lane, lane + 32 ..."""
     return -(-shape.tile_samples // (VECTOR * LANES))
+
+
+def strip_place() -> Any:
+    """Return the function `place(number, samples)` -> (band, left): a strip's band and its first sample.
+
+    Strips are numbered along the rows of a picture, of `samples` samples each, band below band.
+    """
+
+    def place(code, number, samples):
+        number, samples = code.narrow(number), code.narrow(samples)
+        band, column = divmod(number, (samples + (STRIP_SAMPLES - 1)) // STRIP_SAMPLES)
+        return [code.wide(band), code.wide(column * STRIP_SAMPLES)]
+
+    return device_function(types.UniTuple(types.int64, 2), place)
 
 
 def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:

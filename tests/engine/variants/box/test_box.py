@@ -15,8 +15,8 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.box.tile_sums import ColumnWindows, RowWindows, column_summer, row_summer, sums_store
-from engine.variants.box.window_sums import Windows, window_sums
+from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows, window_sums
 from engine.variants.cpu import box as cpu_box
 from engine.variants.registry import variant
 from tests.engine.variants.cases import problem_of, verified

@@ -13,8 +13,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.box.tile_sums import ColumnWindows, RowWindows
-from engine.variants.box.window_sums import Windows
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.separable_fused import fused_in_place, fused_ring, line_filter
 from engine.variants.separable_fused.column_filter import ColumnShape, column_filter

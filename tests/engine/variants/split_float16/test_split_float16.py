@@ -150,8 +150,7 @@ def never_split(shape):
 
     def accumulate(code, cells, accumulators, mask, offset):
         rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
-        warp = None
-        sums = _NeverSplit(code, warp, shape, rows, lane, [], own, unit, offset)
+        sums = _NeverSplit(code, shape, rows, lane, [], own, unit, offset)
         return sums.accumulate(accumulators, [])[:2]
 
     counts = 4 * shape.group_rows, shape.kept
