@@ -200,10 +200,10 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
         if lane % 4:
             return
         across = lane // 4 * shape.across
-        weights = _weights(shape, fragments, digits, lane)
         results = np.zeros((PIXELS, PIXELS * POSITIONS, shape.channels), np.float32)
         for channel in range(shape.channels):
             cells = _cells(shape, tile, at + across, channel)
+            weights = _weights(shape, fragments, digits, lane)
             products = [
                 weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
                 for (m, n), weight in np.ndenumerate(weights)
