@@ -211,9 +211,8 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
             # Not `sum`: the counting tests count additions to its 0.
             totals = reduce(add, products).astype(np.float64)
             results[..., channel] = totals * float(unit) + float(offset)
-        for row_of_four in range(PIXELS):
-            own = stored_samples(PLAIN, list(results[row_of_four].ravel()), 1)
-            store_block(PLAIN, out, row + row_of_four, sample + across, samples, own, 1, shape.across)
+        stored = stored_samples(PLAIN, list(results.ravel()), 1)
+        store_block(PLAIN, out, row, sample + across, samples, stored, PIXELS, shape.across)
 
     return filter_
 
