@@ -42,7 +42,7 @@ def row_summer(row: RowWindows) -> Any:
         def added(total: Any, value: Any) -> Any:
             return code.fma(value, weight, total)
 
-        return window_sums(row.windows, lambda sample: cell(row.shift + sample), product, product, added, add)
+        return window_sums(row.windows, lambda sample: cell(row.shift + sample), product, product, added)
 
     return device_function(types.UniTuple(types.float32, row.windows.count), sum_along)
 
@@ -72,7 +72,7 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> Any:
             return pointer.load(VECTOR) if down.columns == VECTOR else [pointer.load()]
 
         cell = _by_vectors(load, down.columns)
-        return window_sums(down.windows, cell, lambda value: start + value, lambda value: value, add, add)
+        return window_sums(down.windows, cell, lambda value: start + value, lambda value: value, add)
 
     return device_function(types.UniTuple(types.float32, down.windows.count), sum_down)
 

@@ -15,6 +15,7 @@ stay in their windows, and there are at most as many roundings as in a direct su
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add
 from typing import TypeVar
 
 from engine.variants.ir.register_tile import whole_vectors
@@ -87,12 +88,11 @@ def window_sums(
     begin: Callable[[Value], Value],
     first: Callable[[Value], Value],
     added: Callable[[Value, Value], Value],
-    joined: Callable[[Value, Value], Value],
 ) -> list[Value]:
     """Return the sum over each window.
 
     `cell` returns a sample under the windows; `begin` and `first` the sum of one cell, where a window's sum
-    begins and anywhere else; `added` a sum and one more cell, `joined` two sums.
+    begins and anywhere else; `added` a sum and one more cell.
     """
     length, apart = windows.length, windows.apart
 
@@ -115,9 +115,7 @@ def window_sums(
                 own.append(first(value))
             else:
                 own[turn * is_long] = added(own[turn * is_long], value)
-        sums = {
-            last: own[0] if len(own) == 1 else joined(*own) for last, own in zip(lasts, chains, strict=True)
-        }
+        sums = {last: own[0] if len(own) == 1 else add(*own) for last, own in zip(lasts, chains, strict=True)}
         for place in reversed(range(len(group))):
             if place not in sums:
                 sums[place] = added(sums[place + apart], cell(group.start + place))
@@ -125,7 +123,7 @@ def window_sums(
         for place in range(apart, len(group)):
             line, value = place % apart, cell(group.start + place + (length - 1) * apart)
             after[line] = added(after[line], value) if line in after else first(value)
-            sums[place] = joined(sums[place], after[line])
+            sums[place] = add(sums[place], after[line])
         return [sums[place] for place in range(len(group))]
 
     return [total for group in windows.groups for total in of_group(group)]

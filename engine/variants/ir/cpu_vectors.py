@@ -21,12 +21,7 @@ CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 
 
 class Vectors(LlvmCode):
-    """Emits operations on vectors of VECTOR floats, and the loops around them.
-
-    Parameters
-    ----------
-    context, builder : Numba's
-    """
+    """Emits operations on vectors of VECTOR floats, and the loops around them."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)

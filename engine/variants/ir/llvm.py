@@ -132,11 +132,6 @@ class LlvmCode:
         """Return the larger of two signed numbers."""
         return self.select(value > other, value, other)
 
-    def bit_length(self, value: Value) -> Value:
-        """Return how many bits a number that is not negative has."""
-        zeros = self.builder.ctlz(value.llvm, ir.Constant(ir.IntType(1), 0))
-        return 32 - self.value(zeros)
-
     def all_of(self, *conditions: Value) -> Value:
         """Return whether all conditions hold; all of them are computed."""
         first, *others = conditions
