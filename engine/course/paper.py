@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from engine.geometry.block import Block
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.network.problem import ForwardPass
 from engine.tasks.product.problem import MatrixProduct
 
 
@@ -13,9 +12,9 @@ from engine.tasks.product.problem import MatrixProduct
 class Configuration:
     """How a kernel of a paper is run here, with what one click loads.
 
-    `variant` is the key of a filter variant, of a matrix product or of a stage of the network, `mask` a
-    preset's name or a mask's text (empty unless it is a filter), `block` the paper's own; None where it names
-    none.
+    `variant` is the key of a filter variant, of a matrix product or of a stage of the network, as `task`
+    says; `mask` a preset's name or a mask's text (empty but for a filter), `block` the paper's own; None
+    where it names none.
     """
 
     variant: str
@@ -26,14 +25,14 @@ class Configuration:
     task: str = Problem.task
 
     @property
+    def is_filter(self) -> bool:
+        """Whether it is a filter of a picture, with mask, border and layout."""
+        return self.task == Problem.task
+
+    @property
     def is_product(self) -> bool:
         """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task
-
-    @property
-    def is_stage(self) -> bool:
-        """Whether it is a stage of the network."""
-        return self.task == ForwardPass.task
 
 
 @dataclass(frozen=True, slots=True)

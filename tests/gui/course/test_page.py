@@ -6,7 +6,6 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, 
 from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from gui.page.intents import LoadKernel
 from gui.shell.pages import PAGES
 from tests.gui.shell.test_main_window import shown, width_of_words
 
@@ -103,8 +102,3 @@ def test_that_a_copy_is_told_files_have_a_folder_and_a_click_loads(open_course, 
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
-    (cnn,) = (paper for paper in PAPERS if paper.key == "cnn")
-    stage = next(kernel for kernel in cnn.kernels if kernel.here.variant == "network-pool")
-    assert haloscope.window.offer(LoadKernel(stage.name, stage.here))
-    network = haloscope.window._entered["network"]
-    assert (network.isVisible(), network.network.settings.stage) == (True, "network-pool")

@@ -33,7 +33,6 @@ from tests.gui.made_results import (
 
 VARIANTS = ("cpu-serial", "naive")
 PRODUCT = Configuration("matmul-tiled", block=Block(16, 16), task="product")
-STAGE = Configuration("network-pool", block=Block(16, 16), task="network")
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def course(qtbot):
 
 def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing():
     assert why_not_loadable(Configuration("naive", "gaussian:5:1"), VARIANTS) == ""
-    assert why_not_loadable(PRODUCT, VARIANTS) == why_not_loadable(STAGE, VARIANTS) == ""
+    assert why_not_loadable(PRODUCT, VARIANTS) == ""
     for here, variants, reason in (
         (Configuration("lost", "box-3"), VARIANTS, "no variant lost"),
         (Configuration("naive", "no such mask"), VARIANTS, "no such mask"),
@@ -62,8 +61,6 @@ def test_that_a_configuration_is_described_in_a_line():
     assert configuration_text(here) == "box-3, 32 x 8, border replicate, rows packed"
     assert configuration_text(Configuration("cpu-serial", "box-3")) == "box-3, border zero"
     assert configuration_text(PRODUCT) == "tile 16 x 16"
-    assert configuration_text(STAGE) == "blocks of 16 x 16"
-    assert configuration_text(Configuration("network-serial", task="network")) == ""
 
 
 def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded_yet(course):
