@@ -30,7 +30,8 @@ class Digits:
 @cache
 def held_out() -> Digits:
     """Return the digits that were kept from the training: the accuracy is told by them."""
-    arrays = read_arrays(DIGITS_FILE, f"The digits {DIGITS_FILE.name!r} cannot be read", ("pixels", "labels"))
+    what = f"The digits {DIGITS_FILE.name!r} cannot be read"
+    arrays = read_arrays(DIGITS_FILE, what, ("pixels", "labels"), "Install the program again.")
     return Digits(arrays["pixels"].astype(np.uint8), arrays["labels"].astype(np.uint8))
 
 
@@ -39,7 +40,7 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
 
     Whole numbers are taken as 0 to 255, others as 0 to 1.
 
-    Raises BadValue: another shape, not real numbers, not finite, or a drawing without ink.
+    Raises BadValue: another shape, not real numbers, not finite, out of range, or a drawing without ink.
     """
     try:
         array = np.asarray(values)
@@ -59,7 +60,15 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         number = int(np.argwhere(~np.isfinite(array))[0][0])
         raise BadValue(f"drawing {number}", "it has numbers that are not finite", "Draw it again.")
-    scale = np.float32(1.0 / 255.0) if array.dtype.kind in "ui" else np.float32(1.0)
+    most = 255 if array.dtype.kind in "ui" else 1
+    lowest, highest = float(array.min()), float(array.max())
+    if lowest < 0 or highest > most:
+        raise BadValue(
+            f"drawings with numbers from {lowest:g} to {highest:g}",
+            f"ink of type {array.dtype} goes from 0, paper, to {most}",
+            "Scale them to 0 to 255 as uint8, or to 0 to 1 as float32.",
+        )
+    scale = np.float32(1.0 / most)
     drawings = np.require(array.astype(np.float32) * scale, np.float32, ["C", "A"])
     empty = np.flatnonzero(drawings.reshape(len(drawings), -1).max(axis=1) < FAINTEST)
     if len(empty):
@@ -79,7 +88,14 @@ def batch_of(problem: ForwardPass, seed: int = 0) -> Floats:
 
 
 def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the probabilities (batch, classes) that scores stand for: softmax, in float64."""
+    """Return the probabilities (batch, classes) that scores stand for: softmax, in float64.
+
+    Raises BadValue for scores that are not finite.
+    """
+    if not np.isfinite(scores).all():
+        number = int(np.argwhere(~np.isfinite(scores))[0][0])
+        why = "with weights so large sums of the network pass the range of float32"
+        raise BadValue(f"the scores of drawing {number} are not finite", why, "Take other weights.")
     shifted = scores.astype(np.float64) - scores.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
     found: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
