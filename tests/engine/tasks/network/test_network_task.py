@@ -6,7 +6,7 @@ import pytest
 from engine.errors import BadValue, EngineError
 from engine.tasks.network import oracle, weights
 from engine.tasks.network.agreement import drawings_to_check, verify
-from engine.tasks.network.drawings import as_drawings, batch_of, held_out, probabilities
+from engine.tasks.network.drawings import as_drawings, batch_of, fitted, held_out, probabilities
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
 from engine.tasks.network.weights import (
     DIGITS_FILE,
@@ -293,6 +293,22 @@ def test_that_ink_of_bytes_is_scaled_and_of_floats_is_not():
     batch = batch_of(ForwardPass(400), 2)
     assert batch.shape == (400, 28, 28)
     assert np.array_equal(batch[0], batch[360])
+
+
+def test_that_a_drawing_is_fitted_to_the_field_and_what_fills_it_stays():
+    digits = held_out().pixels
+    assert all(np.array_equal(fitted(one), one) for one in digits[:50])
+    ink = np.zeros((28, 28), np.uint8)
+    assert np.array_equal(fitted(ink), ink)
+    ink[3:13, 15:19] = 255
+    found = fitted(ink)
+    assert (found.max(axis=1) >= 64).all()
+    # Four columns of ten rows, enlarged 3.1 times, in the middle, with soft edges.
+    assert np.array_equal(found, found[:, ::-1])
+    assert np.flatnonzero(found.max(axis=0) >= 64).tolist() == list(range(6, 22))
+    wide = fitted(ink.T)
+    assert np.array_equal(wide, wide[::-1])
+    assert np.flatnonzero(wide.max(axis=0) >= 64).tolist() == list(range(28))
 
 
 def test_that_probabilities_sum_to_one_and_do_not_overflow():
