@@ -22,3 +22,8 @@ except ImportError:  # Numba's own CUDA target, without the package: nothing is 
 # Set here, because Numba reads the environment when it is first imported, wherever that is.
 if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+if SIMULATED:
+    from engine.device.simulated_threads import run_threads_as_greenlets
+
+    run_threads_as_greenlets()

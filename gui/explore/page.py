@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
@@ -92,6 +93,7 @@ class ExplorePage(Page):
         )
         self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
         self.blocks_panel: BlocksPanel | None = None
+        self.operation_table: OperationResultsPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
@@ -118,6 +120,10 @@ class ExplorePage(Page):
         return self.picture_view.canvas
 
     @property
+    def undo_stack(self) -> QUndoStack:
+        return self.workspace.undo_stack
+
+    @property
     def status(self) -> PageStatus:
         results = self.operation_results if self.operations.is_active else self.results
         rows, picture = results.rows(), self.workspace.picture
@@ -141,6 +147,8 @@ class ExplorePage(Page):
             "to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             has_results=bool(rows),
+            can_copy=bool(rows),
+            can_clear=bool(rows),
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -161,6 +169,15 @@ class ExplorePage(Page):
     def export(self, suffix: str) -> None:
         export = self._operation_export if self.operations.is_active else self._export
         export.ask(self._services.files, suffix, self.files.stem())
+
+    def copy_results(self) -> None:
+        table = self.results_panel.table
+        if self.operations.is_active and self.operation_table is not None:
+            table = self.operation_table.table
+        table.copy_all()
+
+    def clear_results(self) -> None:
+        (self.operation_results if self.operations.is_active else self.results).clear()
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -258,7 +275,7 @@ class ExplorePage(Page):
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
         self.cells = BlockCells(results, self)
-        self.commands = ExploreActions(actions, workspace, state, results)
+        self.commands = ExploreActions(actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
@@ -270,7 +287,7 @@ class ExplorePage(Page):
             self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
         self._operation_export = ResultsExport(self.operation_results, state, answers)
-        self.files = ExploreFiles(workspace, self.operations, results, self.pictures, answers)
+        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
@@ -302,6 +319,7 @@ class ExplorePage(Page):
         panel.copied.connect(self._services.messages.report_copied)
         panel.save_csv_requested.connect(actions["export_csv"].trigger)
         panel.save_json_requested.connect(actions["export_json"].trigger)
+        self.operation_table = panel
         return panel
 
     def _connect(self) -> None:
@@ -317,7 +335,6 @@ class ExplorePage(Page):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
-        actions["clear_results"].triggered.connect(results.clear)
         self.previews.simulator_wanted.connect(
             lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
         )
@@ -339,6 +356,7 @@ class ExplorePage(Page):
             results.rowsInserted,
             results.modelReset,
             results.dataChanged,
+            self.operation_results.modelReset,
         ):
             signal.connect(self.status_changed)
         view = self.picture_view.canvas.view

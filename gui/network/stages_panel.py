@@ -72,7 +72,7 @@ class StagesPanel(QWidget):
         self.batch.valueChanged.connect(lambda batch: network.change(batch=batch))
         self.batch.refused.connect(self._refuse)
         self.batch.typing.connect(lambda: self._refuse(""))
-        self.copy_button.clicked.connect(self.table.copy)
+        self.copy_button.clicked.connect(self.table.copy_all)
         csv.clicked.connect(self.save_csv_requested)
         json.clicked.connect(self.save_json_requested)
         self.table.copied.connect(self.copied)

@@ -14,46 +14,50 @@ from numba import types
 class PlainPointer:
     """A place in an array, counted in elements as if its rows lay one after another.
 
-    `pitch` is from one row of an array of two dimensions to the next; None: as long as the array's rows.
+    `sides` are the array's lengths without the first one: looked up once, because the simulator's arrays
+    take 1 us to say their shape.
     """
 
-    __slots__ = ("array", "at", "pitch")
+    __slots__ = ("array", "at", "sides")
 
-    def __init__(self, array: Any, at: int = 0, pitch: int | None = None) -> None:
-        self.array, self.at, self.pitch = array, at, pitch
+    def __init__(self, array: Any, at: int = 0, sides: tuple[int, ...] = ()) -> None:
+        self.array, self.at, self.sides = array, at, sides
 
     def __add__(self, elements: int) -> "PlainPointer":
-        return PlainPointer(self.array, self.at + elements, self.pitch)
+        return PlainPointer(self.array, self.at + elements, self.sides)
 
     def _index(self, at: int) -> Any:
-        shape: Any = getattr(self.array, "shape", ())
-        if len(shape) < 2:
+        if not self.sides:
             return at
-        if len(shape) == 2:
-            return divmod(at, self.pitch or shape[1])
-        index: list[int] = []
-        for side in reversed(shape[1:]):
+        if len(self.sides) == 1:
+            return divmod(at, self.sides[0])
+        index: tuple[int, ...] = ()
+        for side in reversed(self.sides):
             at, place = divmod(at, side)
-            index.insert(0, place)
+            index = (place, *index)
         return (at, *index)
 
     def load(self, count: int | None = None) -> Any:
         """Return the element, or a list of `count` neighbours."""
         if count is None:
             return self.array[self._index(self.at)]
-        return [self.array[self._index(self.at + k)] for k in range(count)]
+        return [self.array[self._index(at)] for at in range(self.at, self.at + count)]
 
     def store(self, values: Any) -> None:
         """Store a value, or a list of neighbours."""
-        for k, value in enumerate(values if isinstance(values, (list, tuple)) else [values]):
-            self.array[self._index(self.at + k)] = value
+        for at, value in enumerate(values if isinstance(values, (list, tuple)) else [values], self.at):
+            self.array[self._index(at)] = value
+
+
+def _sides(array: Any) -> tuple[int, ...]:
+    return tuple(getattr(array, "shape", ())[1:])
 
 
 class _LoadedOnce:
     """The weights of a call: the compiler loads each of them once, however often an emitter does."""
 
     def __init__(self, array: Any) -> None:
-        self._array, self._loaded, self.shape = array, {}, array.shape  # type: ignore[var-annotated]
+        self._array, self._loaded = array, {}  # type: ignore[var-annotated]
 
     def __getitem__(self, index: tuple[int, int]) -> Any:
         if index not in self._loaded:
@@ -75,7 +79,7 @@ class PlainCode:
         return types.float32(number)
 
     def pointer(self, array: Any) -> PlainPointer:
-        return PlainPointer(array)
+        return PlainPointer(array, 0, _sides(array))
 
     shared = pointer
 
@@ -83,7 +87,8 @@ class PlainCode:
         return array.shape
 
     def weights(self, array: Any, count: int, pitch: int, first: int = 0) -> PlainPointer:
-        return PlainPointer(_LoadedOnce(array), 0, pitch)
+        sides = _sides(array)
+        return PlainPointer(_LoadedOnce(array), 0, (pitch,) if pitch and len(sides) == 1 else sides)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return a * b + c
@@ -101,9 +106,6 @@ class PlainCode:
 
     def larger(self, value: Any, other: Any) -> Any:
         return max(value, other)
-
-    def bit_length(self, value: int) -> int:
-        return int(value).bit_length()
 
     def all_of(self, *conditions: bool) -> bool:
         return all(conditions)

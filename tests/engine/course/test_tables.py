@@ -31,6 +31,7 @@ from engine.geometry.layout import Layout
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.network.problem import ForwardPass
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
@@ -61,6 +62,7 @@ def here(table):
     return [[cell.here or cell.reason for cell in cells] for cells in rows_of(table).values()]
 
 
+STAGES = {known.key for known in NETWORK_VARIANTS}
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
 
@@ -90,6 +92,9 @@ def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kerne
     assert kernel.place
     assert Layout.named(here.layout) == here.layout
     assert here.is_product == (here.variant in {known.key for known in MATMUL_VARIANTS})
+    assert (here.task == ForwardPass.task) == (here.variant in STAGES)
+    if here.task == ForwardPass.task:
+        return
     if here.is_product:
         assert here.block.x == here.block.y
         product = MatrixProduct(100, 100, 100)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollA
 
 from engine.errors import EngineError
 from engine.host.protocol import DescribeNetwork, RunNetwork
+from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
 from gui.shell.pages import PAGES
@@ -348,3 +349,24 @@ def test_that_tab_goes_from_the_drawing_to_the_maps_to_the_origin_to_the_stages(
         page.stages_panel.table,
     ]
     assert [widget for widget in met if widget in wanted][: len(wanted)] == wanted
+
+
+@pytest.mark.slow
+def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(open_window, qtbot):
+    haloscope = open_window()
+    haloscope.window.show_page("course")
+    course = haloscope.window.page
+    course.course.choose("cnn")
+    kernels = course.kernels.kernels
+    rows = [row for row in range(kernels.rowCount()) if kernels.kernel(row).here.task == "network"]
+    row = next(row for row in rows if kernels.kernel(row).here.variant == "network-fused")
+    assert len(rows) == 10
+    assert "stage of the network" in kernels.index(row, 1).data(SECOND_ROLE)
+    course.kernels.button(row).click()
+    page = haloscope.window.page
+    assert page is haloscope.window.page_of("network")
+    assert haloscope.network.settings.stage == "network-fused"
+    qtbot.waitUntil(lambda: page.stages_panel.stage.currentData() == "network-fused")
+    qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
+    (marked,) = page.stages_panel.table.selectionModel().selectedRows()
+    assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
