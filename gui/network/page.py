@@ -131,7 +131,7 @@ class NetworkPage(Page):
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
             return False
-        self.network.change(stage=intent.here.variant)
+        self.stages.load(intent.here)
         return True
 
     def copy_results(self) -> None:
