@@ -56,7 +56,7 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
     old = known if only else {}
     tables[kind] = {
         "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit "
-        "{environment.commit}",
+        f"{environment.commit}",
         "rates": {
             "copy_gb_s": float(f"{rates.copy_gb_s:.4g}"),
             "multiply_adds_g_s": float(f"{rates.multiply_adds_g_s:.5g}"),

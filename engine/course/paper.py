@@ -12,8 +12,9 @@ from engine.tasks.product.problem import MatrixProduct
 class Configuration:
     """How a kernel of a paper is run here, with what one click loads.
 
-    `variant` is the key of a filter variant or of a matrix product, `mask` a preset's name or a mask's text
-    (empty for a product), `block` the paper's own; None where it names none.
+    `variant` is the key of a filter variant, of a matrix product or of a stage of the network, as `task`
+    says; `mask` a preset's name or a mask's text (empty but for a filter), `block` the paper's own; None
+    where it names none.
     """
 
     variant: str
@@ -24,8 +25,13 @@ class Configuration:
     task: str = Problem.task
 
     @property
+    def is_filter(self) -> bool:
+        """Whether it is a filter of a picture, with mask, border and layout."""
+        return self.task == Problem.task
+
+    @property
     def is_product(self) -> bool:
-        """Whether it is a product of matrices, and not a filter."""
+        """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task
 
 

@@ -316,7 +316,7 @@ EXAMPLES = (
         _bandwidths,
     ),
     Example(
-        6,
+        8,
         (
             Input(
                 "additions",
@@ -346,7 +346,7 @@ EXAMPLES = (
         _bus,
     ),
     Example(
-        7,
+        9,
         (
             _BANDWIDTH,
             _PEAK,
@@ -362,7 +362,7 @@ EXAMPLES = (
         _peaks,
     ),
     Example(
-        8,
+        10,
         (
             Input(
                 "strides",
@@ -384,7 +384,7 @@ EXAMPLES = (
         _strides,
     ),
     Example(
-        9,
+        11,
         (
             Input(
                 "block",

@@ -61,11 +61,11 @@ def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.ink, np.uint8).reshape(SIDE, SIDE)
     values = feature_maps(as_drawings(ink)[0], _weights(request.weights))
+    chances = probabilities(values["output"][None])[0]
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
     for layer, place in zip(layers, made, strict=True):
         shared.attach(place)[...] = values[layer.key]
-    chances = probabilities(values["output"][None])[0]
     maps = tuple(LayerMaps(layer, place) for layer, place in zip(layers, made, strict=True))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)

@@ -45,7 +45,7 @@ def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
 
     Whether this machine can run it is for the page that loads it to say.
     """
-    if here.is_product:
+    if not here.is_filter:
         return ""
     known = tuple(variants)
     if not known:
@@ -63,11 +63,18 @@ def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
     return ""
 
 
+def plain(markdown: str) -> str:
+    """Return a text without the back quotes of keys, which are for Markdown."""
+    return markdown.replace("`", "")
+
+
 def configuration_text(here: Configuration) -> str:
     """Return a configuration without its variant, in a line."""
     block = str(here.block or "")
     if here.is_product:
         return f"tile {block}" if block else ""
+    if not here.is_filter:
+        return f"a stage of the {here.task}, on a page of its own"
     layout = "" if here.layout == Layout.PITCHED else f"rows {here.layout}"
     return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))
 
@@ -115,8 +122,7 @@ class KernelsModel(QStandardItemModel):
 
 
 def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardItem]:
-    # The back quotes of keys are for Markdown.
-    difference = lasting or kernel.difference.replace("`", "") or "Nothing."
+    difference = lasting or plain(kernel.difference) or "Nothing."
     texts = {
         Column.PAPER: (kernel.name, kernel.place),
         Column.HERE: (kernel.here.variant, configuration_text(kernel.here)),

@@ -34,7 +34,6 @@ class CoursePage(Page):
             services.offer,
         )
         self._files = services.files
-        course.paper_changed.connect(self.status_changed)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course, services.state)
@@ -50,7 +49,9 @@ class CoursePage(Page):
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
         # Later than header and table, which take the paper at the same signals.
+        course.paper_changed.connect(self.status_changed)
         course.paper_changed.connect(self._share_height)
+        course.tables_changed.connect(lambda _key: self.status_changed.emit())
         self.kernels.kernels.refreshed.connect(self._share_height)
         if course.papers:
             course.choose(course.papers[0].key)
@@ -62,12 +63,16 @@ class CoursePage(Page):
             sentence=_STATUS,
             run_does="Measures the tables of this paper on this machine.",
             why_no_run="" if paper else "Choose a paper first.",
+            can_copy=self.tables.shown is not None,
             caption=paper.title if paper else "",
         )
 
     def run(self) -> None:
         if self.course.paper:
             self.courses.measure(self.course.paper.key)
+
+    def copy_results(self) -> None:
+        self.tables.copy()
 
     def _save(self) -> None:
         if self.course.paper:

@@ -5,7 +5,7 @@ from PySide6.QtGui import QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QFrame, QLabel, QListView, QWidget
 
 from gui.course.course_model import CourseModel
-from gui.course.kernels_model import SECOND_ROLE
+from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import theme_notifier
@@ -22,7 +22,7 @@ class PapersList(QListView):
         for paper in course.papers:
             item = QStandardItem(paper.title)
             item.setData(paper.authors, SECOND_ROLE)
-            item.setToolTip(paper.about)
+            item.setToolTip(plain(paper.about))
             item.setAccessibleText(f"{paper.title}, {paper.authors}")
             papers.appendRow(item)
         self.setModel(papers)
@@ -83,4 +83,4 @@ class PaperHeader(QWidget):
         paper = self._course.paper
         self.title.setText(paper.title if paper else "")
         self.origin.setText(" · ".join(filter(None, (paper.authors, paper.source))) if paper else "")
-        self.about.setText(paper.about if paper else "")
+        self.about.setText(plain(paper.about) if paper else "")

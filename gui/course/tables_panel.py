@@ -135,6 +135,10 @@ class TablesPanel(QWidget):
         super().resizeEvent(event)
         self._share_width()
 
+    def copy(self) -> None:
+        """Copy the table that is shown, for a spreadsheet."""
+        self._copy(tabs_of)
+
     def _copy(self, text_of: Callable[[CourseTable], str]) -> None:
         if self.shown:
             QGuiApplication.clipboard().setText(text_of(self.shown))
@@ -207,7 +211,7 @@ class TablesPanel(QWidget):
         self.choice.setMinimumContentsLength(16)
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
-        menu.addAction("For a &spreadsheet (tabs)", lambda: self._copy(tabs_of))
+        menu.addAction("For a &spreadsheet (tabs)", self.copy)
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         buttons = self.measure, self.copy_button, self.save_button

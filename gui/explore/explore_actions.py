@@ -7,11 +7,10 @@ from engine.image.convert import RANGE_MODES
 from engine.image.formats import saved_formats, titles
 from engine.image.samples import SAMPLES
 from gui.engine_link.engine_state import EngineState
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 
-_FILE, _EDIT, _VIEW = "&File", "&Edit", "&View"
+_FILE, _VIEW = "&File", "&View"
 ENTRIES: tuple[Entry, ...] = (
     Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
@@ -22,10 +21,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("save_mask", "Save m&ask…",
           "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
           "mask-save", _FILE, 30),
-    Entry("copy_results", "&Copy results", "Copy the table of results, to paste it into a spreadsheet.",
-          "Ctrl+Shift+C", "copy", _EDIT, 20),
-    Entry("clear_results", "C&lear results", "Empty the table of results and the plots.", "Ctrl+Shift+Del",
-          "clear", _EDIT, 20),
     Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
     Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.",
           "Ctrl+1", "zoom-actual", _VIEW, 10),
@@ -34,8 +29,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("zoom_out", "Zoom &out", "Make the picture smaller; the wheel over the picture does the same.",
           "Ctrl+-", "zoom-out", _VIEW, 10),
 )  # fmt: skip
-_UNDO = Entry("undo", "&Undo", "Undo the last edit of the mask.", "Ctrl+Z", "undo", _EDIT, 10)
-_REDO = Entry("redo", "&Redo", "Redo the last undone mask edit.", "Ctrl+Shift+Z Ctrl+Y", "redo", _EDIT, 10)
 
 
 def _picture_entries() -> tuple[Entry, ...]:
@@ -63,30 +56,24 @@ _RANGES = [
 class ExploreActions(QObject):
     """Brings the actions of the page, and keeps them enabled and checked as the state says."""
 
-    def __init__(
-        self, actions: Actions, workspace: Workspace, state: EngineState, results: ResultsModel
-    ) -> None:
+    def __init__(self, actions: Actions, workspace: Workspace, state: EngineState) -> None:
         super().__init__(actions)
         self._actions = actions
         self._workspace = workspace
         self._state = state
-        self._results = results
         actions.add((*_picture_entries(), *ENTRIES))
         self.samples: list[QAction] = actions.add(_SAMPLES)
         self.range_modes: QActionGroup = actions.add_choice(_RANGES)
-        actions.add_history(workspace.undo_stack, _UNDO, _REDO)
         of_workspace = workspace.picture_changed, workspace.settings_changed
-        for signal in (*of_workspace, state.filtered, results.rowsInserted, results.modelReset):
+        for signal in (*of_workspace, state.filtered):
             signal.connect(self._refresh)
         self.range_modes.triggered.connect(lambda action: workspace.change(range_mode=action.data()))
         self._refresh()
 
     def _refresh(self) -> None:
         has_picture = self._workspace.picture is not None
-        has_results = self._results.rowCount() > 0
         for can, names in (
             (self._state.last_result is not None, ("save",)),
-            (has_results, ("copy_results", "clear_results")),
             (has_picture, ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")),
         ):
             for name in names:

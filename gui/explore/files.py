@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QGuiApplication
 
 from engine.errors import EngineError
 from engine.files.output_checks import check_other_file
@@ -18,10 +17,8 @@ from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import table_text
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.session_file import Session, load_session, save_session
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
@@ -42,14 +39,12 @@ class ExploreFiles(QObject):
         self,
         workspace: Workspace,
         operations: OperationState,
-        results: ResultsModel,
         pictures: PictureController,
         messages: Messages,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._operations = operations
-        self._results = results
         self._pictures = pictures
         self._messages = messages
 
@@ -73,7 +68,6 @@ class ExploreFiles(QObject):
             ("save", lambda: self._ask_to_save_result(dialogs)),
             ("save_session", ask_to_save_session),
             ("save_mask", ask_to_save_mask),
-            ("copy_results", self.copy_results),
         ):
             actions[name].triggered.connect(ask)
 
@@ -97,12 +91,6 @@ class ExploreFiles(QObject):
     def save_mask(self, path: Path) -> None:
         """Write the mask as it was typed; the suffix chooses the form."""
         self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
-
-    def copy_results(self) -> None:
-        """Put all rows on the clipboard, with every column that tables show at first, as lines with tabs."""
-        columns, rows = [column for column in self._results.columns if column.shown], self._results.rows()
-        QGuiApplication.clipboard().setText(table_text(columns, rows, self._results.baseline))
-        self._messages.report_copied(len(rows))
 
     def save_session(self, path: Path) -> None:
         """Write the session as it is now."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.device_info import SIMULATOR
@@ -40,6 +41,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.tab_order import place_after
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
@@ -65,7 +67,10 @@ _NO_SPEED_UPS = (
     "How many times faster each variant is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
-_NO_BLOCKS = "Blocks are compared for convolutions. Choose Convolution under Operation."
+_NO_BLOCKS = (
+    "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
+    "operation takes the block of the panel Kernel."
+)
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
@@ -92,6 +97,7 @@ class ExplorePage(Page):
         )
         self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
         self.blocks_panel: BlocksPanel | None = None
+        self.operation_table: OperationResultsPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
@@ -118,6 +124,10 @@ class ExplorePage(Page):
         return self.picture_view.canvas
 
     @property
+    def undo_stack(self) -> QUndoStack:
+        return self.workspace.undo_stack
+
+    @property
     def status(self) -> PageStatus:
         results = self.operation_results if self.operations.is_active else self.results
         rows, picture = results.rows(), self.workspace.picture
@@ -141,6 +151,8 @@ class ExplorePage(Page):
             "to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             has_results=bool(rows),
+            can_copy=bool(rows),
+            can_clear=bool(rows),
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -161,6 +173,15 @@ class ExplorePage(Page):
     def export(self, suffix: str) -> None:
         export = self._operation_export if self.operations.is_active else self._export
         export.ask(self._services.files, suffix, self.files.stem())
+
+    def copy_results(self) -> None:
+        table = self.results_panel.table
+        if self.operations.is_active and self.operation_table is not None:
+            table = self.operation_table.table
+        table.copy_all()
+
+    def clear_results(self) -> None:
+        (self.operation_results if self.operations.is_active else self.results).clear()
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -225,10 +246,10 @@ class ExplorePage(Page):
                 self.operations,
             )
 
-        self.time_place.fill(plot(KERNEL, "Execution time by variant", _NO_TIMES))
-        self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        _fill(self.time_place, plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        _fill(self.speed_up_place, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
-        self.blocks_place.fill(self.blocks_panel)
+        _fill(self.blocks_place, self.blocks_panel)
         self.operations.chosen.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.box.fill()
@@ -258,7 +279,7 @@ class ExplorePage(Page):
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
         self.cells = BlockCells(results, self)
-        self.commands = ExploreActions(actions, workspace, state, results)
+        self.commands = ExploreActions(actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
@@ -270,7 +291,7 @@ class ExplorePage(Page):
             self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
         self._operation_export = ResultsExport(self.operation_results, state, answers)
-        self.files = ExploreFiles(workspace, self.operations, results, self.pictures, answers)
+        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
@@ -289,7 +310,9 @@ class ExplorePage(Page):
         if is_visible and not self.tile_place.is_filled:
             from gui.explore.tile.tile_panel import TilePanel
 
-            self.tile_place.fill(TilePanel(self.tile))
+            made = TilePanel(self.tile)
+            self.tile_place.fill(made)
+            place_after(self.operation_dock, made)
         self.tile.watch(is_visible)
 
     def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
@@ -302,6 +325,7 @@ class ExplorePage(Page):
         panel.copied.connect(self._services.messages.report_copied)
         panel.save_csv_requested.connect(actions["export_csv"].trigger)
         panel.save_json_requested.connect(actions["export_json"].trigger)
+        self.operation_table = panel
         return panel
 
     def _connect(self) -> None:
@@ -317,7 +341,6 @@ class ExplorePage(Page):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
-        actions["clear_results"].triggered.connect(results.clear)
         self.previews.simulator_wanted.connect(
             lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
         )
@@ -339,6 +362,7 @@ class ExplorePage(Page):
             results.rowsInserted,
             results.modelReset,
             results.dataChanged,
+            self.operation_results.modelReset,
         ):
             signal.connect(self.status_changed)
         view = self.picture_view.canvas.view
@@ -354,6 +378,11 @@ class ExplorePage(Page):
         found = self.operations.found
         score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
+
+
+def _fill(place: Place, made: QWidget) -> None:
+    place.fill(made)
+    place_after(place, made)
 
 
 def run_sentence(result: Measurement[Any]) -> str:

@@ -63,6 +63,11 @@ class MatmulState(QObject):
         return tuple(self._measured.get((row.variant, row.tile), row) for row in self._counted)
 
     @property
+    def has_runs(self) -> bool:
+        """Whether a cell has been run."""
+        return bool(self._measured)
+
+    @property
     def runnable(self) -> tuple[ProductResult, ...]:
         """The counted rows of the cells that can run here."""
         return tuple(row for row in self._counted if not row.failure)
@@ -117,6 +122,11 @@ class MatmulState(QObject):
         if result.problem == self._settings.product:
             self._measured[result.variant, result.tile] = result
             self.rows_changed.emit()
+
+    def forget_runs(self) -> None:
+        """Forget what was measured; what is counted stays."""
+        self._measured, self.last = {}, None
+        self.rows_changed.emit()
 
     def _mark(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:

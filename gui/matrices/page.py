@@ -46,7 +46,12 @@ class MatricesPage(Page):
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         self.results_panel.try_small.clicked.connect(self._try_small)
-        for signal in (matmul.rows_changed, matmul.settings_changed, state.ready_changed):
+        for signal in (
+            matmul.rows_changed,
+            matmul.settings_changed,
+            matmul.running_changed,
+            state.ready_changed,
+        ):
             signal.connect(self.status_changed)
         self._plot_place = Place(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
@@ -68,6 +73,8 @@ class MatricesPage(Page):
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",
             has_results=bool(self.results_panel.model.tried()),
+            can_copy=bool(self.matmul.rows),
+            can_clear=self.matmul.has_runs and not self.matmul.running,
         )
 
     def _sentence(self) -> str:
@@ -90,6 +97,12 @@ class MatricesPage(Page):
     def export(self, suffix: str) -> None:
         size = self.matmul.settings.product.size_text.replace(" ", "")
         self._export.ask(self._services.files, suffix, f"product-{size}")
+
+    def copy_results(self) -> None:
+        self.results_panel.table.copy_all()
+
+    def clear_results(self) -> None:
+        self.matmul.forget_runs()
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.is_product):

@@ -48,7 +48,7 @@ class MatmulResultsPanel(QWidget):
         self._export_buttons = csv, json = export_buttons()
         self._stack = QStackedWidget()
         self._build()
-        self.copy_button.clicked.connect(self.table.copy)
+        self.copy_button.clicked.connect(self.table.copy_all)
         csv.clicked.connect(self.save_csv_requested)
         json.clicked.connect(self.save_json_requested)
         self.table.copied.connect(self.copied)

@@ -214,6 +214,11 @@ class NetworkState(QObject):
             self._runs[stage] = run
             self.rows_changed.emit()
 
+    def forget_runs(self) -> None:
+        """Forget what was measured."""
+        self._runs, self.last = {}, None
+        self.rows_changed.emit()
+
     def fail(self, stage: str, reason: str) -> None:
         """Store why a stage's run came to nothing."""
         self.add(stage, NetworkRun(self._unrun(stage, reason, refused=False)))

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import QTabBar, QTabWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent, QUndoStack
+from PySide6.QtWidgets import QTabWidget
 
 from engine.device_info import SIMULATOR
 from engine.mask.mask import Mask
 from engine.results.compare import Compared, compared
 from engine.results.measurement import NetworkResult
 from engine.results.quantities import ms_text, ratio_text
+from engine.tasks.network.problem import ForwardPass
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
@@ -25,7 +26,7 @@ from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
-from gui.page.intents import LoadMask
+from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
@@ -87,11 +88,13 @@ class NetworkPage(Page):
         for dock in (timeline, product):
             self.tabifyDockWidget(layers, dock)
         layers.raise_()
-        for tabs in self.findChildren(QTabBar):
-            tabs.setElideMode(Qt.TextElideMode.ElideNone)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
+
+    @property
+    def undo_stack(self) -> QUndoStack:
+        return self.network.drawing.undo_stack
 
     @property
     def status(self) -> PageStatus:
@@ -106,6 +109,8 @@ class NetworkPage(Page):
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
             has_results=bool(self.stages_panel.model.tried()),
+            can_copy=bool(network.rows),
+            can_clear=bool(network.runs) and not network.running,
             caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
             caption_tip=network.weights,
         )
@@ -123,19 +128,21 @@ class NetworkPage(Page):
     def export(self, suffix: str) -> None:
         self._export.ask(self._services.files, suffix, f"network-batch-{self.network.settings.batch}")
 
+    def take(self, intent: Intent) -> bool:
+        if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
+            return False
+        self.stages.load(intent.here)
+        return True
+
+    def copy_results(self) -> None:
+        self.stages_panel.table.copy_all()
+
+    def clear_results(self) -> None:
+        self.network.forget_runs()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.network.shown.emit()
-
-    def event(self, event: QEvent) -> bool:
-        # On this page undo means strokes, wherever the focus is: the window's own is for the mask. A field
-        # takes the key itself afterwards, and while nothing is typed has nothing to undo.
-        if event.type() == QEvent.Type.ShortcutOverride and (step := _history_step(event)):
-            stack = self.network.drawing.undo_stack
-            stack.redo() if step > 0 else stack.undo()
-            event.accept()
-            return True
-        return super().event(event)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -170,6 +177,7 @@ class NetworkPage(Page):
             network.rows_changed,
             network.settings_changed,
             network.facts_changed,
+            network.running_changed,
             self._state.ready_changed,
         ):
             signal.connect(self.status_changed)
@@ -220,16 +228,6 @@ def _run_sentence(result: NetworkResult) -> str:
     if result.kernel_ms is None:
         return f"{what}: {result.reason}"
     return f"{what}, {ms_text(result.kernel_ms)}, {result.status}"
-
-
-def _history_step(event: QEvent) -> int:
-    """Return 1 for the keys of redo, -1 for those of undo, 0 for others."""
-    if not isinstance(event, QKeyEvent):
-        return 0
-    if event.matches(QKeySequence.StandardKey.Undo):
-        return -1
-    again = QKeySequence("Ctrl+Y") == QKeySequence(event.keyCombination())
-    return 1 if again or event.matches(QKeySequence.StandardKey.Redo) else 0
 
 
 build = NetworkPage

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QUndoStack
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QUndoGroup
 
 from gui.style.icons import icon
 
@@ -59,12 +59,12 @@ class Actions(QObject):
             group.addAction(action)
         return group
 
-    def add_history(self, stack: QUndoStack, undo: Entry, redo: Entry) -> None:
-        """Make undo and redo, whose texts name the step."""
-        self._add(undo, stack.createUndoAction(self, undo.text))
-        self._add(redo, stack.createRedoAction(self, redo.text))
+    def add_history(self, stacks: QUndoGroup, undo: Entry, redo: Entry) -> None:
+        """Make undo and redo of the group's active stack; their texts name the step."""
+        self._add(undo, stacks.createUndoAction(self, undo.text))
+        self._add(redo, stacks.createRedoAction(self, redo.text))
         # Qt writes the step's name over tooltip and text, after this signal's earlier receivers.
-        for entry, changed in ((undo, stack.undoTextChanged), (redo, stack.redoTextChanged)):
+        for entry, changed in ((undo, stacks.undoTextChanged), (redo, stacks.redoTextChanged)):
             changed.connect(
                 lambda _text, name=entry.name: self.explain(name, ""), Qt.ConnectionType.QueuedConnection
             )

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
 
-from PySide6.QtCore import QByteArray, Qt, Signal
-from PySide6.QtGui import QAction, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QShowEvent, QUndoStack
+from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
+from gui.page.dock import Dock
 from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
@@ -48,6 +49,8 @@ class PageStatus:
     run_all_does: str = ""
     why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
     has_results: bool = False  # whether there are runs to save as a file
+    can_copy: bool = False  # whether its table has rows for the clipboard
+    can_clear: bool = False  # whether it has runs that can be forgotten
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
@@ -70,19 +73,20 @@ class Page(QMainWindow):
         super().__init__()
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setDockNestingEnabled(True)
-        self.docks: list[QDockWidget] = []
+        self.docks: list[Dock] = []
+        # A move of one dock can leave another without its tab; several moves come together.
+        self._tabs_timer = QTimer(self, singleShot=True, interval=0)
+        self._tabs_timer.timeout.connect(self._follow_tabs)
         # Buttons of the top bar while the page is shown, left of the caption.
         self.tools: tuple[Tool, ...] = ()
         self._first_layout = QByteArray()
         self._is_arranged = False
 
-    def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
+    def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
-        dock = QDockWidget(title, self)
-        dock.setObjectName(name)
-        dock.setWidget(widget)
+        dock = Dock(name, title, self, widget)
+        dock.moved.connect(self._tabs_timer.start)
         self.addDockWidget(area, dock)
-        dock.toggleViewAction().setToolTip(f"Show or hide the panel {title}.")
         self.docks.append(dock)
         return dock
 
@@ -95,6 +99,11 @@ class Page(QMainWindow):
     def status(self) -> PageStatus:
         """The status that the window shows of the page."""
         return PageStatus()
+
+    @property
+    def undo_stack(self) -> QUndoStack | None:
+        """Its edits, which Undo and Redo take back while it is shown; None where it has none."""
+        return None
 
     @property
     def is_settled(self) -> bool:
@@ -110,6 +119,12 @@ class Page(QMainWindow):
 
     def export(self, suffix: str) -> None:
         """Ask where, and save its runs as csv or json; called only while `status.has_results`."""
+
+    def copy_results(self) -> None:
+        """Put its table on the clipboard; called only while `status.can_copy`."""
+
+    def clear_results(self) -> None:
+        """Forget its runs; called only while `status.can_clear`."""
 
     def cancel(self) -> None:
         """Stop the page's work outside the job queue."""
@@ -144,6 +159,14 @@ class Page(QMainWindow):
 
     def arrange(self) -> None:
         """Give docks and splitters the sizes that they have at first."""
+
+    def _follow_tabs(self) -> None:
+        for dock in self.docks:
+            dock.follow_tabs()
+        # The window makes and drops them as docks are moved.
+        for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            tabs.setElideMode(Qt.TextElideMode.ElideNone)
+            tabs.setAccessibleName("Panels in this place")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, Q
 from engine.errors import UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
+from gui.shell.edit_actions import EditActions
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_bar import PageBar
@@ -57,6 +58,7 @@ class MainWindow(QMainWindow):
         self.top_bar = TopBar(actions)
         self.status_line = StatusLine(services.state)
         self._run_actions = RunActions(actions, services.state, services.link)
+        self._edit_actions = EditActions(actions)
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         for _ in PAGES:
@@ -139,6 +141,7 @@ class MainWindow(QMainWindow):
         self._shows.actions()[number].setChecked(True)
         self._services.messages.show_page(page)
         self.top_bar.show_page(page)
+        self._edit_actions.show_page(page)
         self._show_status(page)
         self._panels_menu.clear()
         self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
@@ -150,6 +153,7 @@ class MainWindow(QMainWindow):
         status = page.status
         self.status_line.show_page(status)
         self._run_actions.show_page(status)
+        self._edit_actions.show_status(status)
         self.top_bar.caption.show_text(status.caption, status.caption_tip)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 

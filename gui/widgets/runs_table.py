@@ -94,8 +94,13 @@ class RunsTable(QTableView):
 
     def copy(self) -> None:
         """Copy the selected rows, or all where none is selected, with the columns in the order shown."""
-        chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
-        runs = self.runs(chosen)
+        self._copy(self.runs(sorted({index.row() for index in self.selectionModel().selectedRows()})))
+
+    def copy_all(self) -> None:
+        """Copy all rows, whichever are selected."""
+        self._copy(self.runs())
+
+    def _copy(self, runs: Sequence[Compared]) -> None:
         QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))
         self.copied.emit(len(runs))
 

@@ -71,7 +71,7 @@ class Bench:
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
         self.operations = OperationState(self.workspace)
-        self.files = ExploreFiles(self.workspace, self.operations, self.results, self.pictures, self.messages)
+        self.files = ExploreFiles(self.workspace, self.operations, self.pictures, self.messages)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -202,13 +202,13 @@ class ProductSums(RowSums):
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         taps = a["mask_columns"]
         if self.whole_numbers:
-            values = self._taps(values, a["pairs"], self._two_samples)
+            values = self._taps(
+                values,
+                a["pairs"],
+                lambda at, places: vectors.load_sum(places["source"], places["behind"], at),
+            )
             taps = taps - (a["pairs"] + a["pairs"])
         return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
-
-    def _two_samples(self, at: int, places: Values) -> Value:
-        """Return the exact sums of samples that have the same weight."""
-        return self.vectors.load_sum(places["source"], places["behind"], at)
 
     def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
         """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
@@ -238,16 +238,11 @@ def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, coun
 
     def row(values):
         samples, target = values["source"], values["target"]
-        code.strips(count, 4, lambda at, across: _convert(code, samples, target, at, across))
+        code.copy_as_floats(samples, target, count)
         left = values["left"] - 1
         return {"source": samples + pitch, "target": target + floats_pitch, "left": left}, left > 0
 
     code.do_while(start, row)
-
-
-def _convert(code: Vectors, samples: Value, target: Value, at: Value, across: int) -> None:
-    for v in range(across):
-        code.store(code.load(samples, at + v * VECTOR), target, at + v * VECTOR)
 
 
 @cpu_function(types.void)

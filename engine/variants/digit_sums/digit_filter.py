@@ -19,7 +19,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 
 from engine.variants.digit_sums.digit_layout import Sample, Samples, cell_places, chains_of
@@ -34,7 +33,6 @@ from engine.variants.register_blocked.result_storer import store_block
 
 Values = list[Any]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
-_SUMS = ir.LiteralStructType([I32] * 4)
 
 
 class DigitSums:
@@ -136,12 +134,14 @@ class DigitSums:
 
         A multiplication takes about 30 cycles until the next of its chain may begin.
         """
+        multiplication = f"m16n8k32.row.col.s32.u8.{kind}.s32"
         for number in range(max(len(chain.steps) for chain in self._chains)):
             for place, chain in enumerate(self._chains):
                 if number < len(chain.steps):
                     step = chain.steps[number]
                     digits = weights[step.first_word : step.first_word + 2]
-                    sums[place] = self._multiplication(registers[step.samples], digits, sums[place], kind)
+                    samples = registers[step.samples]
+                    sums[place] = self._code.multiplied(multiplication, samples, digits, sums[place])
         return sums
 
     def _words_of(self, digit: Any) -> Values:
@@ -149,14 +149,6 @@ class DigitSums:
         vectors = self._shape.digit_vectors
         first = self._fragments + digit * (32 * 4 * vectors)
         return [word for number in range(vectors) for word in (first + number * 32 * 4).load(4)]
-
-    def _multiplication(self, samples: Values, digits: Values, sums: Values, kind: str) -> Values:
-        line = (
-            f"mma.sync.aligned.m16n8k32.row.col.s32.u8.{kind}.s32 "
-            "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};"
-        )
-        constraints, arguments = "=r,=r,=r,=r" + ",r" * 10, [*samples, *digits, *sums]
-        return self._code.parts(self._code.assembly(line, constraints, arguments, _SUMS))
 
     def _by_pixel(self, sums: list[Values]) -> Iterator[tuple[int, Any]]:
         """Yield each pixel and its sum."""
@@ -197,7 +189,8 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
     """Return the reference implementation of `digit_filter(shape)` in plain Python.
 
     Four lanes exchange samples and digits in the multiplications, so the first of them does the work of all
-    four. Results do not pass through the stage.
+    four: a direct sum, in float64 but for one rounding, with the weights that the digits make. Results do not
+    pass through the stage.
     """
 
     def filter_(
@@ -210,28 +203,18 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
         results = np.zeros((PIXELS, PIXELS * POSITIONS, shape.channels), np.float32)
         for channel in range(shape.channels):
             cells = _cells(shape, tile, at + across, channel)
-            totals = _totals(shape, cells, fragments, digits, lane)
-            # In float64 one rounding is left, that of the multiply-add.
-            results[..., channel] = totals.astype(np.float64) * float(unit) + float(offset)
-        for row_of_four in range(PIXELS):
-            own = stored_samples(PLAIN, list(results[row_of_four].ravel()), 1)
-            store_block(PLAIN, out, row + row_of_four, sample + across, samples, own, 1, shape.across)
+            weights = _weights(shape, fragments, digits, lane)
+            products = [
+                weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
+                for (m, n), weight in np.ndenumerate(weights)
+            ]
+            # Not `sum`: the counting tests count additions to its 0.
+            totals = reduce(add, products).astype(np.float64)
+            results[..., channel] = totals * float(unit) + float(offset)
+        stored = stored_samples(PLAIN, list(results.ravel()), 1)
+        store_block(PLAIN, out, row, sample + across, samples, stored, PIXELS, shape.across)
 
     return filter_
-
-
-def _totals(shape: DigitShape, cells: np.ndarray, fragments: Any, digits: int, lane: int) -> np.ndarray:
-    """Return float32 sums for four lanes in a channel: (rows, pixels), in units of the top digit."""
-    alone = digits % 2
-    totals = np.zeros((PIXELS, PIXELS * POSITIONS), np.float32)
-    if alone:
-        totals = _sums(shape, cells, _digit(shape, fragments, 0, lane)).astype(np.float32)
-    for upper in range(alone, digits, 2):
-        lower = [byte & 255 for byte in _digit(shape, fragments, upper + 1, lane)]
-        both = 256.0 * _sums(shape, cells, _digit(shape, fragments, upper, lane)) + _sums(shape, cells, lower)
-        unit = 256.0 ** -(upper + 1)
-        totals = (both.astype(np.float32).astype(np.float64) * unit + totals).astype(np.float32)
-    return totals
 
 
 def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
@@ -251,24 +234,20 @@ def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
     return cells.astype(np.int64) if cells.dtype == np.uint8 else cells
 
 
-def _digit(shape: DigitShape, fragments: Any, number: int, first_lane: int) -> list[int]:
-    """Return one digit of all weights, -128 to 127, row after row, from the words that four lanes load."""
-    vectors = shape.digit_vectors
-    words = {
-        (lane, word): int(fragments[((number * vectors + word // 4) * 32 + lane) * 4 + word % 4])
-        for lane in range(first_lane, first_lane + 4)
-        for word in range(4 * vectors)
-    }
-    of_cells = ((words[lane, word] >> 8 * byte) & 255 for lane, word, byte in cell_places(shape, first_lane))
-    return [(byte ^ 128) - 128 for byte in of_cells]
-
-
-def _sums(shape: DigitShape, cells: np.ndarray, weights: list[int]) -> np.ndarray:
-    """Return a digit's sums for the pixels of four lanes in a channel: (rows, pixels), exact in float64."""
-
-    def products(number: int) -> np.ndarray:
-        m, n = divmod(number, shape.mask_columns)
-        return weights[number] * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
-
-    # Not `sum`: the counting tests count additions to its 0.
-    return reduce(add, map(products, range(len(weights)))).astype(np.float64)
+def _weights(shape: DigitShape, fragments: Any, digits: int, first_lane: int) -> np.ndarray:
+    """Return the mask's weights in units of the top digit, from the words that four lanes load."""
+    vectors, lanes = shape.digit_vectors, range(first_lane, first_lane + 4)
+    weights = np.zeros(shape.mask_rows * shape.mask_columns)
+    for number in range(digits):
+        words = {
+            (lane, word): int(fragments[((number * vectors + word // 4) * 32 + lane) * 4 + word % 4])
+            for lane in lanes
+            for word in range(4 * vectors)
+        }
+        places = cell_places(shape, first_lane)
+        own = np.array([(words[lane, word] >> 8 * byte) & 255 for lane, word, byte in places])
+        if number == 0 or (digits - number) % 2 == 0:
+            # A lone digit, or the upper one of a pair: -128 to 127.
+            own = (own ^ 128) - 128
+        weights += own * 256.0**-number
+    return weights.reshape(shape.mask_rows, shape.mask_columns)

@@ -36,12 +36,6 @@ class ColumnShape:
         rounds = (self.mask_rows - self.rows) // self.round_rows
         return rounds if rounds > 1 else 0
 
-    @property
-    def written(self) -> int:
-        """Multiply-adds in the code."""
-        rows_in_loop = self.rounds * self.round_rows
-        return VECTOR * self.rows * (self.mask_rows - rows_in_loop + (self.round_rows if rows_in_loop else 0))
-
 
 def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> Any:
     """Return the function `filter_down(tile, first, cell, weights, start)` -> 4 sums for each of the rows.

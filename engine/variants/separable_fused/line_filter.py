@@ -11,8 +11,7 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.box.tile_sums import ColumnWindows, RowWindows
-from engine.variants.box.window_sums import Windows
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 

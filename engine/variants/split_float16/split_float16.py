@@ -168,15 +168,14 @@ def kernel(border: Border, shape: SplitShape):
     from engine.device.cuda_kernels import float32, jit_for_blocks
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.split_float16.split_accumulator import (
+    from engine.variants.split_float16.split_sums import (
+        HALF_STRIP,
         first_scaling,
         lane_weights,
         pair_storer,
         split_accumulator,
     )
-    from engine.variants.split_float16.split_sums import HALF_STRIP
-    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
-    from engine.variants.strips.strip_place import strip_place
+    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 
     place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)

@@ -1,4 +1,4 @@
-"""A group of a strip's input rows, multiplied as float16 halves on tensor cores.
+"""What a kernel of `split-float16` calls: a group's sums as float16 halves on tensor cores, storing.
 
 A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes
 2 past them. It scales them by a power of two that the warp has agreed on, splits each into an upper and a
@@ -16,16 +16,17 @@ scale is kept as long as it suits.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 
 from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.device_function import device_function
+from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32
-from engine.variants.ir.warp import Warp
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.strips.strip_shape import LANES
@@ -72,7 +73,6 @@ class SplitSums:
     """
 
     code: CudaCode
-    warp: Warp
     shape: SplitShape
     rows: Any
     lane: Any
@@ -118,12 +118,12 @@ class SplitSums:
 
     def _suited(self, cells: Values, scaling: Values) -> tuple[Values, Any]:
         """Return a scaling for the cells, the old one where it suits them, and whether it does."""
-        code, warp = self.code, self.warp
+        code = self.code
         largest, smallest = self._largest_magnitude(cells), self._smallest_magnitude(cells)
-        does_not = warp.any(code.negated(self._is_within(largest, smallest, scaling)))
+        does_not = code.any_lane(code.negated(self._is_within(largest, smallest, scaling)))
 
         def fresh_one() -> Values:
-            most, least = warp.largest(largest), warp.smallest(smallest)
+            most, least = code.of_all_lanes("max", largest), code.of_all_lanes("min", smallest)
             fresh = self._scaling_for(most)
             return [self._is_within(most, least, fresh), *fresh]
 
@@ -164,14 +164,13 @@ class SplitSums:
 
     def _split_sums(self, cells: list[list[Values]], scaling: Values, accumulators: Values) -> Values:
         """Return the sums of all results that the rows enter, by tensor cores, the newest result first."""
-        shape, code, warp = self.shape, self.code, self.warp
+        shape, code = self.shape, self.code
         back = scaling[1] * self.unit
         back_lower = back * (1 / LOWER_SCALE)
         factors = [self._factors([self._halves(pair, scaling[0]) for pair in row]) for row in cells]
         sums: Values = []
         for result in range(shape.touched):
-            upper: Values | None = None
-            lower: Values | None = None
+            upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
             for row, (uppers, lowers) in enumerate(factors):
                 mask_row = shape.mask_row(result, row)
                 if mask_row is None:
@@ -179,11 +178,10 @@ class SplitSums:
                 for first, count in shape.products:
                     samples = slice(2 * first, 2 * (first + count))
                     weights = [self._words_of(part, mask_row, first, count) for part in (0, 1)]
-                    upper = warp.multiplied(uppers[samples], weights[0], upper)
-                    lower = warp.multiplied(lowers[samples], weights[0], lower)
-                    lower = warp.multiplied(uppers[samples], weights[1], lower)
-            assert upper is not None
-            assert lower is not None
+                    kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
+                    upper = code.multiplied(kind, uppers[samples], weights[0], upper)
+                    lower = code.multiplied(kind, lowers[samples], weights[0], lower)
+                    lower = code.multiplied(kind, uppers[samples], weights[1], lower)
             for place in range(VECTOR):
                 both = code.fma(lower[place], back_lower, self._before(accumulators, result, place))
                 sums.append(code.fma(upper[place], back, both))
@@ -221,7 +219,7 @@ class SplitSums:
         The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the
         words that the lane 4 further on had.
         """
-        code, warp = self.code, self.warp
+        code = self.code
         parts = []
         for words in zip(*pairs, strict=True):
             found = list(words[:2])
@@ -229,7 +227,7 @@ class SplitSums:
                 source = (self.lane + 4 * eight) & (LANES - 1)
                 is_first = code.is_below(self.lane, 4 * eight)
                 for own, following in pairwise(words):
-                    found.append(warp.passed_on(code.select(is_first, following, own), source))
+                    found.append(code.from_lane(source, code.select(is_first, following, own)))
             parts.append(found)
         return parts[0], parts[1]
 
@@ -266,3 +264,89 @@ class SplitSums:
             for place, apart in enumerate(PLACES):
                 totals[place] = code.fma((cells + (column + apart)).load(), weight, totals[place])
         return totals
+
+
+def split_accumulator(shape: SplitShape) -> Any:
+    """Return the function `accumulate(tile, at, lane, accumulators, scaling, weights, mask, unit, offset)`.
+
+    It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64
+    samples on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile;
+    `accumulators` are those of `zero_accumulators` or of the call before, `scaling` is that of
+    `first_scaling` or of the call before; `weights` are the lane's (`lane_weights`), `mask` the weights as
+    float32, `unit` what the halves count, `offset` what every result begins with. Row j of the results is
+    complete with input row j of the group. All lanes of a warp have to call it together.
+    """
+    results = types.UniTuple(types.float32, VECTOR * shape.group_rows)
+    returns = types.Tuple((results, types.UniTuple(types.float32, shape.kept), SCALING))
+
+    def accumulate(code, tile, at, lane, accumulators, scaling, weights, mask, unit, offset):
+        rows, lane = code.shared(tile) + at, code.narrow(lane)
+        own = code.pointer(mask)
+        sums = SplitSums(code, shape, rows, lane, weights, own, unit, offset)
+        return sums.accumulate(accumulators, scaling)
+
+    return device_function(returns, accumulate)
+
+
+def first_scaling() -> Any:
+    """Return the function `fresh()` of the scaling before the first group."""
+
+    def fresh(code):
+        scale, inverse, *bits = ZEROS_ONLY
+        return [code.f32(scale), code.f32(inverse), *(code.integer(number) for number in bits)]
+
+    return device_function(SCALING, fresh)
+
+
+def lane_weights(shape: SplitShape) -> Any:
+    """Return the function `held(fragments, lane)` of a lane's words of weights (`fragments_of`)."""
+
+    def held(code, fragments, lane):
+        first = code.pointer(fragments) + code.narrow(lane)
+        return [(first + LANES * number).load() for number in range(shape.fragments)]
+
+    return device_function(types.UniTuple(types.uint32, shape.fragments), held)
+
+
+def pair_storer(rows: int, apart: int) -> Any:
+    """Return the function that writes two pairs of float32, `apart` samples from each other, in some rows.
+
+    `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
+    `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
+    """
+
+    def store(code, out, row, first, end, sample, samples, results):
+        data = code.pointer(out)
+        _, row_pixels, channels = code.shape(out)
+        pitch = row_pixels * channels
+        pointers = row_pointers(data + (code.wide(row) * pitch + code.wide(sample)), pitch, rows)
+        row, first, end, sample, samples = (
+            code.narrow(value) for value in (row, first, end, sample, samples)
+        )
+        # Negative if any row lies outside, or pairs are not aligned to both of them.
+        signs = row - first | end - (row + rows) | code.odd_sign(pitch)
+
+        def is_row(i):
+            return code.all_of(row + i >= first, row + i < end)
+
+        def both_pairs():
+            for number, (pointer, place) in enumerate(product(pointers, (0, apart))):
+                stored_samples(code, results, 4).store(pointer + place, PAIR * number, PAIR)
+
+        def each_pair():
+            for pair in range(2):
+                at = sample + pair * apart
+                own = [value for i in range(rows) for value in results[4 * i + PAIR * pair :][:PAIR]]
+                for _ in code.where(at < samples):
+                    stored_samples(code, own, 4).store_rows(
+                        [pointer + pair * apart for pointer in pointers],
+                        range(PAIR),
+                        PAIR,
+                        signs | samples - (at + PAIR) >= 0,
+                        is_row,
+                        lambda i, place, at=at: at + place < samples,
+                    )
+
+        code.when(signs | samples - (sample + apart + PAIR) >= 0, both_pairs, each_pair)
+
+    return device_function(types.void, store)

@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QStackedWidget, QToolButton, QWidget
 
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
@@ -22,7 +22,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, row
+from gui.widgets.panel_parts import centred_text, column, row
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
@@ -69,8 +69,13 @@ class BlocksPanel(QWidget):
         for view in (self.map, self.lines):
             self._views.addWidget(view)
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
+        compared, self._words = QWidget(), centred_text()
+        compared.setLayout(column(head, (self._views, 1), spacing=HALF_GRID))
+        self._stack = QStackedWidget()
+        self._stack.addWidget(compared)
+        self._stack.addWidget(self._words)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.field, head, (self._views, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
 
         self.map.pointed.connect(self._point)
         self.lines.chosen.connect(self.load)
@@ -84,6 +89,11 @@ class BlocksPanel(QWidget):
         self.refresh()
 
     @property
+    def words(self) -> str:
+        """Why no blocks can be compared now; empty if they can."""
+        return self._words.text() if self._stack.currentIndex() else ""
+
+    @property
     def is_refused(self) -> bool:
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
@@ -92,7 +102,8 @@ class BlocksPanel(QWidget):
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
         self.kernels.setEnabled(not why_not)
-        self.field.say("", why_not)
+        self._words.setText(why_not)
+        self._stack.setCurrentIndex(1 if why_not else 0)
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""

@@ -299,6 +299,9 @@ class TileGrid(QAbstractScrollArea):
         self._paint_current(painter, plan, rows, columns)
         painter.setClipping(False)
         self._paint_rulers(painter, plan, rows, columns)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(current_theme().accent), 2))
+            painter.drawRect(room.adjusted(1, 1, -1, -1))
         painter.end()
 
     def _visible(self) -> tuple[range, range]:

@@ -1,4 +1,5 @@
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtGui import QKeySequence
@@ -7,9 +8,9 @@ from engine.image.samples import SAMPLES
 from engine.mask.presets import preset
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
+from gui.shell.edit_actions import EditActions
 from gui.shell.pages import PAGES
 from gui.shell.shell_actions import ENTRIES, page_entries, theme_entries
 
@@ -26,7 +27,8 @@ def explore(workspace):
     actions.add(ENTRIES)
     actions.add_choice(theme_entries())
     actions.add_choice(page_entries(PAGES))
-    return ExploreActions(actions, workspace, EngineState(), ResultsModel())
+    EditActions(actions).show_page(SimpleNamespace(undo_stack=workspace.undo_stack))
+    return ExploreActions(actions, workspace, EngineState())
 
 
 def test_that_every_action_has_words_that_teach_and_a_key_that_people_expect(explore):

@@ -11,6 +11,7 @@ from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.protocol import Run
+from engine.mask.presets import preset
 from gui.engine_link.engine_start import StartedEngine
 from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
@@ -408,3 +409,55 @@ def test_that_a_message_does_not_move_the_picture(haloscope):
     QtWidgets.QApplication.processEvents()
     assert haloscope.window.message_bar.isVisible()
     assert (canvas.size(), canvas.view.transform) == before
+
+
+@pytest.mark.slow
+def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
+    window, actions, clipboard = haloscope.window, haloscope.actions, QtWidgets.QApplication.clipboard()
+    haloscope.workspace.set_mask(preset("box-3"), "Choose Box")
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    window.show_page("network")
+    qtbot.waitUntil(lambda: bool(haloscope.network.rows))
+    assert not actions["undo"].isEnabled(), "nothing was drawn yet"
+    assert "There are no runs to clear" in actions["clear_results"].toolTip()
+    haloscope.network.drawing.clear()
+    qtbot.waitUntil(lambda: actions["undo"].text() == "&Undo Clear")
+    actions["undo"].trigger()
+    assert not haloscope.network.drawing.is_empty
+    assert haloscope.workspace.mask == preset("box-3")
+    actions["copy_results"].trigger()
+    lines = clipboard.text().strip().splitlines()
+    assert len(lines) == 1 + len(haloscope.network.rows), "all stages, though one is chosen"
+    actions["run"].trigger()
+    qtbot.waitUntil(lambda: actions["clear_results"].isEnabled())
+    actions["clear_results"].trigger()
+    assert not haloscope.network.runs
+    assert haloscope.results.rowCount() == 1
+    window.show_page("course")
+    assert not actions["undo"].isEnabled()
+    assert not actions["clear_results"].isEnabled()
+    window.show_page("explore")
+    assert actions["undo"].text() == "&Undo Choose Box"
+    actions["undo"].trigger()
+    assert haloscope.workspace.mask != preset("box-3")
+    actions["clear_results"].trigger()
+    assert haloscope.results.rowCount() == 0
+
+
+def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
+    page = haloscope.window.first_page
+    mask, tile = page.docks[0], page.tile_dock
+
+    def title_is_painted():
+        image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
+        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return len({image.pixel(*place) for place in places}) > 1
+
+    qtbot.waitUntil(lambda: not title_is_painted())
+    tabbed_at = mask.widget().y()
+    tile.close()
+    qtbot.waitUntil(title_is_painted)
+    qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
+    tile.show()
+    qtbot.waitUntil(lambda: not title_is_painted() and mask.widget().y() == tabbed_at)

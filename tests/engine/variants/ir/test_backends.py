@@ -18,8 +18,9 @@ PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
 # reference implementation, or do not get there in plain Python.
 OF_CUDA_ALONE = {
-    "argument", "assembly", "called", "compared", "do_while", "low_byte", "packed_word", "parts",
-    "returned", "signed_float32", "statement", "true", "value", "while_loop",
+    "any_lane", "argument", "assembly", "called", "compared", "do_while", "from_lane", "low_byte",
+    "multiplied", "of_all_lanes", "packed_word", "parts", "returned", "signed_float32", "statement", "true",
+    "value", "while_loop",
 }  # fmt: skip
 INT64 = types.int64
 

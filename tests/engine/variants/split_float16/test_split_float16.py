@@ -14,10 +14,15 @@ from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16 import weight_halves
-from engine.variants.split_float16.split_accumulator import pair_storer, split_accumulator
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
 from engine.variants.split_float16.split_shape import EIGHT, PAIR
-from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
+from engine.variants.split_float16.split_sums import (
+    HALF_STRIP,
+    PLACES,
+    SplitSums,
+    pair_storer,
+    split_accumulator,
+)
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
@@ -150,8 +155,7 @@ def never_split(shape):
 
     def accumulate(code, cells, accumulators, mask, offset):
         rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
-        warp = None
-        sums = _NeverSplit(code, warp, shape, rows, lane, [], own, unit, offset)
+        sums = _NeverSplit(code, shape, rows, lane, [], own, unit, offset)
         return sums.accumulate(accumulators, [])[:2]
 
     counts = 4 * shape.group_rows, shape.kept
