@@ -24,7 +24,7 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
     try:
         return device_named("cuda")
     except DeviceUnavailable as error:
-        remedy = f"Choose a CPU variant, or the simulator (sides up to {SIMULATOR_SIDE})."
+        remedy = "Choose a CPU variant, or the simulator for a small problem."
         raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
 
 
