@@ -17,9 +17,11 @@ Limit
     come from global memory, and each multiply-add still needs a load from shared memory.
 
 Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width
-/ 2 cells, and the mask lies in constant memory; the left halo is the anchor's column here.
+/ 2 cells, and the mask lies in constant memory (`row-tiled-constant`); the left halo is the anchor's column
+here.
 """
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 import numpy as np
@@ -42,7 +44,14 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     return block.y * (block.x + mask_shape[1] - 1) * 4
 
 
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+def unsupported(
+    problem: Problem,
+    mask: Mask,
+    block: Block,
+    limits: Limits,
+    *,
+    bytes_of: Callable[[tuple[int, int], Block], int] = shared_bytes,
+) -> Refusal | None:
     """Return why the block, its tile or the grid is illegal, or None."""
     wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
     return refuse_launch(
@@ -50,7 +59,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         mask,
         block,
         limits,
-        partial(shared_bytes, mask.shape),
+        partial(bytes_of, mask.shape),
         least_x=wider,
         too_small=lambda: (
             f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "

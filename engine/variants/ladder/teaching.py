@@ -166,10 +166,10 @@ def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool 
     )
 
 
-def work_of_tiles(problem: Problem, tile: Block) -> Work:
+def work_of_tiles(problem: Problem, tile: Block, *, constant_weights: bool = False) -> Work:
     """Return the work where the input tile of each output tile is loaded into shared memory once.
 
-    Each tap reads its cell there, and a weight from global memory.
+    Each tap reads its cell there, and a weight from global memory, or from constant memory.
     """
     rows, columns = problem.mask_shape
     ghosts = problem.border.has_ghost_cells
@@ -179,7 +179,7 @@ def work_of_tiles(problem: Problem, tile: Block) -> Work:
     return filter_work(
         problem,
         picture_loads=loads_down * loads_across * problem.channels,
-        weight_loads=problem.multiply_adds,
         shared_loads=problem.multiply_adds,
         shared_stores=tiles * (tile.y + rows - 1) * (tile.x + columns - 1),
+        **_weight_loads(problem, constant_weights),
     )
