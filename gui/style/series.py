@@ -55,6 +55,15 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "network-fused": (_VERMILION, _SQUARE), "network-implicit-gemm": (_PURPLE, _CROSS),
     "network-unrolled": (_PURPLE, _LEFT), "network-constant": (_YELLOW, _SQUARE),
     "network-streams": (_BLUE, _RIGHT), "network-fast": (_BLUE, _STAR),
+    # Of operations the colour says how (all cores, global memory, shared memory), the shape what.
+    "cpu-negative": (_SKY, _CIRCLE), "cuda-negative": (_ORANGE, _CIRCLE),
+    "cpu-desaturate": (_SKY, _SQUARE), "cuda-desaturate": (_ORANGE, _SQUARE),
+    "cpu-hue-shift": (_SKY, _UP), "cuda-hue-shift": (_ORANGE, _UP),
+    "cpu-histogram": (_SKY, _DIAMOND), "histogram-global": (_ORANGE, _DIAMOND),
+    "histogram-shared": (_GREEN, _DIAMOND), "cpu-median": (_SKY, _STAR), "median-naive": (_ORANGE, _STAR),
+    "median-tiled": (_GREEN, _STAR), "cpu-match": (_SKY, _DOWN), "match-naive": (_ORANGE, _DOWN),
+    "match-tiled": (_GREEN, _DOWN), "cpu-dct": (_SKY, _RIGHT), "dct-direct": (_ORANGE, _RIGHT),
+    "dct-tiled": (_GREEN, _RIGHT),
 }  # fmt: skip
 
 
