@@ -20,15 +20,15 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): it
 `__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells.
 """
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
-from engine.variants.ladder.row_tiled import tiles, unsupported
-from engine.variants.ladder.teaching import row_variant, work_of_tiles
+from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
+from engine.variants.ladder.tile_plans import halo_step_tiles
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
@@ -111,6 +111,6 @@ VARIANT = row_variant(
     "the lecture prints it.",
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1), constant_weights=True),
-    unsupported=partial(unsupported, bytes_of=shared_bytes),
-    tiles=tiles,
+    unsupported=refuse_wide_halo(shared_bytes),
+    tiles=halo_step_tiles,
 )
