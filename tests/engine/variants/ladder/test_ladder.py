@@ -1,6 +1,6 @@
 """The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,11 +150,12 @@ def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, lo
     assert work_of(key, 8, Border.WRAP).picture_loads == loads
 
 
-@dataclass
 class _Recording(CountingArray):
     """A picture that writes down which columns are read, in order."""
 
-    columns: list[int] = field(default_factory=list)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.columns = []
 
     def __getitem__(self, index):
         self.columns.append(index[1])
