@@ -177,7 +177,9 @@ class SplitSums:
                     continue
                 for first, count in shape.products:
                     samples = slice(2 * first, 2 * (first + count))
-                    weights = [self._words_of(part, mask_row, first, count) for part in (0, 1)]
+                    # The lane's words of these eights of the mask row, upper parts and lower ones.
+                    at = mask_row * shape.eights + first
+                    weights = [self.weights[place:][:count] for place in (at, at + shape.fragments // 2)]
                     kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
                     upper = code.multiplied(kind, uppers[samples], weights[0], upper)
                     lower = code.multiplied(kind, lowers[samples], weights[0], lower)
@@ -191,11 +193,6 @@ class SplitSums:
         """Return the sum that a result has from earlier groups; the offset if it has none."""
         before = result - self.shape.group_rows
         return accumulators[VECTOR * before + place] if before >= 0 else self.offset
-
-    def _words_of(self, part: int, mask_row: int, first: int, count: int) -> Values:
-        """Return the lane's words of some eights of a mask row: upper parts (0) or lower ones."""
-        at = (part * self.shape.mask_rows + mask_row) * self.shape.eights + first
-        return self.weights[at : at + count]
 
     def _halves(self, pair: Values, scale: Any) -> tuple[Any, Any]:
         """Return two cells' upper parts in a word, and their lower parts in another."""
