@@ -59,15 +59,6 @@ class SplitShape(StripShape):
         """Words of weights that a lane holds, two float16 each: the upper parts, then the lower ones."""
         return 2 * self.mask_rows * self.eights
 
-    def mask_row(self, result: int, row: int) -> int | None:
-        """Return the mask row that lies on input row `row` of a group for a row of results, or None.
-
-        Rows of results are counted from the last one, which has only the group's last row under the mask,
-        upwards.
-        """
-        number = result - (self.group_rows - 1) + row
-        return number if 0 <= number < self.mask_rows else None
-
 
 def eights_of(mask_columns: int, shift: int) -> int:
     """Return the eights of cells that a mask row takes, moved by up to 7 cells, from `shift` cells on."""

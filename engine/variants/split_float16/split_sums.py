@@ -172,8 +172,9 @@ class SplitSums:
         for result in range(shape.touched):
             upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
             for row, (uppers, lowers) in enumerate(factors):
-                mask_row = shape.mask_row(result, row)
-                if mask_row is None:
+                # Results are counted from the last one, which has only the group's last row under the mask.
+                mask_row = result - (shape.group_rows - 1) + row
+                if not 0 <= mask_row < shape.mask_rows:
                     continue
                 for first, count in shape.products:
                     samples = slice(2 * first, 2 * (first + count))
