@@ -9,6 +9,7 @@ eights of cells (`eights`); two eights are one product of 16.
 
 from dataclasses import dataclass
 
+from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.strips.strip_shape import StripShape
 
@@ -70,26 +71,19 @@ def registers_of(mask_rows: int, eights: int) -> int:
     return mask_rows * (2 * eights + VECTOR)
 
 
-def split_shape(mask_shape: tuple[int, int], anchor_column: int, warps: int) -> SplitShape:
-    """Return the shape of the work for a mask of each of at most `warps` warps of a block.
+def shape_of(problem: Problem) -> SplitShape:
+    """Return the shape of a warp's work.
 
     More input rows in a group mean longer chains of products and fewer additions outside them, and more
     registers.
     """
-    rows, columns = mask_shape
-    before = whole_vectors(anchor_column)
-    shift = before - anchor_column
+    (rows, columns), left = problem.mask_shape, problem.anchor[1]
+    before = whole_vectors(left)
+    shift = before - left
     eights = eights_of(columns, shift)
     # So wide that a strip's rows in shared memory have every cell that a product takes.
     along = TileShape(1, EIGHT * (eights - 1) - shift + 1, 1, before, shift)
     taken = registers_of(rows, eights)
     group_rows = next((count for most, count in GROUP_ROWS.items() if taken <= most), 3)
-    return SplitShape(
-        along=along,
-        mask_rows=rows,
-        mask_columns=columns,
-        shift=shift,
-        group_rows=group_rows,
-        ahead=2,
-        warps=warps,
-    )
+    sides = {"mask_rows": rows, "mask_columns": columns}
+    return SplitShape(along=along, **sides, shift=shift, group_rows=group_rows, ahead=2)
