@@ -37,8 +37,6 @@ def run(arguments: list[str]) -> int:
     options = _parser().read(arguments)
     check_measuring_options(options)
     weights = trained_weights() if options.weights is None else read_weights(Path(options.weights))
-    for batch in options.batches:
-        refuse_too_large(ForwardPass(batch))
     runs: list[StageRun] = []
 
     def measure(on_result: Callable[[Any], None]) -> tuple[Sequence[Any], DeviceFault | None]:

@@ -9,8 +9,7 @@ import numpy as np
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.messages import VariantInfo
-from engine.host.protocol import (
-    Availability,
+from engine.host.network_protocol import (
     CheckStages,
     DescribeNetwork,
     ForwardDrawing,
@@ -21,6 +20,7 @@ from engine.host.protocol import (
     RunNetwork,
     TellDigits,
 )
+from engine.host.protocol import Availability
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
@@ -61,11 +61,11 @@ def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.ink, np.uint8).reshape(SIDE, SIDE)
     values = feature_maps(as_drawings(ink)[0], _weights(request.weights))
+    chances = probabilities(values["output"][None])[0]
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
     for layer, place in zip(layers, made, strict=True):
         shared.attach(place)[...] = values[layer.key]
-    chances = probabilities(values["output"][None])[0]
     maps = tuple(LayerMaps(layer, place) for layer, place in zip(layers, made, strict=True))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)

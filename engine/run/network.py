@@ -77,7 +77,9 @@ def measured_stage(
     result = outcome.result
     if outcome.values is None or not means_speed or result.kernel_ms is None:
         return StageRun(result, outcome.values, error=outcome.error)
-    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S))
+    # A whole pass comes first, and the timing takes another one at least, however long.
+    passes_s = 2.0 * result.kernel_ms / 1e3
+    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S + passes_s))
     try:
         layers, timeline = layer_times(job, machine)
     except EngineError as error:

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from engine.tasks.network.drawings import fitted
+
 SIDE = 28
 Ink = NDArray[np.uint8]
 Point = tuple[float, float]
@@ -71,6 +73,12 @@ class Drawing(QObject):
         """Take all ink away; nothing happens where there is none."""
         if not self.is_empty:
             self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
+
+    def fit(self) -> None:
+        """Enlarge what was drawn to the field; nothing happens where it fills it."""
+        found = fitted(self.ink)
+        if not np.array_equal(found, self.ink):
+            self._push("Fit to the field", found, None)
 
     def start_with(self, number: int, pixels: Ink) -> None:
         """Show a held-out digit where nothing was drawn yet; that is no step."""

@@ -183,6 +183,16 @@ def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
     assert round(all_of_them / 1e9, 1) == 2.6
 
 
+def test_that_a_batch_whose_matrices_would_fill_the_memory_is_refused_with_the_largest():
+    refused = unrolled_matrix.unsupported
+    assert refused(ForwardPass(10_000), None, BLOCK, Limits()) is None
+    reason = refused(ForwardPass(30_000), None, BLOCK, Limits()).reason
+    assert "30,000 drawings take 10.6 GiB, the limit is 4.0 GiB" in reason
+    most = int(reason.split()[-1].rstrip(".").replace(",", ""))
+    assert refused(ForwardPass(most), None, BLOCK, Limits()) is None
+    assert refused(ForwardPass(most + 1), None, BLOCK, Limits()) is not None
+
+
 def test_that_a_batch_is_cut_into_chunks_without_a_gap():
     assert chunks(250, 100) == [(0, 100), (100, 200), (200, 250)]
     launches = network_variant("network-streams").plan(ForwardPass(250), BLOCK)
