@@ -89,6 +89,19 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
     assert "output has the shape 128 x 9, and this network needs 128 x 10" in refused.err
 
 
+def test_that_layers_that_could_not_be_timed_are_told(command, monkeypatch):
+    from engine.errors import OutOfDeviceMemory
+    from engine.run import network
+
+    def fail(job, machine):
+        raise OutOfDeviceMemory("Not enough device memory", "it is full", "Use a smaller batch.")
+
+    monkeypatch.setattr(network, "layer_times", fail)
+    answer = command("network --stage network-cpu --batch 1 --budget 0")
+    assert answer.status == 0
+    assert "The layers of network-cpu were not timed: Not enough device memory: it is full" in answer.err
+
+
 def test_that_the_timeline_is_drawn_a_line_a_chunk():
     spans = (
         ChunkSpan(0, 0, "copy in", 0.0, 1.0), ChunkSpan(0, 0, "kernels", 1.0, 5.0),
