@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.commands.network import timeline_text
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.results.read import results_from_document
 from engine.run.network import StageRun
 from engine.tasks.network.drawings import held_out
@@ -126,3 +126,5 @@ def test_that_the_python_call_tells_digits_and_gives_every_layer():
         engine.network(digits.pixels[0], stage="nothing")
     with pytest.raises(BadValue, match="is empty"):
         engine.network(np.zeros((28, 28)))
+    with pytest.raises(DeviceUnavailable, match="'nonsense': there is no such device"):
+        engine.network(digits.pixels[0], stage="network-cpu", device="nonsense")
