@@ -23,12 +23,12 @@ FILTERS = (1, 8, 32)
 WARP = 32
 BLOCK = Block(16, 16)
 
-# Output feature maps: (stage, height, width).
+# Output feature maps: (stage, height, width, maps of an input).
 MAPS = (
-    ("first convolution", 24, 24),
-    ("second convolution", 8, 8),
-    ("first average pool", 12, 12),
-    ("second average pool", 4, 4),
+    ("first convolution", 24, 24, 32),
+    ("second convolution", 8, 8, 64),
+    ("first average pool", 12, 12, 32),
+    ("second average pool", 4, 4, 64),
 )
 
 
@@ -114,10 +114,10 @@ def diverging_warps(height: int, width: int, block: Block) -> int:
 
 
 def _divergence() -> CourseTable:
-    rows = [
-        ((name, f"{height} x {width}"), (diverging_warps(height, width, BLOCK),))
-        for name, height, width in MAPS
-    ]
+    rows: list[Row] = []
+    for name, height, width, maps in MAPS:
+        of_a_map = diverging_warps(height, width, BLOCK)
+        rows.append(((name, f"{height} x {width}"), (of_a_map, maps, of_a_map * maps)))
     return course_table(CNN, 1, rows)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent, QUndoStack
-from PySide6.QtWidgets import QTabBar, QTabWidget
+from PySide6.QtWidgets import QTabWidget
 
 from engine.device_info import SIMULATOR
 from engine.mask.mask import Mask
@@ -88,8 +88,6 @@ class NetworkPage(Page):
         for dock in (timeline, product):
             self.tabifyDockWidget(layers, dock)
         layers.raise_()
-        for tabs in self.findChildren(QTabBar):
-            tabs.setElideMode(Qt.TextElideMode.ElideNone)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
@@ -133,7 +131,7 @@ class NetworkPage(Page):
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
             return False
-        self.network.change(stage=intent.here.variant)
+        self.stages.load(intent.here)
         return True
 
     def copy_results(self) -> None:

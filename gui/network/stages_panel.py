@@ -91,9 +91,9 @@ class StagesPanel(QWidget):
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
         self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.stage.setMinimumContentsLength(14)
+        self.stage.setMinimumContentsLength(8)
         self.table.horizontalHeader().setStretchLastSection(True)
-        self.device.setMinimumContentsLength(8)
+        self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
             label_for("De&vice", self.device), (self.device, 1),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QShowEvent, QUndoStack
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
 from gui.engine_link.engine_link import EngineLink
@@ -163,6 +163,10 @@ class Page(QMainWindow):
     def _follow_tabs(self) -> None:
         for dock in self.docks:
             dock.follow_tabs()
+        # The window makes and drops them as docks are moved.
+        for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            tabs.setElideMode(Qt.TextElideMode.ElideNone)
+            tabs.setAccessibleName("Panels in this place")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

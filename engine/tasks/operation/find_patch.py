@@ -216,6 +216,7 @@ def _corner(name: str, title: str) -> Parameter:
         least=MIDDLE,
         most=(1 << 24) - 1,
         unit="px",
+        least_word="middle",
     )
 
 

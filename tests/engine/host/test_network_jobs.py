@@ -6,7 +6,7 @@ import pytest
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
 from engine.tasks.network import oracle

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.protocol import DescribeNetwork, RunNetwork
+from engine.host.network_protocol import DescribeNetwork, RunNetwork
 from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
@@ -370,3 +370,36 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
     (marked,) = page.stages_panel.table.selectionModel().selectedRows()
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
+
+
+@pytest.mark.slow
+def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbot):
+    haloscope, page = open_page((1024, 640))
+    for front in page.docks:
+        front.raise_()
+        QApplication.processEvents()
+        docks = [dock for dock in page.docks if dock.widget().isVisible()]
+        assert len(docks) == 4
+        for at, dock in enumerate(docks):
+            for other in docks[at + 1 :]:
+                assert not dock.geometry().intersects(other.geometry()), (dock, other)
+    assert page.width() == haloscope.window.pages.width()
+
+
+@pytest.mark.slow
+def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, qtbot):
+    haloscope, page = drawn
+    haloscope.window.activateWindow()
+    page.drawing_panel.canvas.setFocus()
+    met = []
+    while (widget := QApplication.focusWidget()) not in met:
+        met.append(widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
+    own = [widget for widget in met if page.isAncestorOf(widget)]
+    assert page.cell_panel.to_explore in own
+    assert page.confusion_panel.tell not in own
+    assert page.product_panel.product not in own
+    order = [page.drawing_panel.canvas, *page.maps_panel.views, page.cell_panel.to_explore]
+    assert [widget for widget in own if widget in order] == order
+    names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
+    assert names == ["Panels in this place"] * 2
