@@ -9,8 +9,7 @@ import numpy as np
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.messages import VariantInfo
-from engine.host.protocol import (
-    Availability,
+from engine.host.network_protocol import (
     CheckStages,
     DescribeNetwork,
     ForwardDrawing,
@@ -21,6 +20,7 @@ from engine.host.protocol import (
     RunNetwork,
     TellDigits,
 )
+from engine.host.protocol import Availability
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities

@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject, QTimer
 from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import (
-    Availability,
+from engine.host.network_protocol import (
     CheckStages,
     DescribeNetwork,
     ForwardDrawing,
@@ -19,6 +18,7 @@ from engine.host.protocol import (
     RunNetwork,
     TellDigits,
 )
+from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState

@@ -29,6 +29,7 @@ _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
 )
+_SIMULATOR = "In the simulator, with a picture up to 64 x 64, blocks are compared by what is counted."
 _HINT = "Click a cell to load its block and kernel."
 
 
@@ -123,6 +124,7 @@ class BlocksPanel(QWidget):
         self._show_kernels(list(every), shown)
         data = next((one for one in maps if one.variant == shown), BlockMapData())
         settings = self._workspace.settings
+        self.map.empty_text.setText(f"{_EMPTY}{self._no_gpu()}")
         self.map.show_map(data, self._loaded_block() if settings.variant == shown else None)
         self.lines.show_maps(maps)
         self.axis_button.setVisible(bool(every))
@@ -186,6 +188,14 @@ class BlocksPanel(QWidget):
     def _follow_run(self) -> None:
         if self._engine_state.running and not self._engine_state.cancelling:
             self._wanted = ""
+
+    def _no_gpu(self) -> str:
+        """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""
+        devices = [device for device in self._engine_state.devices if device.kind == "cuda"]
+        if not devices or any(device.is_usable_gpu for device in devices):
+            return ""
+        why = next((device.reason for device in devices if device.reason), "").split(". ")[0].rstrip(".")
+        return f"\nThere is no GPU here{f' ({why})' if why else ''}. {_SIMULATOR}"
 
     def _limits(self) -> Limits:
         device = self._engine_state.used_device(self._workspace.settings.device)

@@ -5,7 +5,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import network_jobs
-from engine.host.protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
 from engine.tasks.network.drawings import held_out

@@ -7,7 +7,7 @@ import pytest
 
 from engine.course.paper import Configuration
 from engine.errors import BadValue, EngineError
-from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState, StagesModel

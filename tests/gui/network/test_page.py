@@ -7,7 +7,7 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.protocol import DescribeNetwork, RunNetwork
+from engine.host.network_protocol import DescribeNetwork, RunNetwork
 from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK

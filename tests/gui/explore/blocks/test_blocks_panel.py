@@ -13,7 +13,7 @@ from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.style.heat import HEAT
 from gui.style.theme import current_theme
-from tests.gui.made_results import VARIANTS
+from tests.gui.made_results import VARIANTS, make_engine_state
 from tests.made_runs import make_result, make_simulated
 
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
@@ -240,3 +240,11 @@ def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     shown.panel.explain("")
     assert shown.field.field.isEnabled()
     assert shown.field.note.isHidden()
+
+
+def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_do(qtbot, workspace, results):
+    state = make_engine_state(cuda=False)
+    text = Shown(qtbot, workspace, state, results).map.empty_text.text()
+    assert "There is no GPU here (There is no NVIDIA driver here)." in text
+    assert "In the simulator" in text
+    assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).map.empty_text.text()
