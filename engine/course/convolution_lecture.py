@@ -88,8 +88,10 @@ def _square_tiles() -> CourseTable:
 _KERNELS = (
     ("convolution_1D_basic_kernel", "row-naive", (1, 5), Block(256, 1)),
     ("with M in constant memory", "row-constant", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_kernel", "row-tiled", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_caching_kernel", "row-cached", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_kernel", "row-tiled-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-tiled", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_caching_kernel", "row-cached-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-cached", (1, 5), Block(256, 1)),
     ("convolution_2D_basic_kernel", "naive", (5, 5), BLOCK),
     ("with M in constant memory", "constant", (5, 5), BLOCK),
     ("tiled 2-D, block = input tile", "tiled-input", (5, 5), Block(20, 20)),

@@ -47,6 +47,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cpu-box": (_YELLOW, _UP), "cpu-fft": (_GREY, _UP), "row-naive": (_ORANGE, _CIRCLE),
     "row-tiled": (_GREEN, _SQUARE), "row-cached": (_VERMILION, _UP), "matmul-naive": (_ORANGE, _DIAMOND),
     "row-constant": (_YELLOW, _CIRCLE), "naive-uncoalesced": (_ORANGE, _DOWN),
+    "row-tiled-constant": (_GREEN, _LEFT), "row-cached-constant": (_VERMILION, _RIGHT),
     "cached-constant": (_VERMILION, _DOWN), "cpu-separable-serial": (_GREY, _STAR),
     "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
     "network-serial": (_GREY, _CIRCLE), "network-cpu": (_SKY, _SQUARE), "network-convolution": (_ORANGE, _UP),

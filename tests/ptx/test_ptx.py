@@ -200,6 +200,7 @@ def pass_of(key, mask):
     ("key", "shape", "floats"),
     [
         ("constant", (3, 3), 3969), ("constant", (63, 63), 3969), ("row-constant", (1, 5), 127),
+        ("row-tiled-constant", (1, 5), 127), ("row-cached-constant", (1, 5), 127),
         ("cached-constant", (3, 3), 9), ("cached-constant", (5, 5), 25), ("cached-constant", (1, 127), 127),
     ],
     ids=named,

@@ -108,12 +108,10 @@ class RowSums:
     def _added(self, rows: int, across: int, values: Values) -> Values:
         """Add the input row at values["source"] to the totals, and store those of the last mask row."""
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
+        start: Values = {cell: self.vectors.zero if PARTIAL_SUMS else values[cell] for cell in cells}
+        added = self._sums(rows, across, values["source"], start)
         if PARTIAL_SUMS:
-            start: Values = dict.fromkeys(cells, self.vectors.zero)
-            sums = self._sums(rows, across, values["source"], start)
-            added = {cell: values[cell] + sums[cell] for cell in cells}
-        else:
-            added = self._sums(rows, across, values["source"], {cell: values[cell] for cell in cells})
+            added = {cell: values[cell] + added[cell] for cell in cells}
         oldest = [added[rows - 1, vector] for vector in range(across)]
 
         def keep() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from engine.variants.digit_sums.digit_layout import Sample, Samples, cell_places, chains_of
+from engine.variants.digit_sums.digit_layout import Sample, Samples, chains_of, fragment_cells
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.cuda_code import CudaCode
@@ -236,18 +236,21 @@ def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
 
 def _weights(shape: DigitShape, fragments: Any, digits: int, first_lane: int) -> np.ndarray:
     """Return the mask's weights in units of the top digit, from the words that four lanes load."""
-    vectors, lanes = shape.digit_vectors, range(first_lane, first_lane + 4)
-    weights = np.zeros(shape.mask_rows * shape.mask_columns)
+    lanes, vectors = range(first_lane, first_lane + 4), shape.digit_vectors
+    cells = fragment_cells(shape)[first_lane : first_lane + 4]
+    weights = np.zeros(shape.mask_rows * shape.mask_columns + 1)
     for number in range(digits):
-        words = {
-            (lane, word): int(fragments[((number * vectors + word // 4) * 32 + lane) * 4 + word % 4])
+        words = [
+            [
+                int(fragments[((number * vectors + vector) * 32 + lane) * 4 + word])
+                for vector in range(vectors)
+                for word in range(4)
+            ]
             for lane in lanes
-            for word in range(4 * vectors)
-        }
-        places = cell_places(shape, first_lane)
-        own = np.array([(words[lane, word] >> 8 * byte) & 255 for lane, word, byte in places])
+        ]
+        own = (np.array(words)[..., np.newaxis] >> 8 * np.arange(4)) & 255
         if number == 0 or (digits - number) % 2 == 0:
             # A lone digit, or the upper one of a pair: -128 to 127.
             own = (own ^ 128) - 128
-        weights += own * 256.0**-number
-    return weights.reshape(shape.mask_rows, shape.mask_columns)
+        weights[cells] += own * 256.0**-number
+    return weights[:-1].reshape(shape.mask_rows, shape.mask_columns)

@@ -153,12 +153,12 @@ def convolution_kernel(shape: ConvolutionShape):
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter
-    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store, zero_sums
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store
 
     load = phase_loader(shape)
     close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
-    zeros, accumulate = zero_sums(shape.filters * ROWS * ACROSS), accumulator(shape)
+    zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
     store = pooled_store(shape)
     CHANNELS, SIDE, MAPS, PITCH, MAP_CELLS = (
         shape.channels, shape.side, shape.maps, shape.pitch, shape.map_cells,
@@ -235,15 +235,11 @@ def connected_kernel(shape: ConnectedShape):
     from engine.device.cuda_kernels import REGISTERS as REGISTERS_A_BLOCK
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT
-    from engine.variants.network.tile_emitters import (
-        connected_accumulator,
-        parts_store,
-        zero_sums,
-    )
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, zero_accumulators
+    from engine.variants.network.tile_emitters import connected_accumulator, parts_store
 
     zeros, accumulate, store_parts = (
-        zero_sums(shape.drawings),
+        zero_accumulators(shape.drawings),
         connected_accumulator(shape),
         parts_store(shape),
     )

@@ -14,7 +14,6 @@ group is multiplied in float32, cell by cell, as a direct sum is: slower, and wi
 scale is kept as long as it suits.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
@@ -26,7 +25,7 @@ from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.ir.value import F32, I32
+from engine.variants.ir.value import F32, I32, in_pairs
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.strips.strip_shape import LANES
@@ -48,14 +47,6 @@ SCALING = types.Tuple((types.float32, types.float32, types.uint32, types.uint32)
 
 ZEROS_ONLY = (1.0, 0.0, 2**32 - 1, 0)
 """A scaling that suits a group of zeros, and no other."""
-
-
-def in_pairs(values: Values, combined: Callable[[Any, Any], Any]) -> Any:
-    """Return all values combined as neighbours, and then what came of them: few wait for one another."""
-    while len(values) > 1:
-        rest = values[len(values) // 2 * 2 :]
-        values = [combined(*pair) for pair in zip(values[::2], values[1::2], strict=False)] + rest
-    return values[0]
 
 
 def _power(exponent: Any) -> Any:
@@ -172,12 +163,15 @@ class SplitSums:
         for result in range(shape.touched):
             upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
             for row, (uppers, lowers) in enumerate(factors):
-                mask_row = shape.mask_row(result, row)
-                if mask_row is None:
+                # Results are counted from the last one, which has only the group's last row under the mask.
+                mask_row = result - (shape.group_rows - 1) + row
+                if not 0 <= mask_row < shape.mask_rows:
                     continue
                 for first, count in shape.products:
                     samples = slice(2 * first, 2 * (first + count))
-                    weights = [self._words_of(part, mask_row, first, count) for part in (0, 1)]
+                    # The lane's words of these eights of the mask row, upper parts and lower ones.
+                    at = mask_row * shape.eights + first
+                    weights = [self.weights[place:][:count] for place in (at, at + shape.fragments // 2)]
                     kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
                     upper = code.multiplied(kind, uppers[samples], weights[0], upper)
                     lower = code.multiplied(kind, lowers[samples], weights[0], lower)
@@ -191,11 +185,6 @@ class SplitSums:
         """Return the sum that a result has from earlier groups; the offset if it has none."""
         before = result - self.shape.group_rows
         return accumulators[VECTOR * before + place] if before >= 0 else self.offset
-
-    def _words_of(self, part: int, mask_row: int, first: int, count: int) -> Values:
-        """Return the lane's words of some eights of a mask row: upper parts (0) or lower ones."""
-        at = (part * self.shape.mask_rows + mask_row) * self.shape.eights + first
-        return self.weights[at : at + count]
 
     def _halves(self, pair: Values, scale: Any) -> tuple[Any, Any]:
         """Return two cells' upper parts in a word, and their lower parts in another."""
@@ -308,8 +297,8 @@ def lane_weights(shape: SplitShape) -> Any:
     return device_function(types.UniTuple(types.uint32, shape.fragments), held)
 
 
-def pair_storer(rows: int, apart: int) -> Any:
-    """Return the function that writes two pairs of float32, `apart` samples from each other, in some rows.
+def pair_storer(rows: int) -> Any:
+    """Return the function that writes two pairs of float32, half a strip from each other, in some rows.
 
     `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
     `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
@@ -330,16 +319,16 @@ def pair_storer(rows: int, apart: int) -> Any:
             return code.all_of(row + i >= first, row + i < end)
 
         def both_pairs():
-            for number, (pointer, place) in enumerate(product(pointers, (0, apart))):
+            for number, (pointer, place) in enumerate(product(pointers, (0, HALF_STRIP))):
                 stored_samples(code, results, 4).store(pointer + place, PAIR * number, PAIR)
 
         def each_pair():
             for pair in range(2):
-                at = sample + pair * apart
+                at = sample + pair * HALF_STRIP
                 own = [value for i in range(rows) for value in results[4 * i + PAIR * pair :][:PAIR]]
                 for _ in code.where(at < samples):
                     stored_samples(code, own, 4).store_rows(
-                        [pointer + pair * apart for pointer in pointers],
+                        [pointer + pair * HALF_STRIP for pointer in pointers],
                         range(PAIR),
                         PAIR,
                         signs | samples - (at + PAIR) >= 0,
@@ -347,6 +336,6 @@ def pair_storer(rows: int, apart: int) -> Any:
                         lambda i, place, at=at: at + place < samples,
                     )
 
-        code.when(signs | samples - (sample + apart + PAIR) >= 0, both_pairs, each_pair)
+        code.when(signs | samples - (sample + HALF_STRIP + PAIR) >= 0, both_pairs, each_pair)
 
     return device_function(types.void, store)

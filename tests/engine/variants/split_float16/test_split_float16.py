@@ -17,7 +17,6 @@ from engine.variants.split_float16 import weight_halves
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
 from engine.variants.split_float16.split_shape import EIGHT, PAIR
 from engine.variants.split_float16.split_sums import (
-    HALF_STRIP,
     PLACES,
     SplitSums,
     pair_storer,
@@ -193,7 +192,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 @pytest.mark.slow
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
-    store = pair_storer(3, HALF_STRIP)
+    store = pair_storer(3)
     run = on_the_processor(store)
     results = tuple(np.float32(value) for value in RANDOM.standard_normal(12))
     # Rows of even and of odd length, padded or not.
