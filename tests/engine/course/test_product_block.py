@@ -15,8 +15,8 @@ PRODUCT = MatrixProduct(WIDTH, WIDTH, WIDTH)
 def traced(key):
     """Return M, N, P and each access by the threads of a kernel: block, (ty, tx), array, what, index."""
     counts = Counts(trace=[])
-    m, n, p = (CountingArray(np.ones((WIDTH, WIDTH), np.float32), counts, "matrix") for _ in range(3))
-    p.kind = "out"
+    kinds = ("matrix", "matrix", "out")
+    m, n, p = (CountingArray(np.ones((WIDTH, WIDTH), np.float32), counts, kind) for kind in kinds)
     (step,) = matmul_variant(key).passes(PRODUCT, None, Block(TILE_WIDTH, TILE_WIDTH))
     matrices = iter((m, n, p))
     arrays = {argument: next(matrices) for argument in step.arguments if not isinstance(argument, int)}

@@ -311,6 +311,20 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
             assert [row for row in misprints if value in row], note
 
 
+def test_that_every_printed_number_is_the_same_beside_a_misprint_or_named_and_no_table_is_made_up():
+    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    listed = text.partition("## Every printed number\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in listed.splitlines() if line.startswith("|")]
+    found = [row for row in rows if row[-1] != "here" and not row[0].startswith("---")]
+    assert len(found) >= 75
+    for row in found:
+        assert len(row) == 3, row
+        assert re.match(r"(same|beside|misprint|named)\b", row[-1]), row
+    titles = {title for one in PAPERS for title in one.tables}
+    quoted = {name for row in found for name in re.findall(r'"([^"]+)"', row[-1])}
+    assert not [name for name in quoted - titles if not name.startswith("Time naïve / Time")]
+
+
 def test_that_the_labs_two_passes_take_m_plus_n_and_its_levels_load_less_and_less():
     rows = counted("lab", 2)
     for (mask,), (one, two, *loads) in rows.items():

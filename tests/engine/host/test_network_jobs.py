@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.errors import BadValue, Cancelled
+from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.handlers import HANDLERS
 from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
@@ -93,6 +93,24 @@ def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monk
     answered(RunNetwork("network-serial", 1), steps.append)
     assert steps[-1].stage == "timing each layer"
     assert steps[-1].expected_s >= 80.0
+
+
+@pytest.mark.parametrize("kind", [DeviceFault, OutOfDeviceMemory])
+def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monkeypatch, kind):
+    from engine.run import network
+
+    def fail(job, machine):
+        raise kind("The GPU failed", "it is gone", "Run again.")
+
+    monkeypatch.setattr(network, "layer_times", fail)
+    request = RunNetwork("network-cpu", 1, budget_s=0.0)
+    if kind is DeviceFault:
+        with pytest.raises(DeviceFault):
+            answered(request)
+    else:
+        found, _ = answered(request)
+        assert found.result.is_proven
+        assert found.layers == ()
 
 
 def test_that_a_run_can_be_stopped_and_bad_batches_are_refused():

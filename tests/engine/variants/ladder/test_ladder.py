@@ -1,6 +1,6 @@
 """The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,26 +150,15 @@ def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, lo
     assert work_of(key, 8, Border.WRAP).picture_loads == loads
 
 
-@dataclass
-class _Recording(CountingArray):
-    """A picture that writes down which columns are read, in order."""
-
-    columns: list[int] = field(default_factory=list)
-
-    def __getitem__(self, index):
-        self.columns.append(index[1])
-        return super().__getitem__(index)
-
-
 def columns_loaded(mask, width=24):
     """Return the columns that `row-tiled` reads, thread by thread: all its loads lie before the barrier."""
-    counts = Counts()
+    counts = Counts(trace=[])
     problem = describe_problem(row_of(width), mask, Border.ZERO, 0.0)
-    picture = _Recording(row_of(width), counts, "picture")
+    picture = CountingArray(row_of(width), counts, "picture")
     out = CountingArray(np.empty(picture.shape, np.float32), counts, "out")
     (step,) = variant("row-tiled").passes(problem, mask, TILE)
     run_pass(step, counts, {Operand.IMAGE: picture, Operand.OUT: out}, in_order=True)
-    return picture.columns
+    return [index[1] for *_, array, _, index in counts.trace if array is picture]
 
 
 def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one():
