@@ -9,6 +9,8 @@ The bound: with k roundings a float32 mean is off by d <= gamma_k mean(|w|). As 
 add up to 0, so nearly do those of the patch: a wrong mean changes the sum below the root by n d^2 only, and
 the one above it by d |sum t|. Beyond that each sum is off by gamma_k of its magnitudes. Where the sum below
 is no larger than its own bound, the score says nothing, and any finite one is accepted.
+
+Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
 
 import numpy as np
