@@ -166,6 +166,7 @@ class StagesPanel(QWidget):
             return
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.table.selectionModel().setCurrentIndex(index, flags)
+        self.table.scrollTo(index)
 
     def _take_selected(self) -> None:
         chosen = self.table.selectionModel().selectedRows()
