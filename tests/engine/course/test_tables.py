@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import engine.course.bench
@@ -32,6 +33,7 @@ from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.worked_product import PRINTED_X, W, Y
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
@@ -464,7 +466,7 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
             return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}
         return {"kernel_ms": 1.0}
 
-    _, _, stages, memory, product, _ = tables_from("cnn", values, None)
+    _, _, stages, memory, product, columns, _ = tables_from("cnn", values, None)
     rows = {row[1].printed: [cell.here for cell in row[2:]] for row in stages.rows}
     assert list(rows) == list(cnn.STAGES) == sorted(cnn.STAGES, key=list(cnn.STAGES).index)
     assert set(rows) == {stage.key for stage in NETWORK_VARIANTS}
@@ -475,3 +477,9 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
     assert [row[2].here for row in memory.rows] == ["yes", "no: 204,800 of 65,536 bytes"]
     printed = [[cell.printed for cell in row[1:]] for row in product.rows]
     assert [[cell.here for cell in row[1:]] for row in product.rows] == printed
+    in_paper = zip(*([cell.printed for cell in row[1:]] for row in columns.rows), strict=True)
+    assert [tuple(int(text) for text in column if text) for column in in_paper] == list(PRINTED_X)
+    wrong = [sum(cell.printed != cell.here for cell in column) for column in zip(*columns.rows, strict=True)]
+    assert (wrong[1], wrong[2]) == (0, 4)
+    as_printed = [list(column) for column in PRINTED_X[1:3]]
+    assert not (Y[:, 1:3] == W @ np.array(as_printed).T).all(axis=0).any()
