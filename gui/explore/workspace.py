@@ -164,7 +164,7 @@ class Workspace(QObject):
 
     @property
     def can_leave_range(self) -> bool:
-        """Whether results can lie outside the picture's range, so that a range mode says how they are shown."""
+        """Whether results can lie outside the picture's range: then a range mode says how they are shown."""
         return self._is_filtering and self.result_dtype == "float32"
 
     @property
