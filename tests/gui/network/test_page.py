@@ -68,6 +68,21 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
 
 
+@pytest.mark.slow
+def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
+    haloscope, page = drawn
+    network, panel = haloscope.network, page.drawing_panel
+    assert not panel.fit.isEnabled(), "a held-out digit is shown as the network has it"
+    network.drawing.dot((9.5, 9.5))
+    qtbot.waitUntil(lambda: "Fit enlarges it" in panel.detail.text())
+    panel.fit.click()
+    assert network.drawing.undo_stack.undoText() == "Fit to the field"
+    qtbot.waitUntil(lambda: "Fit enlarges it" not in panel.detail.text())
+    assert not panel.fit.isEnabled()
+    panel.undo.click()
+    assert panel.fit.isEnabled()
+
+
 def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, qtbot):
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
