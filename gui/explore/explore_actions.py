@@ -80,4 +80,4 @@ class ExploreActions(QObject):
                 self._actions[name].setEnabled(can)
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)
-            action.setEnabled(self._workspace.result_dtype == "float32")
+            action.setEnabled(self._workspace.can_leave_range)

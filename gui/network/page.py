@@ -191,6 +191,9 @@ class NetworkPage(Page):
         actions, is_idle = self._services.actions, not self.network.running
         actions["open_weights"].setEnabled(is_idle)
         actions["trained_weights"].setEnabled(is_idle and bool(self.network.weights))
+        why_not = "" if is_idle else "Not during a run."
+        actions.explain("open_weights", why_not)
+        actions.explain("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
 
     def _give_mask(self, mask: Mask) -> None:
         self._services.offer(LoadMask(mask))

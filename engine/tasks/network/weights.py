@@ -27,7 +27,7 @@ DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
 _DAMAGES = zipfile.BadZipFile, zlib.error, MemoryError
 _NAMES = ("convolution_1", "convolution_2", "hidden", "output")
-_REMEDY = "Take a file that assets/network/train.py wrote, or the program's own (no --weights)."
+_REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
 
 
 @dataclass(frozen=True)

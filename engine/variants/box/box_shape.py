@@ -72,11 +72,6 @@ class BoxShape:
         return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
 
     @property
-    def rounds(self) -> int:
-        """How often the warps of a block sum up rows of what is loaded at once."""
-        return -(-self.lot_rows // self.round_rows)
-
-    @property
     def pitch(self) -> int:
         """Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads."""
         samples = self.out_samples - self.results + self.along.read

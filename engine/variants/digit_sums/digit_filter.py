@@ -115,17 +115,14 @@ class DigitSums:
         for digit in code.loop(alone, self._digits, 2):
             unit = unit_left.load()
             unit_left.store(unit * 2.0**-16)
-            for pixel, value in self._by_pixel(self._pair_of_sums(registers, digit)):
+            # The upper digit's sums, times 256, to which the lower one's are added.
+            zeros = [[code.integer(0)] * 4 for _ in self._chains]
+            sums = self._multiplied(registers, self._words_of(digit), zeros)
+            lower = self._words_of(digit + 1)
+            sums = [[value << 8 for value in own] for own in sums]
+            for pixel, value in self._by_pixel(self._multiplied(registers, lower, sums, kind="u8")):
                 totals[pixel].store(code.fma(code.signed_float32(value), unit, totals[pixel].load()))
         return totals
-
-    def _pair_of_sums(self, registers: dict[Samples, Values], digit: Any) -> list[Values]:
-        """Return the sums of all multiplications with a pair of digits, `digit` and the next."""
-        zeros = [[self._code.integer(0)] * 4 for _ in self._chains]
-        sums = self._multiplied(registers, self._words_of(digit), zeros)
-        lower = self._words_of(digit + 1)
-        sums = [[value << 8 for value in own] for own in sums]
-        return self._multiplied(registers, lower, sums, kind="u8")
 
     def _multiplied(
         self, registers: dict[Samples, Values], weights: Values, sums: list[Values], kind: str = "s8"

@@ -173,3 +173,7 @@ def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_
     check("--operation meidan", "Did you mean median?")
     check("--set size=4", "--set without --operation")
     check("--operation desaturate", "a grey picture ... three channels")
+    # Before anything is measured: no line says how far it is.
+    sizes = "--operation find-patch --variants cpu-match --budget 0 --sizes"
+    check(f"{sizes} 64x64,9x9", "a patch of 16 x 16: the picture has 9 x 9 pixels")
+    check(f"{sizes} 64x64,40x40 --set left=40", "it reaches over the edge of the picture of 40 x 40")

@@ -68,6 +68,21 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
 
 
+@pytest.mark.slow
+def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
+    haloscope, page = drawn
+    network, panel = haloscope.network, page.drawing_panel
+    assert not panel.fit.isEnabled(), "a held-out digit is shown as the network has it"
+    network.drawing.dot((9.5, 9.5))
+    qtbot.waitUntil(lambda: "Fit enlarges it" in panel.detail.text())
+    panel.fit.click()
+    assert network.drawing.undo_stack.undoText() == "Fit to the field"
+    qtbot.waitUntil(lambda: "Fit enlarges it" not in panel.detail.text())
+    assert not panel.fit.isEnabled()
+    panel.undo.click()
+    assert panel.fit.isEnabled()
+
+
 def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, qtbot):
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
@@ -177,6 +192,9 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     qtbot.waitUntil(lambda: bool(client.waiting(RunNetwork)))
     assert page.layer_times.bars.rows == []
     assert not page.stages_panel.batch.isEnabled()
+    assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
+    assert "during a run" in page.stages_panel.batch.toolTip()
+    assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
     client.answer(RunNetwork)
     qtbot.waitUntil(lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting(RunNetwork)))
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
@@ -216,7 +234,7 @@ def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, q
     haloscope.actions["run"].trigger()
     assert not haloscope.state.running
     assert page.stages_panel.note.text() == (
-        "Batch did not change: '0' is not a whole number from 1 to 1048576."
+        "Batch did not change: '0' is not a whole number from 1 to 1,048,576."
     )
     batch.stepBy(1)
     assert batch.value() == 1000
