@@ -14,8 +14,9 @@ _FILE, _VIEW = "&File", "&View"
 ENTRIES: tuple[Entry, ...] = (
     Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
-    Entry("save_session", "Save sess&ion…", "Save picture path, mask and settings, to open them again later.",
-          "Ctrl+Shift+S", "session-save", _FILE, 20),
+    Entry("save_session", "Save sess&ion…",
+          "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
+          "session-save", _FILE, 20),
     Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, or numbers in a text.", "Ctrl+M",
           "mask-open", _FILE, 30),
     Entry("save_mask", "Save m&ask…",

@@ -94,6 +94,11 @@ class Drawing(QObject):
         if self.digit != number:
             self._push(f"Digit {number}", pixels.copy(), number)
 
+    def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
+        """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
+        if not np.array_equal(ink, self.ink):
+            self._push(text, ink, number)
+
     def _push(self, text: str, ink: Ink, digit: int | None) -> None:
         self.end()
         self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, digit)))

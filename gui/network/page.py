@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent, QUndoStack
 from PySide6.QtWidgets import QTabWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.results.compare import Compared, compared
 from engine.results.measurement import NetworkResult
@@ -21,6 +23,7 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
 from gui.network.product_panel import ProductPanel
+from gui.network.session_part import part_of, show_part
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
@@ -133,6 +136,18 @@ class NetworkPage(Page):
             return False
         self.stages.load(intent.here)
         return True
+
+    @property
+    def session_part(self) -> Mapping[str, Any]:
+        return part_of(self.network)
+
+    def take_session_part(self, part: Mapping[str, Any]) -> None:
+        if self.network.running:
+            why, remedy = "stages are being run", "Open it again when the run is over."
+            raise BadValue("The session's part for the page Network", why, remedy)
+        weights = show_part(self.network, part)
+        if weights != self.network.weights:
+            self.stages.open_weights(Path(weights) if weights else None)
 
     def copy_results(self) -> None:
         self.stages_panel.table.copy_all()

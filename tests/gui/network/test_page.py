@@ -421,3 +421,44 @@ def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, 
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
     assert names == ["Panels in this place"] * 2
+
+
+@pytest.mark.slow
+def test_that_a_session_keeps_the_drawing_and_the_stage_for_a_page_that_is_opened_later(
+    open_page, open_window, qtbot, tmp_path
+):
+    haloscope, _page = open_page()
+    haloscope.network.drawing.clear()
+    haloscope.network.drawing.dot((14.0, 9.0))
+    haloscope.network.change(stage="network-cpu", batch=3)
+    ink = haloscope.network.drawing.ink
+    haloscope.window.first_page.files.save_session(tmp_path / "work.json")
+    other = open_window()
+    other.window.first_page.files.open_session(tmp_path / "work.json")
+    qtbot.waitUntil(lambda: not other.state.busy)
+    # It is kept also where the page is never looked at.
+    other.window.first_page.files.save_session(tmp_path / "again.json")
+    pages = [json.loads((tmp_path / name).read_text())["pages"] for name in ("work.json", "again.json")]
+    assert pages[0] == pages[1]
+    assert other.window.findChild(QWidget, "network") is None
+    other.window.show_page("network")
+    qtbot.waitUntil(lambda: other.network.facts is not None)
+    assert (other.network.settings.stage, other.network.settings.batch) == ("network-cpu", 3)
+    assert (other.network.drawing.ink == ink).all()
+
+
+@pytest.mark.slow
+def test_that_a_damaged_part_of_a_session_is_told_on_its_page_and_the_rest_is_opened(
+    open_page, qtbot, tmp_path
+):
+    haloscope, _page = open_page()
+    files = haloscope.window.first_page.files
+    files.save_session(tmp_path / "work.json")
+    document = json.loads((tmp_path / "work.json").read_text())
+    document["pages"]["network"]["batch"] = -4
+    document["settings"]["border"] = "wrap"
+    (tmp_path / "work.json").write_text(json.dumps(document))
+    files.open_session(tmp_path / "work.json")
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.border == "wrap")
+    qtbot.waitUntil(lambda: '"batch" is not a whole number' in haloscope.window.message_bar.text)
+    assert haloscope.network.settings.batch == 100
