@@ -128,8 +128,21 @@ def test_that_a_histogram_tells_its_counts(qtbot):
     qtbot.addWidget(plot)
     plot.resize(300, 200)
     plot.show_counts(((1, 2, 0, 1),))
-    assert plot.accessibleDescription() == "4 samples in 4 bins of 1 channels"
+    assert plot.accessibleDescription().startswith("4 samples in 4 bins of 1 channel. Arrow keys")
     assert not plot.grab().isNull()
+    plot.show()
+    plot.setFocus()
+    for key, told in (
+        (Qt.Key.Key_Right, "Bin 0 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples"),
+        (Qt.Key.Key_End, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Home, "Bin 0 of 4, 1 samples"),
+    ):
+        qtbot.keyClick(plot, key)
+        assert plot.accessibleDescription().startswith(told)
+    plot.show_counts(((1, 2), (3, 4), (5, 6)))
+    assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 
 
 @pytest.mark.slow
