@@ -82,6 +82,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _stages(results, sizes),
         _memory(),
         _worked_product(),
+        _worked_columns(),
         _banks(results, sizes or SIZES),
     )
 
@@ -158,9 +159,18 @@ def _worked_product() -> CourseTable:
     return course_table(CNN, 4, rows)
 
 
+def _worked_columns() -> CourseTable:
+    """Return X_unrolled: what the report misprints."""
+    found = worked_product.unrolled().tolist()
+    rows: list[Row] = [
+        ((number,), [int(value) for value in row]) for number, row in enumerate(found, start=1)
+    ]
+    return course_table(CNN, 5, rows)
+
+
 def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size, filters in itertools.product(sizes, FILTERS):
         each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
         rows.append(((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
-    return course_table(CNN, 5, rows)
+    return course_table(CNN, 6, rows)

@@ -20,7 +20,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, picture_filters
+from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_controller import OperationController
@@ -291,7 +291,8 @@ class ExplorePage(Page):
             self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
         self._operation_export = ResultsExport(self.operation_results, state, answers)
-        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers)
+        pages = PageParts(services.session_parts, services.take_session_parts)
+        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers, pages)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 

@@ -74,11 +74,15 @@ class Drawing(QObject):
         if not self.is_empty:
             self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
 
+    @property
+    def can_be_fitted(self) -> bool:
+        """Whether it was drawn, and does not fill the field."""
+        return self.digit is None and not np.array_equal(fitted(self.ink), self.ink)
+
     def fit(self) -> None:
-        """Enlarge what was drawn to the field; nothing happens where it fills it."""
-        found = fitted(self.ink)
-        if not np.array_equal(found, self.ink):
-            self._push("Fit to the field", found, None)
+        """Enlarge what was drawn to the field; nothing happens where it fills it, or is a held-out digit."""
+        if self.can_be_fitted:
+            self._push("Fit to the field", fitted(self.ink), None)
 
     def start_with(self, number: int, pixels: Ink) -> None:
         """Show a held-out digit where nothing was drawn yet; that is no step."""
@@ -89,6 +93,11 @@ class Drawing(QObject):
         """Take a held-out digit in place of what was drawn."""
         if self.digit != number:
             self._push(f"Digit {number}", pixels.copy(), number)
+
+    def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
+        """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
+        if not np.array_equal(ink, self.ink):
+            self._push(text, ink, number)
 
     def _push(self, text: str, ink: Ink, digit: int | None) -> None:
         self.end()

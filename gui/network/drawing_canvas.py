@@ -113,7 +113,7 @@ class DrawingCanvas(QWidget):
             self._drawing.dot(self._centre(), erases=True)
         elif key == Qt.Key.Key_Delete:
             self._drawing.clear()
-        elif key == Qt.Key.Key_F and self._drawing.digit is None:
+        elif key == Qt.Key.Key_F:
             self._drawing.fit()
         else:
             super().keyPressEvent(event)

@@ -203,8 +203,7 @@ class DrawingPanel(QWidget):
     def _enable_tools(self) -> None:
         drawing = self._network.drawing
         self.clear.setEnabled(not drawing.is_empty)
-        # A held-out digit is shown as the network has it.
-        self.fit.setEnabled(not drawing.is_empty and drawing.digit is None)
+        self.fit.setEnabled(drawing.can_be_fitted)
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
@@ -219,6 +218,8 @@ class DrawingPanel(QWidget):
         is_a = "" if label is None else f", a {label}"
         wrong = " The network is wrong." if label is not None and label != answer.digit else ""
         hint = "" if number is None else " The first stroke begins a new drawing."
+        if self._network.drawing.can_be_fitted:
+            hint = " Smaller than the training's digits: Fit enlarges it."
         self.detail.setText(
             f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
         )

@@ -14,6 +14,7 @@ a block as the difference to that of the block before) with as many bits each as
 of the coefficients themselves.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -46,7 +47,8 @@ _ORACLE_COST = 60
 # Header, tables and markers of a grey JPEG file.
 HEADER_BYTES = 330
 # Blocks whose symbols are counted at once: indices of all coefficients would take 50 bytes a sample.
-_BLOCKS_AT_ONCE = 1 << 14
+_BLOCKS_AT_ONCE = 1 << 12
+_BAND_SAMPLES = 1 << 18
 # A symbol is zeros before a coefficient (up to 15) times this, and the coefficient's bits.
 _RUN = 64
 
@@ -264,12 +266,17 @@ def estimated_bytes(levels: np.ndarray) -> int:
     return HEADER_BYTES + int(np.ceil(total / 8))
 
 
+def _bands_of(picture: np.ndarray) -> Iterator[slice]:
+    """Return bands of rows, so that copies in other types take little memory."""
+    rows = max(1, _BAND_SAMPLES // picture[0].size)
+    return (slice(top, top + rows) for top in range(0, len(picture), rows))
+
+
 def peak_signal_to_noise(picture: np.ndarray, source: np.ndarray, full_scale: float) -> float:
     """Return the PSNR, dB: 10 log10(white^2 / mean squared error); infinite for equal pictures."""
     total = 0.0
-    for rows in range(0, len(picture), 256):
-        part = slice(rows, rows + 256)
-        difference = picture[part].astype(np.float64) - source[part]
+    for rows in _bands_of(picture):
+        difference = picture[rows].astype(np.float64) - source[rows]
         total += float(np.einsum("rcn,rcn->", difference, difference))
     if total == 0.0:
         return float("inf")
@@ -281,7 +288,9 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
     half = filled(problem.height)
     levels = values[:half]
     back = values[half : half + problem.height, : problem.width]
-    picture = np.ascontiguousarray(back) if problem.is_float else to_depth(back, problem.dtype)
+    picture = np.empty(back.shape, problem.dtype)
+    for rows in _bands_of(picture):
+        picture[rows] = back[rows] if problem.is_float else to_depth(back[rows], problem.dtype)
     noise = peak_signal_to_noise(picture, operands.samples, problem.full_scale)
     size, raw = estimated_bytes(levels), problem.samples * problem.itemsize
     zeros = float((levels == 0).mean())

@@ -36,7 +36,7 @@ from engine.verify.verification import Verification, verify_regions
 
 MOST_SIDE = 64
 MOST_SAMPLE = 1e15
-_BAND_VALUES = 1 << 22
+_BAND_VALUES = 1 << 18
 MIDDLE = -1
 
 

@@ -4,10 +4,8 @@ import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.shared_call import finish, share
+from engine.variants.operations.match_grid import LINES, PLACES
 from engine.variants.operations.rows_code import rows_taken
-
-PLACES = 256
-LINES = 7  # mean, lowest, highest, sums above and below the root, and their partial sums
 
 
 def scores(planes, out, first, last, rows, patch, lines, board):

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import engine.course.bench
@@ -32,6 +33,7 @@ from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.worked_product import PRINTED_X, W, Y
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
@@ -121,7 +123,7 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     assert texts_of(rows["8", "5"]) == ["40", "12", "3.333", "14"]
     assert texts_of(rows["4", "5"]) == ["20", "8", "2.5", "10"]
     assert [cell.printed for cell in rows["8", "5"]] == ["40", "12", "3.3", ""]
-    rows = counted("convolution", 1)
+    rows = counted("convolution", 2)
     for (tile, mask, block), cells in rows.items():
         side = int(tile) + int(mask) - 1
         assert texts_of(cells[:2]) == [str((int(tile) * int(mask)) ** 2), str(side * side)]
@@ -131,12 +133,25 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
             assert f"{side * side:,} threads; the limit is 1,024" in cells[3].reason
             assert "nearest legal block" in cells[3].reason
     assert texts_of(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
-    assert texts_of(counted("convolution", 3)["1001",]) == ["4004", "4096", "1 of 32", "all"]
-    rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 2).items()}
+    assert texts_of(counted("convolution", 4)["1001",]) == ["4004", "4096", "1 of 32", "all"]
+    rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 3).items()}
     taps = str(1024 * 1024 * 25)
     assert (rows["naive"][1], rows["naive"][3]) == (taps, "0")
     assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
     assert (rows["row-constant"][1], rows["row-constant"][3]) == ("0", str(1024 * 1024 * 5))
+
+
+def test_that_the_tile_of_8_elements_is_loaded_in_three_steps_and_used_as_printed():
+    rows = counted("convolution", 1)
+    assert list(rows) == [(f"P[{8 + thread}]", str(thread)) for thread in range(8)]
+    for (_, thread), (uses, left, centre, right) in rows.items():
+        place = 8 + int(thread)
+        assert uses.here == ", ".join(f"N[{column}]" for column in range(place - 2, place + 3))
+        assert uses.printed in (uses.here, "")
+        assert left.here == (f"N[{place - 8}]" if int(thread) >= 6 else "")
+        assert centre.here == f"N[{place}]"
+        assert right.here == (f"N[{place + 8}]" if int(thread) < 2 else "")
+    assert sum(bool(cells[0].printed) for cells in rows.values()) == 5
 
 
 def test_that_the_reports_own_kernels_are_measured_and_no_cell_puts_off_to_another_time():
@@ -451,7 +466,7 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
             return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}
         return {"kernel_ms": 1.0}
 
-    _, _, stages, memory, product, _ = tables_from("cnn", values, None)
+    _, _, stages, memory, product, columns, _ = tables_from("cnn", values, None)
     rows = {row[1].printed: [cell.here for cell in row[2:]] for row in stages.rows}
     assert list(rows) == list(cnn.STAGES) == sorted(cnn.STAGES, key=list(cnn.STAGES).index)
     assert set(rows) == {stage.key for stage in NETWORK_VARIANTS}
@@ -462,3 +477,9 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
     assert [row[2].here for row in memory.rows] == ["yes", "no: 204,800 of 65,536 bytes"]
     printed = [[cell.printed for cell in row[1:]] for row in product.rows]
     assert [[cell.here for cell in row[1:]] for row in product.rows] == printed
+    in_paper = zip(*([cell.printed for cell in row[1:]] for row in columns.rows), strict=True)
+    assert [tuple(int(text) for text in column if text) for column in in_paper] == list(PRINTED_X)
+    wrong = [sum(cell.printed != cell.here for cell in column) for column in zip(*columns.rows, strict=True)]
+    assert (wrong[1], wrong[2]) == (0, 4)
+    as_printed = [list(column) for column in PRINTED_X[1:3]]
+    assert not (Y[:, 1:3] == W @ np.array(as_printed).T).all(axis=0).any()

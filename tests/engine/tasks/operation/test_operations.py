@@ -11,8 +11,10 @@ import scipy.ndimage
 from PIL import Image
 
 import engine
+from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.samples import open_sample
+from engine.run.compute import compute
 from engine.run.operation import ResolvedOperation, resolved_operands
 from engine.tasks.operation import compress, desaturate, find_patch, histogram, hue_shift, median, negative
 from engine.tasks.operation.contract import Mark
@@ -257,10 +259,10 @@ def test_that_a_wrong_value_is_not_verified_and_a_right_one_is(key, place, amoun
 
 def verified(key, samples, change=lambda values: None, affordable=None, seed=0, report=lambda _: None):
     """Return the verification of a CPU variant's result after a change of it."""
-    operation, problem, operands = resolved_operands(OperationRequest(operation=key), samples)
-    values = engine.operate(samples, key, device="cpu").values.copy()
+    resolved = ResolvedOperation(OperationRequest(operation=key, device="cpu"), samples)
+    values = compute(resolved.job(), backend("cpu"))
     change(values)
-    return operation.verify(values, operands, problem, seed, affordable, report)
+    return resolved.operation.verify(values, resolved.operands, resolved.problem, seed, affordable, report)
 
 
 def test_that_the_first_and_the_last_rows_of_blocks_are_always_checked():

@@ -140,6 +140,9 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
     assert isinstance(page.kernel_dock.currentWidget(), OperationKernels)
     assert page.docks[0].windowTitle() == "Operation"
+    box = page.picture_view.toolbar.range_box
+    assert (box.isEnabled(), "nothing lies out of range" in box.toolTip()) == (False, True)
+    assert not any(action.isEnabled() for action in page.commands.range_modes.actions())
     panel = page.operation_dock.panel("histogram")
     assert panel.plot.isVisible()
     seen = haloscope.link._client.seen[asked:]
