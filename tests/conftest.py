@@ -1,10 +1,12 @@
 """Settings of every test: no screen, own settings and caches, automatic markers."""
 
 import ctypes
+import gc
 import itertools
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,11 +25,26 @@ def has_driver() -> bool:
     return True
 
 
+def _without_gpu(config: pytest.Config) -> bool:
+    """Return whether tests/gpu is left out: no driver, and nobody names or promises it."""
+    return not (GPU_REQUIRED or has_driver() or any("gpu" in name for name in config.args))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests/gpu out without a GPU: to collect and to skip its 1,600 tests takes 4 s a process."""
+    return (collection_path == Path(__file__).parent / "gpu" and _without_gpu(config)) or None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was left out."""
+    if _without_gpu(config):
+        terminalreporter.write_line("tests/gpu was left out: no NVIDIA driver")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they use; engine tests first, so that the first failure is the deepest one.
 
-    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find
-    that out.
+    Tests that need a GPU are skipped here without one: their fixtures would take 10 s to find that out.
     """
     without_gpu = None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver.")
     for item in items:
@@ -40,6 +57,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(without_gpu)
     order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often, and never look at what stays: it was a fifth of the time of some tests."""
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

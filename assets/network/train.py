@@ -49,7 +49,7 @@ class Network(torch.nn.Module):
 
 
 def varied(drawings: torch.Tensor) -> torch.Tensor:
-    """Return each drawing shifted by up to 4 cells, turned by up to 10 degrees, made smaller or larger."""
+    """Return each drawing shifted by up to 2 cells, turned by up to 10 degrees, made smaller or larger."""
     count = len(drawings)
     angle = (torch.rand(count) - 0.5) * 0.35
     across, down = (1.0 / (0.75 + 0.35 * torch.rand(count)) for _ in range(2))

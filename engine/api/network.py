@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.api.filtering import as_applied, as_device
-from engine.device.devices import backend, own_process_needed
+from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
 from engine.host.executor import executor_for
 from engine.run.compute import compute
@@ -87,7 +87,11 @@ def network(
     """
     batch = as_drawings(drawings)
     used = trained_weights() if weights is None else read_weights(Path(weights))
-    chosen, machine = chosen_stage(stage, as_device(device))
+    wanted = as_device(device)
+    chosen, machine = chosen_stage(stage, wanted)
+    if wanted != AUTO:
+        # A CPU stage runs on the CPU on any choice, but an unknown device is still an error.
+        device_named(wanted)
     job = network_job(chosen, batch, used)
     if own_process_needed(machine):
         outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)

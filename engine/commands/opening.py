@@ -87,9 +87,21 @@ def open_for(
         work=WORK,
         allocate=allocate,
     )
-    dtype = depth_of_result(picture, options)
-    check_format(output, picture.channels, dtype, options.quality)
+    channels, dtype = form_of_result(picture, options)
+    check_format(output, channels, dtype, options.quality)
     return Opened(picture, dtype)
+
+
+def form_of_result(picture: Picture, options: argparse.Namespace) -> tuple[int, np.dtype[Any]]:
+    """Return the channels and the sample type that the result of a picture will be saved in."""
+    if options.operation is not None:
+        from engine.tasks.operation.contract import ResultKind
+        from engine.tasks.operation.operations import operation_named
+
+        if operation_named(options.operation).result is ResultKind.PLOT:
+            # 8-bit colours, whatever the picture is.
+            return 3, np.dtype(np.uint8)
+    return picture.channels, depth_of_result(picture, options)
 
 
 def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[Any]:

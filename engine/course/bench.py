@@ -48,6 +48,8 @@ from engine.variants.registry import NETWORK_VARIANTS, matmul_variant, network_v
 SEED = 0
 HOST_SAMPLES = 20
 NO_SPEED = "The simulator's times mean nothing."
+WITHOUT_CUDA = "filter, matmul and network verify each CUDA kernel with --device simulator, small and untimed"
+"""What a person with no GPU can still do with a paper's kernels."""
 
 
 def cuda_device(wanted: str) -> DeviceInfo:
@@ -72,7 +74,7 @@ def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
         cuda = backend(cuda_device(device).key).environment()
         gpu = [("CUDA device", cuda.device), ("CUDA driver API", cuda.driver), ("Clocks", cuda.clocks)]
     except DeviceUnavailable as error:
-        gpu = [("CUDA device", f"none: {error.why}")]
+        gpu = [("CUDA device", f"none: {error.why}"), ("Without one", WITHOUT_CUDA)]
     lines = [
         ("CPU", cpu.device),
         *gpu,

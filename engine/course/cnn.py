@@ -23,12 +23,12 @@ FILTERS = (1, 8, 32)
 WARP = 32
 BLOCK = Block(16, 16)
 
-# Output feature maps: (stage, height, width).
+# Output feature maps: (stage, height, width, maps of an input).
 MAPS = (
-    ("first convolution", 24, 24),
-    ("second convolution", 8, 8),
-    ("first average pool", 12, 12),
-    ("second average pool", 4, 4),
+    ("first convolution", 24, 24, 32),
+    ("second convolution", 8, 8, 64),
+    ("first average pool", 12, 12, 32),
+    ("second average pool", 4, 4, 64),
 )
 
 
@@ -82,6 +82,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _stages(results, sizes),
         _memory(),
         _worked_product(),
+        _worked_columns(),
         _banks(results, sizes or SIZES),
     )
 
@@ -114,10 +115,10 @@ def diverging_warps(height: int, width: int, block: Block) -> int:
 
 
 def _divergence() -> CourseTable:
-    rows = [
-        ((name, f"{height} x {width}"), (diverging_warps(height, width, BLOCK),))
-        for name, height, width in MAPS
-    ]
+    rows: list[Row] = []
+    for name, height, width, maps in MAPS:
+        of_a_map = diverging_warps(height, width, BLOCK)
+        rows.append(((name, f"{height} x {width}"), (of_a_map, maps, of_a_map * maps)))
     return course_table(CNN, 1, rows)
 
 
@@ -158,9 +159,18 @@ def _worked_product() -> CourseTable:
     return course_table(CNN, 4, rows)
 
 
+def _worked_columns() -> CourseTable:
+    """Return X_unrolled: what the report misprints."""
+    found = worked_product.unrolled().tolist()
+    rows: list[Row] = [
+        ((number,), [int(value) for value in row]) for number, row in enumerate(found, start=1)
+    ]
+    return course_table(CNN, 5, rows)
+
+
 def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size, filters in itertools.product(sizes, FILTERS):
         each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
         rows.append(((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
-    return course_table(CNN, 5, rows)
+    return course_table(CNN, 6, rows)

@@ -10,18 +10,20 @@ from engine.course.runs import FilterRun, Results, Run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
+from engine.geometry.tile_plan import Cells
 from engine.mask.generators import box, gaussian
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import FLOAT_BYTES
 from engine.variants.registry import variant
 
 CONVOLUTION = paper("convolution")
-TILE_SIZES = (8, 16, 32, 128, 256)
+# 4 and 8 are those of the slides' examples.
+TILE_SIZES = (4, 8, 16, 32, 128, 256)
 MASK_WIDTHS = (3, 5, 9)
 O_TILES = (8, 16, 32)
 WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
-BLOCK = Block(16, 16)
+BLOCK, EIGHT = Block(16, 16), Block(8, 1)
 SIDE = 1024
 
 
@@ -32,7 +34,14 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
 
 def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
     """Return the lecture's counts, and the pitch."""
-    return (_row_tiles(), _square_tiles(), _accesses(), _padded_rows(), _layouts(results, sizes or WIDTHS))
+    return (
+        _row_tiles(),
+        _eight_elements(),
+        _square_tiles(),
+        _accesses(),
+        _padded_rows(),
+        _layouts(results, sizes or WIDTHS),
+    )
 
 
 def _layout_run(width: int, layout: Layout) -> Run:
@@ -69,6 +78,23 @@ def _row_tiles() -> CourseTable:
     return course_table(CONVOLUTION, 0, rows)
 
 
+def _eight_elements() -> CourseTable:
+    """Return what each thread of an inner block of 8 loads and its result uses, as the variant says it."""
+    problem = _problem(1, 4 * EIGHT.x, (1, 5), Border.ZERO)
+    (plan,) = variant("row-tiled-constant").tiles(problem, EIGHT, (1, 0))
+    rows: list[Row] = []
+    for thread, result in enumerate(plan.result_columns[0].tolist()):
+        uses = plan.source_columns[plan.window(0, thread)][0]
+        # The three steps: left halo, centre, right halo.
+        loads = (plan.source_columns[(plan.loaders == thread) & (plan.steps == step)] for step in (1, 2, 3))
+        rows.append(((f"P[{result}]", thread), (_cells_of_n(uses), *map(_cells_of_n, loads))))
+    return course_table(CONVOLUTION, 1, rows)
+
+
+def _cells_of_n(columns: Cells) -> str:
+    return ", ".join(f"N[{column}]" for column in columns.tolist())
+
+
 def _square_tiles() -> CourseTable:
     rows: list[Row] = []
     for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
@@ -80,15 +106,17 @@ def _square_tiles() -> CourseTable:
         )
         share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
         rows.append(((tile, width, side), (basic, second, basic / second, first, share)))
-    return course_table(CONVOLUTION, 1, rows)
+    return course_table(CONVOLUTION, 2, rows)
 
 
 # The lecture's name, the variant, the mask's sides, the block.
 _KERNELS = (
     ("convolution_1D_basic_kernel", "row-naive", (1, 5), Block(256, 1)),
     ("with M in constant memory", "row-constant", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_kernel", "row-tiled", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_caching_kernel", "row-cached", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_kernel", "row-tiled-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-tiled", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_caching_kernel", "row-cached-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-cached", (1, 5), Block(256, 1)),
     ("convolution_2D_basic_kernel", "naive", (5, 5), BLOCK),
     ("with M in constant memory", "constant", (5, 5), BLOCK),
     ("tiled 2-D, block = input tile", "tiled-input", (5, 5), Block(20, 20)),
@@ -104,7 +132,7 @@ def _accesses() -> CourseTable:
         of_mask = work.global_loads - work.picture_loads
         values = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
         rows.append(((name, key, f"{mask_shape[0]} x {mask_shape[1]}", block), values))
-    return course_table(CONVOLUTION, 2, rows)
+    return course_table(CONVOLUTION, 3, rows)
 
 
 def _padded_rows() -> CourseTable:
@@ -115,7 +143,7 @@ def _padded_rows() -> CourseTable:
             for layout in (Layout.PACKED, Layout.PITCHED)
         )
         rows.append(((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched))))
-    return course_table(CONVOLUTION, 3, rows)
+    return course_table(CONVOLUTION, 4, rows)
 
 
 def _aligned_share(row_bytes: int) -> str:
@@ -132,4 +160,4 @@ def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
             results.value(_layout_run(width, layout)) for layout in (Layout.PACKED, Layout.PITCHED)
         )
         rows.append(((f"{width} x {width}",), (packed, pitched, packed / pitched)))
-    return course_table(CONVOLUTION, 4, rows)
+    return course_table(CONVOLUTION, 5, rows)

@@ -1,20 +1,24 @@
-"""The lab's speed-ups of separable convolution, and its two figures."""
+"""The lab's speed-ups of separable convolution, its two figures, and what two passes save."""
 
 import itertools
 
-from engine.course.cells import Quantity, course_table
+from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
+from engine.tasks.filtering.problem import Problem
+from engine.variants.registry import variant
 
 LAB = paper("lab")
 MASK = LAB.kernels[0].here.mask
 SIZES = (256, 512, 1024, 2048, 3072, 4096, 5120, 10240)
 LEVELS = {"L0": "separable-l0", "L1": "separable-l1", "L2": "separable-l2"}
-SERIAL = "cpu-separable-serial"
+SERIAL, ONE_PASS = "cpu-separable-serial", "cpu-serial"
 BLOCK = Block(16, 16)
+# Sides of the masks and of the picture whose operations and loads are counted.
+COUNTED_MASKS, COUNTED_SIZE = (3, 5, 9, 17), 1024
 
 
 def _runs(size: int) -> tuple[Run, ...]:
@@ -33,9 +37,9 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
 
 
 def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
-    """Return the first figure with its numbers as a table, and table 1 with the second figure."""
+    """Return the first figure with its numbers as a table, table 1 with the second figure, and the counts."""
     times_ms = {size: [results.value(run) for run in _runs(size)] for size in sizes or SIZES}
-    return _times(times_ms), _speed_ups(times_ms)
+    return _times(times_ms), _speed_ups(times_ms), _passes()
 
 
 def _curves(curves: dict[str, str], values: dict[int, list[Quantity]]) -> tuple[Series, ...]:
@@ -85,3 +89,17 @@ def _speed_ups(times_ms: dict[int, list[Quantity]]) -> CourseTable:
             log_y=True,
         ),
     )
+
+
+def _passes() -> CourseTable:
+    """Return multiply-adds and global loads per result, in one pass and in two, by the models of work."""
+    rows: list[Row] = []
+    for side in COUNTED_MASKS:
+        problem = Problem(COUNTED_SIZE, COUNTED_SIZE, mask_shape=(side, side), anchor=(side // 2, side // 2))
+        one, two, *levels = (
+            variant(key).work(problem, BLOCK) for key in (ONE_PASS, SERIAL, *LEVELS.values())
+        )
+        operations = (work.flops // 2 // problem.samples for work in (one, two))
+        loads = (work.global_loads / problem.samples for work in (one, *levels))
+        rows.append(((f"{side} x {side}",), (*operations, *loads)))
+    return course_table(LAB, 2, rows)

@@ -31,7 +31,7 @@ class Configuration:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a product of matrices, and not a filter."""
+        """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task
 
 

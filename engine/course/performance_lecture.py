@@ -6,6 +6,7 @@ from engine.course.cells import Row, course_table
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import paper
+from engine.course.product_block import block_rows, read_rows
 from engine.course.runs import AttributesRun, BusRun, FilterRun, ProductRun, Results, Run, TimerRun
 from engine.course.worked_examples import EXAMPLES, Gpu
 from engine.geometry.block import Block
@@ -48,6 +49,8 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         bandwidths.table(gpu),
         _effective(results, sizes or COPY_SIZES),
         _cgma(results),
+        course_table(PERFORMANCE, 4, block_rows()),
+        course_table(PERFORMANCE, 5, read_rows()),
         _tile_effects(results, sizes or PRODUCT_SIZES),
         _guidelines(),
         *(example.table(gpu) for example in others),
@@ -130,7 +133,7 @@ def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
         name = f"naive, blocks of {LECTURE_TILE}, {size} x {size}"
         curves.append(Series(name, (x[0], x[-1]), (rates[naive].number,) * 2, NAIVE))
     figure = Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves))
-    return course_table(PERFORMANCE, 4, rows, figure=figure)
+    return course_table(PERFORMANCE, 6, rows, figure=figure)
 
 
 def _guidelines() -> CourseTable:
@@ -164,4 +167,4 @@ def _guidelines() -> CourseTable:
             "ratio",
         ),
     )
-    return course_table(PERFORMANCE, 5, (((guideline,), (here,)) for guideline, here in rows))
+    return course_table(PERFORMANCE, 7, (((guideline,), (here,)) for guideline, here in rows))

@@ -7,8 +7,6 @@ Thing..." and "Performance Improvement Guidelines".
 """
 
 import itertools
-import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +14,8 @@ from typing import Any
 from engine.course.cells import Quantity, Row, Value, course_table
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.errors import BadValue, EngineError
+from engine.course.typed_values import block_of_threads, number, several, whole_number
+from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 
@@ -27,9 +26,6 @@ LINE_BYTES, SEGMENT_BYTES = 128, 32
 """What one transaction moves: through L1, and through L2 alone."""
 
 LECTURE, CHANGED, HERE = "G80 in the lecture", "with your values", "this device"
-_MOST_IN_A_LIST = 12
-_LONGEST = 40
-_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 _TESLA = "Tesla in the lecture"
 # What a GPU may not state, in words.
 _STATED = {
@@ -224,113 +220,60 @@ def _occupancies(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Ro
         yield (block, name), (block.threads, blocks, threads, 100 * threads / one.threads, limit)
 
 
-def _number(least: float, most: float) -> Callable[[str], float]:
-    """Return the reader of a number within bounds."""
-
-    def read(text: str) -> float:
-        value = _float(text)
-        if not least <= value <= most:
-            raise _bad(text, f"it is not from {least:,g} to {most:,g}")
-        return value
-
-    return read
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    """Return the reader of a whole number within bounds."""
-
-    def read(text: str) -> int:
-        value = _float(text)
-        if value != int(value) or not least <= value <= most:
-            raise _bad(text, f"it is not a whole number from {least:,} to {most:,}")
-        return int(value)
-
-    return read
-
-
-def _several(read: Callable[[str], Any], example: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return the reader of up to 12 such values with commas between them, each taken once."""
-
-    def read_all(text: str) -> tuple[Any, ...]:
-        parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
-        if not 1 <= len(parts) <= _MOST_IN_A_LIST:
-            why = f"these are {len(parts)} values" if parts else "nothing is there"
-            raise _bad(text, f"{why}; it takes 1 to {_MOST_IN_A_LIST}, such as {example}")
-        return tuple(dict.fromkeys(map(read, parts)))
-
-    return read_all
-
-
-def _block(text: str) -> Block:
-    block = Block.parse(text)
-    if not (1 <= block.x <= 1024 and 1 <= block.y <= 1024):
-        raise _bad(text, "each side has 1 to 1,024 threads")
-    return block
-
-
-def _float(text: str) -> float:
-    words = text.strip()
-    # Commas only where they part thousands: 1,85 would be read as 185.
-    digits = words.replace(",", "") if _THOUSANDS.fullmatch(words) else words
-    try:
-        value = float(digits) if len(words) <= _LONGEST else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise _bad(text, "it is no number, such as 16 or 1.85" if words else "nothing is there")
-    return value
-
-
-def _bad(text: str, why: str) -> BadValue:
-    shown = text.strip()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-    return BadValue(f"'{shown}'" if shown else "This value", why)
-
-
 _BANDWIDTH = Input(
     "bandwidth",
     "Memory bandwidth (GB/s)",
     "86.4",
     "What global memory delivers; the lecture's G80 has 86.4 GB/s.",
-    _number(0.001, 1e6),
+    number(0.001, 1e6),
 )
 _PEAK = Input(
     "peak",
     "Arithmetic peak (GFLOPS)",
     "370",
     "Floating-point operations of all cores; the lecture's G80 does more than 370 GFLOPS.",
-    _number(0.001, 1e9),
+    number(0.001, 1e9),
 )
-_SIZE = Input("size", "Bytes per number", "4", "A float has 4 bytes, a double 8.", _whole(1, 16))
+_SIZE = Input("size", "Bytes per number", "4", "A float has 4 bytes, a double 8.", whole_number(1, 16))
 
 EXAMPLES = (
     Example(
         1,
         (
-            Input("clock", "Memory clock (GHz)", "1.85", "Clock of the memory.", _number(0.001, 100)),
+            Input("clock", "Memory clock (GHz)", "1.85", "Clock of the memory.", number(0.001, 100)),
             Input(
-                "width", "Interface width (bit)", "384", "Width of the bus to the memory.", _whole(1, 65536)
+                "width",
+                "Interface width (bit)",
+                "384",
+                "Width of the bus to the memory.",
+                whole_number(1, 65536),
             ),
-            Input("rate", "Data per clock", "2", "2 for double data rate, as in the lecture.", _whole(1, 16)),
+            Input(
+                "rate",
+                "Data per clock",
+                "2",
+                "2 for double data rate, as in the lecture.",
+                whole_number(1, 16),
+            ),
         ),
         _bandwidths,
     ),
     Example(
-        6,
+        8,
         (
             Input(
                 "additions",
                 "Additions",
                 "1,000,000",
                 "How many numbers of two arrays are added.",
-                _whole(1, 10**12),
+                whole_number(1, 10**12),
             ),
             Input(
                 "moved",
                 "Numbers moved per addition",
                 "3",
                 "Two go in and one comes back.",
-                _whole(1, 100),
+                whole_number(1, 100),
             ),
             _SIZE,
             Input(
@@ -338,7 +281,7 @@ EXAMPLES = (
                 "Bus to the host (GB/s)",
                 "4",
                 "PCI Express 1.0 with 16 lanes, as G80 cards had it, moves 4 GB/s in one direction.",
-                _number(0.001, 1e5),
+                number(0.001, 1e5),
             ),
             _BANDWIDTH,
             _PEAK,
@@ -346,7 +289,7 @@ EXAMPLES = (
         _bus,
     ),
     Example(
-        7,
+        9,
         (
             _BANDWIDTH,
             _PEAK,
@@ -356,20 +299,20 @@ EXAMPLES = (
                 "CGMA ratios",
                 "1, 16",
                 "Operations per number from global memory: naive product 1, with a tile of 16 x 16 16.",
-                _several(_number(0.001, 1e6), "1, 16"),
+                several(number(0.001, 1e6), "1, 16"),
             ),
         ),
         _peaks,
     ),
     Example(
-        8,
+        10,
         (
             Input(
                 "strides",
                 "Strides (elements)",
                 "0, 1, 2, 4, 8, 16, 32",
                 "How far apart the elements are that neighbouring threads read; 0: all read the same one.",
-                _several(_whole(0, 1 << 20), "1, 2, 4"),
+                several(whole_number(0, 1 << 20), "1, 2, 4"),
             ),
             _SIZE,
             Input(
@@ -377,64 +320,64 @@ EXAMPLES = (
                 "First element",
                 "0",
                 "Of the warp's first thread, counted from a 128-byte boundary: 1 shows what a shift costs.",
-                _whole(0, 1 << 20),
+                whole_number(0, 1 << 20),
             ),
             _BANDWIDTH,
         ),
         _strides,
     ),
     Example(
-        9,
+        11,
         (
             Input(
                 "block",
                 "Blocks of threads",
                 "8x8, 16x16, 32x32",
                 "Width x height of each block, with commas.",
-                _several(_block, "8x8, 16x16"),
+                several(block_of_threads, "8x8, 16x16"),
             ),
             Input(
                 "threads",
                 "Threads per multiprocessor",
                 "768",
                 "Of the lecture's G80; this device's are its own.",
-                _whole(WARP, 65536),
+                whole_number(WARP, 65536),
             ),
-            Input("blocks", "Blocks per multiprocessor", "8", "Of the lecture's G80.", _whole(1, 1024)),
+            Input("blocks", "Blocks per multiprocessor", "8", "Of the lecture's G80.", whole_number(1, 1024)),
             Input(
                 "most",
                 "Threads per block, at most",
                 "512",
                 "Of every device of compute capability 1; 1,024 since 2.0.",
-                _whole(1, 65536),
+                whole_number(1, 65536),
             ),
             Input(
                 "registers",
                 "Registers per multiprocessor",
                 "8,192",
                 "Of compute capability 1.0; the lecture does not print it.",
-                _whole(1, 1 << 24),
+                whole_number(1, 1 << 24),
             ),
             Input(
                 "shared_bytes",
                 "Shared memory per multiprocessor (bytes)",
                 "16,384",
                 "Of compute capability 1.0; the lecture does not print it.",
-                _whole(1, 1 << 24),
+                whole_number(1, 1 << 24),
             ),
             Input(
                 "per_thread",
                 "Registers per thread",
                 "10",
                 "Of the kernel, for both devices; 0 leaves registers out.",
-                _whole(0, 255),
+                whole_number(0, 255),
             ),
             Input(
                 "shared_per_thread",
                 "Shared memory per thread (bytes)",
                 "8",
                 "Of the kernel, for both devices: a float of Ms and one of Ns in the tiled product.",
-                _whole(0, 1 << 16),
+                whole_number(0, 1 << 16),
             ),
         ),
         _occupancies,

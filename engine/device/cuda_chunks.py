@@ -24,8 +24,8 @@ Span = tuple[int, int, str, float, float]
 class _Slot:
     """A stream with the memory of a chunk and the layers that compute it."""
 
-    def __init__(self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int) -> None:
-        self.stream = cuda.stream()
+    def __init__(self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Any) -> None:
+        self.stream = stream
         pool = device_pool()
         self.image = pool.take(drawings, np.float32)
         self.out = pool.take((drawings[0], classes), np.float32)
@@ -65,6 +65,7 @@ class PreparedChunks:
         self._layers_of = layers_of
         self._chunks = [(first, min(batch, first + chunk)) for first in range(0, batch, chunk)]
         self._slots: dict[tuple[int, int], _Slot] = {}
+        self._streams: dict[int, Any] = {}
 
     def launch(self, image: Any, out: Any, stream: Any = None) -> None:
         """Compute the batch of the tuple (drawings,), in pinned memory, into a device array."""
@@ -123,8 +124,12 @@ class PreparedChunks:
             slot.stream.synchronize()
 
     def _slot(self, number: int, count: int, shape: tuple[int, ...], classes: int) -> _Slot:
+        if number not in self._streams:
+            self._streams[number] = cuda.stream()
         if (number, count) not in self._slots:
-            self._slots[number, count] = _Slot(self._layers_of(count), (count, *shape), classes)
+            # The last chunk, which may have fewer drawings, waits for those before it on its stream.
+            layers, stream = self._layers_of(count), self._streams[number]
+            self._slots[number, count] = _Slot(layers, (count, *shape), classes, stream)
         return self._slots[number, count]
 
 

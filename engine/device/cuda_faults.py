@@ -64,7 +64,7 @@ def _in_words(error: Exception, doing: str) -> EngineError:
         except Exception:  # noqa: BLE001 - a failing device may answer with anything
             why = "the device's memory is full"
         what = f"Not enough device memory while {doing}"
-        return OutOfDeviceMemory(what, why, "Use a smaller picture, or the CPU.")
+        return OutOfDeviceMemory(what, why, "Use a smaller picture or batch, or the CPU.")
     if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
         what = f"The device refused the launch while {doing}"
         return BadValue(what, _one_line(error), "Choose a smaller block.")

@@ -1,16 +1,15 @@
 """What the host does for the page on the network. Called on: the main thread of the host process."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.errors import BadValue, EngineError, UnsupportedVariant
+from engine.errors import BadValue
 from engine.host import shared
-from engine.host.messages import VariantInfo
-from engine.host.protocol import (
-    Availability,
+from engine.host.network_protocol import (
     CheckStages,
     DescribeNetwork,
     ForwardDrawing,
@@ -21,12 +20,15 @@ from engine.host.protocol import (
     RunNetwork,
     TellDigits,
 )
+from engine.host.protocol import Availability
+from engine.host.variant_facts import availability_of, info_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import Confusion
 from engine.tasks.network.weights import Weights, read_weights, trained_weights
+from engine.variants.network.contract import NetworkVariant
 from engine.variants.registry import NETWORK_VARIANTS
 
 SIDE = 28
@@ -40,10 +42,7 @@ def describe(request: DescribeNetwork, report: Checkpoint) -> NetworkFacts:
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
     for place, array in zip(made, arrays, strict=True):
         shared.attach(place)[...] = array
-    stages = tuple(
-        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
-        for v in NETWORK_VARIANTS
-    )
+    stages = tuple(map(info_of, NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
     layers = ForwardPass(1).layers
@@ -61,11 +60,11 @@ def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.ink, np.uint8).reshape(SIDE, SIDE)
     values = feature_maps(as_drawings(ink)[0], _weights(request.weights))
+    chances = probabilities(values["output"][None])[0]
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
     for layer, place in zip(layers, made, strict=True):
         shared.attach(place)[...] = values[layer.key]
-    chances = probabilities(values["output"][None])[0]
     maps = tuple(LayerMaps(layer, place) for layer, place in zip(layers, made, strict=True))
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
@@ -85,19 +84,14 @@ def run(request: RunNetwork, report: Checkpoint) -> NetworkRun:
 
 def check(request: CheckStages, report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every stage whether it can compute a batch on the device, and why not."""
-    found = []
-    for stage in NETWORK_VARIANTS:
-        try:
-            problem = ForwardPass(request.batch)
-            refuse_too_large(problem)
-            device = device_for(stage, request.device)
-            refuse_unsuitable(stage, problem, trained_weights(), stage.default_block, device)
-            found.append(Availability(stage.key))
-        except UnsupportedVariant as error:
-            found.append(Availability(stage.key, error.why, error.nearest_block))
-        except EngineError as error:
-            found.append(Availability(stage.key, f"{error.why.rstrip('.')}. {error.remedy}".strip()))
-    return tuple(found)
+
+    def refuse(stage: NetworkVariant) -> None:
+        problem = ForwardPass(request.batch)
+        refuse_too_large(problem)
+        device = device_for(stage, request.device)
+        refuse_unsuitable(stage, problem, trained_weights(), stage.default_block, device)
+
+    return tuple(availability_of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
 
 
 def tell(request: TellDigits, report: Checkpoint) -> Confusion:

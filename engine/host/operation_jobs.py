@@ -5,12 +5,12 @@ Questions about variants are answered on the thread that reads the pipe.
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.devices import backend
-from engine.errors import EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
@@ -26,6 +26,7 @@ from engine.host.protocol import (
     PreviewOperation,
     RunOperation,
 )
+from engine.host.variant_facts import availability_of, info_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
@@ -35,14 +36,14 @@ from engine.variants.registry import OPERATION_VARIANTS, operation_variants
 
 if TYPE_CHECKING:
     from engine.run.operation import ResolvedOperation
+    from engine.variants.operations.contract import OperationVariant
 
 
 def describe(request: DescribeOperations, report: Checkpoint) -> tuple[OperationInfo, ...]:
     """Return the variants of every operation."""
     found: dict[str, list[VariantInfo]] = {}
     for v in OPERATION_VARIANTS:
-        info = VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
-        found.setdefault(v.operation, []).append(info)
+        found.setdefault(v.operation, []).append(info_of(v))
     return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
 
 
@@ -72,19 +73,15 @@ def run(request: RunOperation, report: Checkpoint) -> Operated:
 def check(request: CheckOperation, report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
     resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
-    found = []
-    for known in operation_variants(request.job.operation):
-        asked = request.job.block
+    asked = request.job.block
+
+    def refuse(known: "OperationVariant") -> None:
         block = asked if asked is not None and known.uses_block else known.default_block
-        try:
-            device = device_for(known, request.job.device)
-            refuse_unsuitable(known, resolved.problem, resolved.operands.patch, block, device)
-            found.append(Availability(known.key))
-        except UnsupportedVariant as error:
-            found.append(Availability(known.key, error.why, error.nearest_block))
-        except EngineError as error:
-            found.append(Availability(known.key, f"{error.why.rstrip('.')}. {error.remedy}".strip()))
-    return tuple(found)
+        device = device_for(known, request.job.device)
+        refuse_unsuitable(known, resolved.problem, resolved.operands.patch, block, device)
+
+    known_ones = operation_variants(request.job.operation)
+    return tuple(availability_of(known.key, partial(refuse, known)) for known in known_ones)
 
 
 def _resolved(job: OperationJob) -> "ResolvedOperation":

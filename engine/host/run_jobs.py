@@ -13,10 +13,9 @@ from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
 from engine.device.devices import backend, devices
 from engine.device_info import AUTO
-from engine.errors import EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.display_levels import full_scale
-from engine.host.messages import Ready, VariantInfo
+from engine.host.messages import Ready
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import (
     Availability,
@@ -31,6 +30,7 @@ from engine.host.protocol import (
     RunMatmul,
 )
 from engine.host.shared_array import SharedArray
+from engine.host.variant_facts import availability_of, info_of
 from engine.results.measurement import ProductResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -50,11 +50,7 @@ EXPECTED_MATRICES_S = 2.0
 
 def ready() -> Ready:
     """Return what this host can do."""
-    variants = tuple(
-        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
-        for v in VARIANTS
-    )
-    return Ready(variants, devices())
+    return Ready(tuple(map(info_of, VARIANTS)), devices())
 
 
 def preview(request: Preview, report: Checkpoint) -> Filtered:
@@ -117,15 +113,13 @@ def _problem(job: FilterJob) -> tuple[NDArray[Any], Problem]:
 
 def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: NDArray[Any]) -> Availability:
     block = job.block if job.block is not None and variant.uses_block else variant.default_block
-    try:
+
+    def refuse() -> None:
         refuse_unsuitable(variant, problem, job.mask, block, device_for(variant, job.device))
         # 17 ms for 4096 x 4096 float32, for the few variants that need it; nothing for whole numbers.
         refuse_strange_samples(variant, samples)
-    except UnsupportedVariant as error:
-        return Availability(variant.key, error.why, error.nearest_block)
-    except EngineError as error:
-        return Availability(variant.key, f"{error.why.rstrip('.')}. {error.remedy}".strip())
-    return Availability(variant.key)
+
+    return availability_of(variant.key, refuse)
 
 
 class _ResolvedJob(SharedSegment):

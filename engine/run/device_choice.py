@@ -24,7 +24,7 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
     try:
         return device_named("cuda")
     except DeviceUnavailable as error:
-        remedy = f"Choose a CPU variant, or the simulator (sides up to {SIMULATOR_SIDE})."
+        remedy = f"Choose a CPU variant, or the simulator (sides and batches up to {SIMULATOR_SIDE})."
         raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
 
 
@@ -43,10 +43,10 @@ def refuse_unsuitable(
             "Choose another variant, or another device.",
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
-        sizes = f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}"
+        sizes = f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}, and batches up to {SIMULATOR_SIDE}"
         why = f"it runs each GPU thread as a Python thread, so it takes sizes up to {sizes}"
         raise BadValue(
-            f"{problem.subject} in the simulator", why, "Choose a smaller size, or another device."
+            f"{problem.subject} in the simulator", why, "Choose a smaller size or batch, or another device."
         )
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
     if refusal is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import EngineError
+from engine.errors import DeviceFault, EngineError
 from engine.results.measurement import NetworkResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
@@ -77,9 +77,14 @@ def measured_stage(
     result = outcome.result
     if outcome.values is None or not means_speed or result.kernel_ms is None:
         return StageRun(result, outcome.values, error=outcome.error)
-    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S))
+    # A whole pass comes first, and the timing takes another one at least, however long.
+    passes_s = 2.0 * result.kernel_ms / 1e3
+    checkpoint(Progress("timing each layer", 0.97, LONGEST_LAYERS_S + passes_s))
     try:
         layers, timeline = layer_times(job, machine)
+    except DeviceFault:
+        # The process that used the device must be ended, as in `measure`.
+        raise
     except EngineError as error:
         return StageRun(result, outcome.values, error=error)
     return StageRun(result, outcome.values, layers, timeline)

@@ -4,12 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.run.job import Job
 from engine.run.operation import OperationJob, resolved_operands
 from engine.run.sweep import ONE_LAYOUT, ways
 from engine.tasks.filtering.task import random_picture
+from engine.tasks.operation.find_patch import patch_from
+from engine.tasks.operation.operations import operation_named
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.task import OPERATION
 from engine.variants.operations.contract import OperationVariant
@@ -27,10 +31,33 @@ def operation_jobs(
     dtype: str = "uint8",
     seed: int = 0,
 ) -> Iterator[OperationJob]:
-    """Yield every job, in order of sizes, variants, blocks, layouts; sizes are width x height.
+    """Return every job, in order of sizes, variants, blocks, layouts; sizes are width x height.
 
-    Raises BadValue for a picture that has no such result, UnknownName for an unknown operation or parameter.
+    Raises BadValue for a picture that has no such result, UnknownName for an unknown operation or parameter,
+    before the first job is made: what is measured by then would be lost.
     """
+    known = operation_named(operation)
+    parameters = known.read(settings)
+    for width, height in sizes:
+        # The shape alone: it takes no memory.
+        shaped = np.broadcast_to(np.zeros((), dtype), (height, width, channels))
+        known.problem(shaped, parameters)
+        if known.takes_patch:
+            patch_from(shaped, parameters)
+    return _jobs(operation, settings, variants, sizes, blocks, layouts, channels, dtype, seed)
+
+
+def _jobs(
+    operation: str,
+    settings: dict[str, Any],
+    variants: Sequence[OperationVariant],
+    sizes: Sequence[tuple[int, int]],
+    blocks: Sequence[Block],
+    layouts: Sequence[Layout],
+    channels: int,
+    dtype: str,
+    seed: int,
+) -> Iterator[OperationJob]:
     for width, height in sizes:
         samples = random_picture((height, width, channels), dtype, seed)
         _, problem, operands = resolved_operands(

@@ -86,6 +86,8 @@ VARIANTS = Registered[Variant](
         "ladder.row_constant",
         "ladder.row_tiled",
         "ladder.row_cached",
+        "ladder.row_tiled_constant",
+        "ladder.row_cached_constant",
     ),
 )
 """The variants that filter."""

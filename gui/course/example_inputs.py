@@ -9,6 +9,7 @@ from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column, row, text_button
+from gui.widgets.tab_order import place_after
 
 _PER_LINE = 4
 _WIDEST = 32 * GRID
@@ -114,6 +115,9 @@ class ExampleInputs(QWidget):
                 self._grid.addWidget(field, at // _PER_LINE, at % _PER_LINE)
                 self.fields.append(field)
             self._check()
+            # Fields that are made now would come last for Tab: they stand before the way back.
+            place_after(self.reset, self._place)
+            place_after(self._place, self.reset)
         self.setVisible(self._example is not None)
 
     def _texts(self) -> dict[str, str]:

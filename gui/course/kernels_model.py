@@ -74,7 +74,7 @@ def configuration_text(here: Configuration) -> str:
     if here.is_product:
         return f"tile {block}" if block else ""
     if not here.is_filter:
-        return f"a stage of the {here.task}, on a page of its own"
+        return f"stage of the {here.task}"
     layout = "" if here.layout == Layout.PITCHED else f"rows {here.layout}"
     return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))
 

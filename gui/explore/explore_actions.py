@@ -14,8 +14,9 @@ _FILE, _VIEW = "&File", "&View"
 ENTRIES: tuple[Entry, ...] = (
     Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
-    Entry("save_session", "Save sess&ion…", "Save picture path, mask and settings, to open them again later.",
-          "Ctrl+Shift+S", "session-save", _FILE, 20),
+    Entry("save_session", "Save sess&ion…",
+          "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
+          "session-save", _FILE, 20),
     Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, or numbers in a text.", "Ctrl+M",
           "mask-open", _FILE, 30),
     Entry("save_mask", "Save m&ask…",
@@ -80,4 +81,4 @@ class ExploreActions(QObject):
                 self._actions[name].setEnabled(can)
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)
-            action.setEnabled(self._workspace.result_dtype == "float32")
+            action.setEnabled(self._workspace.can_leave_range)

@@ -3,10 +3,10 @@
 All but pictures are small, so the engine's process does not take part.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject
@@ -32,6 +32,13 @@ SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
 Found = TypeVar("Found")
 
 
+class PageParts(NamedTuple):
+    """What other pages add to a session, and the way back to them."""
+
+    read: Callable[[], Mapping[str, Any]] = dict
+    give: Callable[[Mapping[str, Any]], None] = lambda parts: None
+
+
 class ExploreFiles(QObject):
     """Opens and saves what belongs to the page."""
 
@@ -41,12 +48,14 @@ class ExploreFiles(QObject):
         operations: OperationState,
         pictures: PictureController,
         messages: Messages,
+        pages: PageParts | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._operations = operations
         self._pictures = pictures
         self._messages = messages
+        self._pages = pages or PageParts()
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -97,7 +106,14 @@ class ExploreFiles(QObject):
         workspace, picture = self._workspace, self._workspace.picture
         where = (picture.path, picture.sample) if picture else ("", "")
         operations = self._operations
-        session = Session(*where, workspace.mask, workspace.settings, operations.key, operations.choice)
+        session = Session(
+            *where,
+            workspace.mask,
+            workspace.settings,
+            operations.key,
+            operations.choice,
+            self._pages.read(),
+        )
         self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
 
     def open_session(self, path: Path) -> None:
@@ -138,6 +154,7 @@ class ExploreFiles(QObject):
         self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         # Last: a new mask means convolution.
         self._operations.show(session.operation, session.choice)
+        self._pages.give(session.pages)
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
         """Ask where, and save the result, if there is one of the present settings."""

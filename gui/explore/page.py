@@ -20,7 +20,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.files import ExploreFiles, picture_filters
+from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_controller import OperationController
@@ -41,6 +41,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
+from gui.widgets.tab_order import place_after
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ _NO_SPEED_UPS = (
     "How many times faster each variant is than the baseline.\n"
     "Press Run all to measure every kernel on the same problem."
 )
-_NO_BLOCKS = "Blocks are compared for convolutions. Choose Convolution under Operation."
+_NO_BLOCKS = (
+    "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
+    "operation takes the block of the panel Kernel."
+)
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
@@ -242,10 +246,10 @@ class ExplorePage(Page):
                 self.operations,
             )
 
-        self.time_place.fill(plot(KERNEL, "Execution time by variant", _NO_TIMES))
-        self.speed_up_place.fill(plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        _fill(self.time_place, plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        _fill(self.speed_up_place, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
-        self.blocks_place.fill(self.blocks_panel)
+        _fill(self.blocks_place, self.blocks_panel)
         self.operations.chosen.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.box.fill()
@@ -287,7 +291,8 @@ class ExplorePage(Page):
             self.operations, state, link, services.jobs, behind, display, self.operation_results
         )
         self._operation_export = ResultsExport(self.operation_results, state, answers)
-        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers)
+        pages = PageParts(services.session_parts, services.take_session_parts)
+        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers, pages)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
@@ -306,7 +311,9 @@ class ExplorePage(Page):
         if is_visible and not self.tile_place.is_filled:
             from gui.explore.tile.tile_panel import TilePanel
 
-            self.tile_place.fill(TilePanel(self.tile))
+            made = TilePanel(self.tile)
+            self.tile_place.fill(made)
+            place_after(self.operation_dock, made)
         self.tile.watch(is_visible)
 
     def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
@@ -372,6 +379,11 @@ class ExplorePage(Page):
         found = self.operations.found
         score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
+
+
+def _fill(place: Place, made: QWidget) -> None:
+    place.fill(made)
+    place_after(place, made)
 
 
 def run_sentence(result: Measurement[Any]) -> str:

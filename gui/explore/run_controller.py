@@ -80,8 +80,7 @@ class RunController(QObject):
             asked = [one for one in availability if one.variant in kernels or not kernels]
             able = [entry.variant for entry in asked if not entry.reason and entry.variant != AUTO]
             self._jobs.add([self._run_of(replace(job, variant=variant)) for variant in able])
-            if not able:
-                self._show_none_able([entry.reason for entry in asked])
+            self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
 
         ask = Job("Looking for what can run here", CheckVariants(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
@@ -96,17 +95,24 @@ class RunController(QObject):
                 self._run_of(replace(job, variant=entry.variant, block=entry.block), SWEEP_BUDGET_S)
                 for entry in able
             )
-            if not able:
-                self._show_none_able([entry.reason for entry in found])
+            self._show_left_out(variants, [(entry.variant, entry.reason) for entry in found])
 
         ask = CheckBlocks(job, variants, self._workspace.settings.blocks)
         look = Job("Looking for what can run here", ask, checked, is_counted=False)
         self._jobs.begin(SOURCE, [look], self._messages, self._cells.end_plan)
 
-    def _show_none_able(self, reasons: list[str]) -> None:
-        why = reasons[0] if reasons else "there are none"
-        remedy = "Choose another block or device."
-        self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
+    def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, str]]) -> None:
+        """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""
+        able = {variant for variant, reason in found if not reason}
+        reasons = {variant: reason for variant, reason in found if variant not in able}
+        left_out = [f"{variant}: {reasons[variant].rstrip('.')}" for variant in asked if variant in reasons]
+        if not able - {AUTO}:
+            why = next(iter(reasons.values()), "there are none")
+            remedy = "Choose another block or device."
+            self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
+        elif left_out:
+            what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
+            self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
     def _run_of(self, job: FilterJob, budget_s: float | None = None) -> Job:
         variant = self._state.variant(job.variant)

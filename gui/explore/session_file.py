@@ -6,7 +6,7 @@ The picture is only named in the file; the mask is in it, with anchor, offset an
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Session:
     # The operation that is chosen instead of convolution, and its choices.
     operation: str = ""
     choice: Chosen = field(default_factory=Chosen)
+    # What other pages add, by their keys; they check it themselves.
+    pages: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save_session(path: Path, session: Session) -> None:
@@ -75,6 +77,8 @@ def save_session(path: Path, session: Session) -> None:
     if session.operation:
         choices = {key: _plain(getattr(session.choice, key)) for key in _CHOICES}
         document["operation"] = {"key": session.operation} | choices
+    if session.pages:
+        document["pages"] = dict(session.pages)
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -123,7 +127,14 @@ def _session(document: dict[str, Any], folder: Path) -> Session:
         settings=Settings(**_read(document["settings"], _SETTINGS)),
         operation=operation,
         choice=choice,
+        pages=_pages(document.get("pages", {})),
     )
+
+
+def _pages(table: object) -> dict[str, Any]:
+    if not isinstance(table, dict) or not all(isinstance(part, dict) for part in table.values()):
+        raise ValueError('its "pages" is not a table of tables')
+    return table
 
 
 def _operation(table: object, folder: Path) -> tuple[str, Chosen]:

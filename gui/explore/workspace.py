@@ -163,9 +163,14 @@ class Workspace(QObject):
         return self._picture.pixels.dtype
 
     @property
+    def can_leave_range(self) -> bool:
+        """Whether results can lie outside the picture's range: then a range mode says how they are shown."""
+        return self._is_filtering and self.result_dtype == "float32"
+
+    @property
     def range_mode(self) -> str:
         """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
-        return self._settings.range_mode if self._is_filtering and self.result_dtype == "float32" else "clip"
+        return self._settings.range_mode if self.can_leave_range else "clip"
 
     def applied_mask(self) -> Mask:
         """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""

@@ -1,7 +1,7 @@
 """The probability of each digit, as bars."""
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.network.network_state import NetworkState
@@ -46,7 +46,10 @@ class ProbabilityBars(QWidget):
         font = number_font()
         painter.setFont(font)
         metrics = QFontMetrics(font)
-        digit_width, words_width = metrics.horizontalAdvance("0"), metrics.horizontalAdvance("100.0 %")
+        bold = QFont(font)
+        bold.setBold(True)
+        digit_width = metrics.horizontalAdvance("0")
+        words_width = QFontMetrics(bold).horizontalAdvance("100.0 %")
         left = digit_width + GRID
         room = max(1, self.width() - left - GRID - words_width)
         middle = int(Qt.AlignmentFlag.AlignVCenter)

@@ -1,7 +1,7 @@
 """The held-out digits by what they are and what the network tells."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from engine.results.quantities import percent_text
@@ -9,13 +9,14 @@ from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.style.cell_colours import readable_text
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
 
 _EMPTY = "How often each held-out digit is told as which one.\nPress Tell all digits."
 _KEYS = "Arrow keys choose a cell; Enter lists the digits of that row that are told wrong."
+_AXES = "Row: what it is. Column: told as."
 _DIGITS = 10
 
 
@@ -63,6 +64,9 @@ class ConfusionMatrix(QWidget):
         theme, font = current_theme(), number_font()
         painter = QPainter(self)
         side = self._side()
+        painter.setFont(small_font())
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(QRectF(0, 0, self.width(), self._top()), int(Qt.AlignmentFlag.AlignLeft), _AXES)
         font.setPixelSize(min(font.pixelSize() if font.pixelSize() > 0 else 13, max(9, int(side) - 5)))
         painter.setFont(font)
         centre = int(Qt.AlignmentFlag.AlignCenter)
@@ -120,15 +124,19 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def _side(self) -> float:
-        return max(1.0, float(min(self.width(), self.height()) // (_DIGITS + 1)))
+        return max(1.0, float(min(self.width(), self.height() - self._top()) // (_DIGITS + 1)))
+
+    def _top(self) -> int:
+        """Return the height of the line above the matrix."""
+        return QFontMetrics(small_font()).height()
 
     def _rect(self, digit: int, told: int) -> QRectF:
         side = self._side()
-        return QRectF((told + 1) * side, (digit + 1) * side, side, side)
+        return QRectF((told + 1) * side, self._top() + (digit + 1) * side, side, side)
 
     def _cell_at(self, place: QPointF) -> tuple[int, int] | None:
         side = self._side()
-        digit, told = int(place.y() // side) - 1, int(place.x() // side) - 1
+        digit, told = int((place.y() - self._top()) // side) - 1, int(place.x() // side) - 1
         inside = self.confusion is not None and 0 <= digit < _DIGITS and 0 <= told < _DIGITS
         return (digit, told) if inside else None
 

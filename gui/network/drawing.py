@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from engine.tasks.network.drawings import fitted
+
 SIDE = 28
 Ink = NDArray[np.uint8]
 Point = tuple[float, float]
@@ -72,6 +74,16 @@ class Drawing(QObject):
         if not self.is_empty:
             self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
 
+    @property
+    def can_be_fitted(self) -> bool:
+        """Whether it was drawn, and does not fill the field."""
+        return self.digit is None and not np.array_equal(fitted(self.ink), self.ink)
+
+    def fit(self) -> None:
+        """Enlarge what was drawn to the field; nothing happens where it fills it, or is a held-out digit."""
+        if self.can_be_fitted:
+            self._push("Fit to the field", fitted(self.ink), None)
+
     def start_with(self, number: int, pixels: Ink) -> None:
         """Show a held-out digit where nothing was drawn yet; that is no step."""
         if self.is_empty and not self.undo_stack.count():
@@ -81,6 +93,11 @@ class Drawing(QObject):
         """Take a held-out digit in place of what was drawn."""
         if self.digit != number:
             self._push(f"Digit {number}", pixels.copy(), number)
+
+    def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
+        """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
+        if not np.array_equal(ink, self.ink):
+            self._push(text, ink, number)
 
     def _push(self, text: str, ink: Ink, digit: int | None) -> None:
         self.end()

@@ -19,7 +19,8 @@ from gui.style.metrics import GRID
 from gui.style.theme import current_theme, theme_notifier
 
 _KEYS = (
-    "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all. "
+    "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all, "
+    "F fits it to the field. "
     "With the mouse the left button draws and the right one erases."
 )
 _LARGEST_CELL = GRID + 4
@@ -112,6 +113,8 @@ class DrawingCanvas(QWidget):
             self._drawing.dot(self._centre(), erases=True)
         elif key == Qt.Key.Key_Delete:
             self._drawing.clear()
+        elif key == Qt.Key.Key_F:
+            self._drawing.fit()
         else:
             super().keyPressEvent(event)
             return

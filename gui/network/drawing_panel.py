@@ -142,6 +142,12 @@ class DrawingPanel(QWidget):
         drawing = network.drawing
         self.canvas = DrawingCanvas(drawing)
         self.clear = icon_button("clear", "Clear the drawing", "Take all ink away (Delete in the field).")
+        self.fit = icon_button(
+            "zoom-fit",
+            "Fit the drawing to the field",
+            "Enlarge and centre what you drew, as the digits of the training are: the network then tells it "
+            "right more often (F in the field).",
+        )
         self.undo = icon_button("undo", "Undo the stroke", "Take the last stroke back (Ctrl+Z).")
         self.redo = icon_button("redo", "Redo the stroke", "Draw the stroke again (Ctrl+Shift+Z).")
         self.brush = QSlider(Qt.Orientation.Horizontal)
@@ -151,6 +157,7 @@ class DrawingPanel(QWidget):
         self.bars = ProbabilityBars(network)
         self._build()
         self.clear.clicked.connect(drawing.clear)
+        self.fit.clicked.connect(drawing.fit)
         self.undo.clicked.connect(drawing.undo_stack.undo)
         self.redo.clicked.connect(drawing.undo_stack.redo)
         self.brush.valueChanged.connect(self._set_radius)
@@ -159,10 +166,10 @@ class DrawingPanel(QWidget):
         drawing.undo_stack.canRedoChanged.connect(self.redo.setEnabled)
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
-        drawing.changed.connect(self._enable_clear)
+        drawing.changed.connect(self._enable_tools)
         self.undo.setEnabled(False)
         self.redo.setEnabled(False)
-        self._enable_clear()
+        self._enable_tools()
         self._show()
 
     def sizeHint(self) -> QSize:
@@ -180,8 +187,8 @@ class DrawingPanel(QWidget):
         self.verdict.setAccessibleName("Recognised")
         self.detail.setAccessibleName("About the drawing")
         tools = row(
-            label_for("&Brush", self.brush), (self.brush, 1), self.undo, self.redo, self.clear,
-            spacing=HALF_GRID,
+            label_for("&Brush", self.brush), (self.brush, 1), self.fit, self.undo, self.redo,
+            self.clear, spacing=HALF_GRID,
         )  # fmt: skip
         content = QWidget()
         told = column(self.verdict, self.detail, self.bars, spacing=HALF_GRID)
@@ -193,8 +200,10 @@ class DrawingPanel(QWidget):
     def _set_radius(self, quarters: int) -> None:
         self._network.drawing.radius = quarters / 4
 
-    def _enable_clear(self) -> None:
-        self.clear.setEnabled(not self._network.drawing.is_empty)
+    def _enable_tools(self) -> None:
+        drawing = self._network.drawing
+        self.clear.setEnabled(not drawing.is_empty)
+        self.fit.setEnabled(drawing.can_be_fitted)
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
@@ -209,6 +218,8 @@ class DrawingPanel(QWidget):
         is_a = "" if label is None else f", a {label}"
         wrong = " The network is wrong." if label is not None and label != answer.digit else ""
         hint = "" if number is None else " The first stroke begins a new drawing."
+        if self._network.drawing.can_be_fitted:
+            hint = " Smaller than the training's digits: Fit enlarges it."
         self.detail.setText(
             f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
         )

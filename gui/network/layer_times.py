@@ -7,7 +7,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from engine.results.quantities import ms_text, percent_text
-from engine.tasks.network.problem import Layer
 from engine.tasks.network.results import LayerTime
 from gui.network.network_state import NetworkState
 from gui.style.cell_colours import readable_text
@@ -23,9 +22,12 @@ _EMPTY = (
     "Press Run (Ctrl+R) for the chosen stage, or Run all for every stage."
 )
 _PREFIX = "network-"
-_COPIES = ("copy in", "copy out")
+# Parts of a stage with streams, which are no layers; in both themes each is known from its neighbours.
+_OF_STREAMS = ("copy in", "kernels", "copy out")
+# Positions in the series of colours, of which two are blue: one of them for six layers.
+_LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 # Of the width.
-_NAMES_SHARE = 0.3
+_NAMES_SHARE = 0.4
 
 
 class LayerTimesPanel(QWidget):
@@ -135,22 +137,30 @@ class LayerBars(QWidget):
     def _paint_legend(self, painter: QPainter) -> None:
         painter.setFont(small_font())
         metrics = painter.fontMetrics()
-        for place, layer in self._legend():
+        for place, name in self._legend():
             square = QRectF(place.x(), place.y() + (metrics.height() - GRID) / 2, GRID, GRID)
-            painter.fillRect(square, QColor(self._colour(layer.key)))
+            painter.fillRect(square, QColor(self._colour(name)))
             painter.setPen(QColor(current_theme().muted))
-            painter.drawText(place.x() + GRID + HALF_GRID, place.y() + metrics.ascent(), layer.title)
+            text = self._title(name)
+            painter.drawText(place.x() + GRID + HALF_GRID, place.y() + metrics.ascent(), text)
 
-    def _legend(self) -> list[tuple[QPoint, Layer]]:
-        """Return where the name of each layer stands, in lines."""
+    @property
+    def legend(self) -> list[str]:
+        """What the colours are: every layer, and the parts of streams where a bar has them."""
+        layers = self._network.facts.layers if self._network.facts else ()
+        drawn = {one.name for _, parts in self.rows for one in parts}
+        return [*(layer.key for layer in layers), *(part for part in _OF_STREAMS if part in drawn)]
+
+    def _legend(self) -> list[tuple[QPoint, str]]:
+        """Return where each name of the legend stands, in lines."""
         metrics = QFontMetrics(small_font())
-        found: list[tuple[QPoint, Layer]] = []
+        found: list[tuple[QPoint, str]] = []
         x = y = 0
-        for layer in self._network.facts.layers if self._network.facts else ():
-            width = metrics.horizontalAdvance(layer.title) + GRID + HALF_GRID
+        for name in self.legend:
+            width = metrics.horizontalAdvance(self._title(name)) + GRID + HALF_GRID
             if x and x + width > self.width():
                 x, y = 0, y + metrics.height()
-            found.append((QPoint(x, y), layer))
+            found.append((QPoint(x, y), name))
             x += width + 2 * GRID
         return found
 
@@ -186,13 +196,9 @@ class LayerBars(QWidget):
         keys = [layer.key for layer in layers]
         first = self._keys(name)[0]
         if first in keys:
-            return series_at(keys.index(first)).colour
-        # Parts that are no layers: the copies of streams, and all kernels between them.
-        return (
-            series_at(len(keys) + _COPIES.index(first)).colour
-            if first in _COPIES
-            else current_theme().outline
-        )
+            return series_at(_LAYER_COLOURS[keys.index(first) % len(_LAYER_COLOURS)]).colour
+        theme = current_theme()
+        return theme.text if first.startswith("copy") else theme.outline
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]

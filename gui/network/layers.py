@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.host.messages import VariantInfo
-from engine.host.protocol import NetworkFacts, Recognised
+from engine.host.network_protocol import NetworkFacts, Recognised
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
 
+from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import (
-    Availability,
+from engine.host.network_protocol import (
     CheckStages,
     DescribeNetwork,
     ForwardDrawing,
@@ -18,13 +18,14 @@ from engine.host.protocol import (
     RunNetwork,
     TellDigits,
 )
+from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import PageMessages
+from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "stages"
 WEIGHTS = "weights"
@@ -96,6 +97,15 @@ class NetworkController(QObject):
         device = "cpu" if device == SIMULATOR else device
         request = TellDigits(device=device, weights=self._network.weights)
         self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
+
+    def load(self, here: Configuration) -> None:
+        """Choose a paper's stage. The one that is being run stays."""
+        if self._network.running:
+            what, why = f"{here.variant} was not loaded", "the settings stay as they are during a run"
+            remedy = "Load it again when the run is over, or press Esc."
+            self._messages.show(Message(SOURCE, Severity.WARNING, what, why, remedy))
+        else:
+            self._network.change(stage=here.variant)
 
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""

@@ -7,7 +7,8 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
-from engine.host.protocol import Availability, NetworkRun
+from engine.host.network_protocol import NetworkRun
+from engine.host.protocol import Availability
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.environment import Environment

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent, QUndoStack
-from PySide6.QtWidgets import QTabBar, QTabWidget
+from PySide6.QtWidgets import QTabWidget
 
 from engine.device_info import SIMULATOR
+from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.results.compare import Compared, compared
 from engine.results.measurement import NetworkResult
@@ -21,6 +23,7 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
 from gui.network.product_panel import ProductPanel
+from gui.network.session_part import part_of, show_part
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
@@ -83,13 +86,14 @@ class NetworkPage(Page):
         cell.raise_()
         self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
         layers = self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
-        timeline = self.add_dock("timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea)
+        timeline = self.timeline_dock = self.add_dock(
+            "timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea
+        )
+        self._ran_one = False
         product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
         for dock in (timeline, product):
             self.tabifyDockWidget(layers, dock)
         layers.raise_()
-        for tabs in self.findChildren(QTabBar):
-            tabs.setElideMode(Qt.TextElideMode.ElideNone)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
@@ -122,9 +126,11 @@ class NetworkPage(Page):
         return self.stages.is_settled and self.network.facts is not None
 
     def run(self) -> None:
+        self._ran_one = True
         self.stages.run()
 
     def run_all(self) -> None:
+        self._ran_one = False
         self.stages.run_all()
 
     def export(self, suffix: str) -> None:
@@ -133,8 +139,20 @@ class NetworkPage(Page):
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
             return False
-        self.network.change(stage=intent.here.variant)
+        self.stages.load(intent.here)
         return True
+
+    @property
+    def session_part(self) -> Mapping[str, Any]:
+        return part_of(self.network)
+
+    def take_session_part(self, part: Mapping[str, Any]) -> None:
+        if self.network.running:
+            why, remedy = "stages are being run", "Open it again when the run is over."
+            raise BadValue("The session's part for the page Network", why, remedy)
+        weights = show_part(self.network, part)
+        if weights != self.network.weights:
+            self.stages.open_weights(Path(weights) if weights else None)
 
     def copy_results(self) -> None:
         self.stages_panel.table.copy_all()
@@ -169,6 +187,7 @@ class NetworkPage(Page):
         actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
         network.facts_changed.connect(self._show_weights)
         network.running_changed.connect(self._show_weights)
+        network.running_changed.connect(self._show_timeline)
         self._show_weights()
         self.confusion_panel.tell.clicked.connect(self.stages.tell_digits)
         self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
@@ -193,6 +212,15 @@ class NetworkPage(Page):
         actions, is_idle = self._services.actions, not self.network.running
         actions["open_weights"].setEnabled(is_idle)
         actions["trained_weights"].setEnabled(is_idle and bool(self.network.weights))
+        why_not = "" if is_idle else "Not during a run."
+        actions.explain("open_weights", why_not)
+        actions.explain("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
+
+    def _show_timeline(self) -> None:
+        """Bring the chunks to the front when the chosen stage has run by itself and works in some."""
+        run = self.network.runs.get(self.network.settings.stage)
+        if self._ran_one and not self.network.running and run is not None and run.timeline:
+            self.timeline_dock.raise_()
 
     def _give_mask(self, mask: Mask) -> None:
         self._services.offer(LoadMask(mask))

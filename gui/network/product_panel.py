@@ -19,6 +19,7 @@ _X_CELL = 3 * GRID
 _W_CELL = 2 * GRID - 2
 _Y_CELL = 4 * GRID
 _TITLE = 2 * GRID
+_LEAST_WIDTH = 16 * GRID
 _TEACHES = (
     "Implicit GEMM, as the report works it: a row of W' is a filter, a column of X the cells under one "
     "output, and each output is their product."
@@ -139,7 +140,11 @@ class ProductPanel(QWidget):
         content = QWidget()
         margins = (GRID, HALF_GRID, GRID, 0)
         content.setLayout(column(self.product, 1, margins=margins))
-        self.setLayout(column(scrolled(content)))
+        area = scrolled(content)
+        # A narrow panel scrolls sideways too: the matrices have one size.
+        area.setMinimumWidth(_LEAST_WIDTH)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setLayout(column(area))
 
     def sizeHint(self) -> QSize:
         return QSize(38 * GRID, 28 * GRID)

@@ -21,6 +21,11 @@ _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. One drawing takes it "
     "minutes. Its times mean nothing and are never shown as speed."
 )
+_BATCH_TEACHES = (
+    "How many drawings go through the network together: held-out digits in turn. The arrows go from 1 to "
+    "10,000 in powers of ten; what the memory cannot hold is refused."
+)
+_BUSY = "Stage, batch and device stay as they are during a run; Esc cancels it."
 _SHOWN = {
     "kernel_p20_ms": False,
     "kernel_p80_ms": False,
@@ -91,9 +96,9 @@ class StagesPanel(QWidget):
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
         self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.stage.setMinimumContentsLength(14)
+        self.stage.setMinimumContentsLength(8)
         self.table.horizontalHeader().setStretchLastSection(True)
-        self.device.setMinimumContentsLength(8)
+        self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
             label_for("De&vice", self.device), (self.device, 1),
@@ -131,7 +136,7 @@ class StagesPanel(QWidget):
         entries = network.facts.stages if network.facts else ()
         idea = next((entry.idea for entry in entries if entry.key == settings.stage), "")
         reason = network.reason(settings.stage)
-        self.stage.setToolTip(f"What Run runs. {idea} {reason}".strip())
+        self.stage.setToolTip(f"What Run runs. {idea} {reason or ('' if is_idle else _BUSY)}".strip())
         if self.batch.value() != settings.batch:
             with QSignalBlocker(self.batch):
                 self.batch.setValue(settings.batch)
@@ -142,7 +147,9 @@ class StagesPanel(QWidget):
         self.copy_button.setEnabled(bool(rows))
         for button in self._export_buttons:
             button.setEnabled(bool(self.model.tried()))
-        self.note.setText(self._refusal or self.device.note or self._reasons())
+        busy = "" if is_idle else _BUSY
+        self.note.setText(self._refusal or busy or self.device.note or self._reasons())
+        self.batch.setToolTip(f"{_BATCH_TEACHES} {busy}".strip())
         self._select_stage()
 
     def _reasons(self) -> str:
@@ -166,6 +173,7 @@ class StagesPanel(QWidget):
             return
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.table.selectionModel().setCurrentIndex(index, flags)
+        self.table.scrollTo(index)
 
     def _take_selected(self) -> None:
         chosen = self.table.selectionModel().selectedRows()
@@ -178,11 +186,8 @@ class _BatchBox(WholeNumberBox):
     """The number of drawings; the arrows go through powers of ten, the keyboard types anything."""
 
     def __init__(self) -> None:
-        super().__init__("Batch", 1, MAX_BATCH, f"a whole number from 1 to {MAX_BATCH}")
-        self.setToolTip(
-            "How many drawings go through the network together: held-out digits in turn. The arrows go from "
-            "1 to 10,000 in powers of ten; what the memory cannot hold is refused."
-        )
+        super().__init__("Batch", 1, MAX_BATCH, f"a whole number from 1 to {MAX_BATCH:,}")
+        self.setToolTip(_BATCH_TEACHES)
 
     def stepBy(self, steps: int) -> None:
         value = self.value()

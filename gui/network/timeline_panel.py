@@ -167,6 +167,11 @@ def timeline_words(spans: Sequence[ChunkSpan]) -> str:
     """Return a timeline in a sentence: how long it is, and how much of it copies and kernels overlap."""
     end_ms = max(span.end_ms for span in spans)
     chunks, streams = len({span.chunk for span in spans}), len({span.stream for span in spans})
+    if chunks == 1:
+        return (
+            f"1 chunk in {ms_text(end_ms)}: with no other one there is nothing to copy while it is computed. "
+            "A batch of more than 100 has several."
+        )
     kernels = _union([(span.begin_ms, span.end_ms) for span in spans if span.step == "kernels"])
     copies = _union([(span.begin_ms, span.end_ms) for span in spans if span.step != "kernels"])
     both = _length(kernels) + _length(copies) - _length(_union([*kernels, *copies]))

@@ -7,13 +7,14 @@ one wants of another is an intent (`gui.page.intents`).
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QShowEvent, QUndoStack
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
+from engine.errors import UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
@@ -26,7 +27,12 @@ from gui.page.messages import Messages
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The window's services to a page; `offer` shows the page that takes an intent, False where none does."""
+    """The window's services to a page.
+
+    `offer` shows the page that takes an intent, False where none does. `session_parts` returns what the pages
+    add to a session, by their keys, and `take_session_parts` gives it back to them, also to pages that are
+    built later.
+    """
 
     actions: Actions
     messages: Messages
@@ -35,6 +41,8 @@ class Services:
     files: FileDialogs
     jobs: JobQueue
     offer: Callable[[Intent], bool] = lambda intent: False
+    session_parts: Callable[[], Mapping[str, Any]] = dict
+    take_session_parts: Callable[[Mapping[str, Any]], None] = lambda parts: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +141,25 @@ class Page(QMainWindow):
         """Carry out an intent if this is the page for it; return whether it is."""
         return False
 
+    @property
+    def session_part(self) -> Mapping[str, Any]:
+        """What a session keeps of this page, as plain JSON values; nothing by default."""
+        return {}
+
+    def take_session_part(self, part: Mapping[str, Any]) -> None:
+        """Show what a session kept of this page; an EngineError says what in it cannot be used."""
+
     def finish(self) -> None:
         """Add widgets that the first paint does not need."""
+
+    def bring_to_front(self, name: str) -> None:
+        """Show a panel and raise its tab; an UnknownName lists the panels of the page."""
+        dock = next((dock for dock in self.docks if dock.objectName() == name), None)
+        if dock is None:
+            known = ", ".join(dock.objectName() for dock in self.docks) or "none"
+            raise UnknownName(f"panel '{name}'", "the page has none of that name", f"It has {known}.")
+        dock.show()
+        dock.raise_()
 
     def keep_first_layout(self) -> None:
         """Remember where the docks are at first."""
@@ -163,6 +188,10 @@ class Page(QMainWindow):
     def _follow_tabs(self) -> None:
         for dock in self.docks:
             dock.follow_tabs()
+        # The window makes and drops them as docks are moved.
+        for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            tabs.setElideMode(Qt.TextElideMode.ElideNone)
+            tabs.setAccessibleName("Panels in this place")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

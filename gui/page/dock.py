@@ -15,6 +15,11 @@ class Dock(QDockWidget):
         self.setObjectName(name)
         self.setWidget(widget)
         self.toggleViewAction().setToolTip(f"Show or hide the panel {title}.")
+        # Qt leaves what is behind another tab visible far outside, where Tab and screen readers find it.
+        room = widget.sizePolicy()
+        room.setRetainSizeWhenHidden(True)
+        widget.setSizePolicy(room)
+        self.visibilityChanged.connect(widget.setVisible)
         for moved in (self.dockLocationChanged, self.topLevelChanged, self.visibilityChanged):
             moved.connect(self.moved)
 

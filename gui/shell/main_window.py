@@ -1,12 +1,14 @@
 """The main window: the bars around the pages, and its saved layout. Connected in `gui.shell.app`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QPoint, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
-from engine.errors import UnknownName
+from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
 from gui.shell.edit_actions import EditActions
@@ -48,7 +50,14 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._was_painted = False
         self._is_finished = False
-        self._services = replace(services, offer=self.offer)
+        self._services = replace(
+            services,
+            offer=self.offer,
+            session_parts=self.session_parts,
+            take_session_parts=self.take_session_parts,
+        )
+        # Of pages that are not built yet.
+        self._session_parts: dict[str, Mapping[str, Any]] = {}
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
         self._kept_columns: dict[str, dict[str, bool]] = {}
@@ -98,6 +107,26 @@ class MainWindow(QMainWindow):
                 self._show(number)
                 return True
         return False
+
+    def session_parts(self) -> dict[str, Mapping[str, Any]]:
+        """Return what the pages add to a session, by their keys."""
+        own = {key: page.session_part for key, page in self._entered.items()}
+        return self._session_parts | {key: part for key, part in own.items() if part}
+
+    def take_session_parts(self, parts: Mapping[str, Any]) -> None:
+        """Give the pages what a session kept of them, those that are not built yet when they are."""
+        self._session_parts = dict(parts)
+        for page in self._entered.values():
+            self._give_session_part(page)
+
+    def _give_session_part(self, page: Page) -> None:
+        part = self._session_parts.pop(page.objectName(), None)
+        if part is None:
+            return
+        try:
+            page.take_session_part(part)
+        except EngineError as error:
+            self._services.messages.on(page).show_error("session of the page", error)
 
     def cancel(self) -> None:
         """Stop running work on every page."""
@@ -169,6 +198,7 @@ class MainWindow(QMainWindow):
             assert isinstance(place, Place)
             place.fill(page)
             self._arrange(page)
+            self._give_session_part(page)
             if self._is_finished:
                 page.finish()
         return self._entered[entry.key]

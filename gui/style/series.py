@@ -47,6 +47,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cpu-box": (_YELLOW, _UP), "cpu-fft": (_GREY, _UP), "row-naive": (_ORANGE, _CIRCLE),
     "row-tiled": (_GREEN, _SQUARE), "row-cached": (_VERMILION, _UP), "matmul-naive": (_ORANGE, _DIAMOND),
     "row-constant": (_YELLOW, _CIRCLE), "naive-uncoalesced": (_ORANGE, _DOWN),
+    "row-tiled-constant": (_GREEN, _LEFT), "row-cached-constant": (_VERMILION, _RIGHT),
     "cached-constant": (_VERMILION, _DOWN), "cpu-separable-serial": (_GREY, _STAR),
     "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
     "network-serial": (_GREY, _CIRCLE), "network-cpu": (_SKY, _SQUARE), "network-convolution": (_ORANGE, _UP),
@@ -54,6 +55,15 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "network-fused": (_VERMILION, _SQUARE), "network-implicit-gemm": (_PURPLE, _CROSS),
     "network-unrolled": (_PURPLE, _LEFT), "network-constant": (_YELLOW, _SQUARE),
     "network-streams": (_BLUE, _RIGHT), "network-fast": (_BLUE, _STAR),
+    # Of operations the colour says how (all cores, global memory, shared memory), the shape what.
+    "cpu-negative": (_SKY, _CIRCLE), "cuda-negative": (_ORANGE, _CIRCLE),
+    "cpu-desaturate": (_SKY, _SQUARE), "cuda-desaturate": (_ORANGE, _SQUARE),
+    "cpu-hue-shift": (_SKY, _UP), "cuda-hue-shift": (_ORANGE, _UP),
+    "cpu-histogram": (_SKY, _DIAMOND), "histogram-global": (_ORANGE, _DIAMOND),
+    "histogram-shared": (_GREEN, _DIAMOND), "cpu-median": (_SKY, _STAR), "median-naive": (_ORANGE, _STAR),
+    "median-tiled": (_GREEN, _STAR), "cpu-match": (_SKY, _DOWN), "match-naive": (_ORANGE, _DOWN),
+    "match-tiled": (_GREEN, _DOWN), "cpu-dct": (_SKY, _RIGHT), "dct-direct": (_ORANGE, _RIGHT),
+    "dct-tiled": (_GREEN, _RIGHT),
 }  # fmt: skip
 
 

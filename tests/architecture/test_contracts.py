@@ -160,3 +160,10 @@ def test_that_no_json_has_numbers_that_json_does_not_have():
         )
     ]
     assert loose == []
+
+
+@pytest.mark.slow
+def test_that_the_tests_for_a_device_can_be_imported_without_one():
+    # Without a GPU `tests/conftest.py` leaves them out: a name that is gone would be noticed there only.
+    for path in (ROOT / "tests/gpu").glob("test_*.py"):
+        importlib.import_module(f"tests.gpu.{path.stem}")

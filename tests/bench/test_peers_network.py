@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from bench.peers import network
+from engine.variants.registry import network_variant
 
 FAKE = """
 import json, sys
@@ -42,6 +43,22 @@ def test_that_wrong_scores_of_a_peer_are_told_and_fail(monkeypatch, tmp_path, ca
     assert run(monkeypatch, "--batches", "1") == 4
     assert "torch eager      median 2.0000 ms" in (out := capsys.readouterr().out)
     assert "not verified: drawing 0" in out
+
+
+@pytest.mark.slow
+def test_that_ours_is_held_to_its_own_bound_and_torch_to_that_of_any_order(monkeypatch, tmp_path):
+    script, found = tmp_path / "fake.py", []
+    script.write_text(FAKE, encoding="utf-8")
+    monkeypatch.setattr(network, "TORCH", script)
+    verify = network.verify
+
+    def noted(*given, **how):
+        found.append(how)
+        return verify(*given, **how)
+
+    monkeypatch.setattr(network, "verify", noted)
+    run(monkeypatch, "--batches", "1")
+    assert found == [{"roundings": network_variant("network-cpu").roundings}, {}]
 
 
 def test_that_a_torch_that_is_not_there_is_told(monkeypatch, tmp_path, capsys):

@@ -12,8 +12,12 @@ from engine.variants.registry import variant
 from tests.engine.variants.cases import verified
 
 every_kernel = pytest.mark.parametrize(
-    "key", ["constant", "row-constant", "cached-constant", "register-blocked"]
-)
+    "key",
+    [
+        "constant", "row-constant", "cached-constant", "row-tiled-constant", "row-cached-constant",
+        "register-blocked",
+    ],
+)  # fmt: skip
 SIDE = 1024
 
 

@@ -27,7 +27,7 @@ def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
     # Only shape, type and sizes are asked for before the device refuses: the host has nothing of this.
     side = 1 << 20
     endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
-    with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture, or the CPU"):
+    with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture or batch, or the CPU"):
         gpu.allocate(endless)
     check(variant("tiled"), CASE, device)
 

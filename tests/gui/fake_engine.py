@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
-from engine.host import protocol, shared
+from engine.host import network_protocol, protocol, shared
 from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request
 from engine.host.tile_jobs import describe_tile
@@ -189,15 +189,15 @@ class FakeEngineClient:
         if isinstance(request, protocol.RunMatmul):
             rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
             return made_product(next(row for row in rows if row.variant == request.variant))
-        if isinstance(request, protocol.DescribeNetwork):
+        if isinstance(request, network_protocol.DescribeNetwork):
             return made_network.network_facts(self._make)
-        if isinstance(request, protocol.ForwardDrawing):
+        if isinstance(request, network_protocol.ForwardDrawing):
             return made_network.recognised(request.ink, self._make)
-        if isinstance(request, protocol.CheckStages):
+        if isinstance(request, network_protocol.CheckStages):
             return made_network.checked_stages(request.device)
-        if isinstance(request, protocol.RunNetwork):
+        if isinstance(request, network_protocol.RunNetwork):
             return made_network.made_run(request.stage, request.batch)
-        if isinstance(request, protocol.TellDigits):
+        if isinstance(request, network_protocol.TellDigits):
             return made_network.made_confusion()
         if isinstance(request, protocol.DescribeOperations):
             return OPERATION_INFOS

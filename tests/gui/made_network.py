@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.host import protocol
+from engine.host import network_protocol, protocol
 from engine.host.messages import VariantInfo
 from engine.results.environment import Environment
 from engine.results.measurement import NetworkResult
@@ -49,17 +49,17 @@ def made_values(ink: bytes) -> list[np.ndarray]:
     return values
 
 
-def network_facts(make) -> protocol.NetworkFacts:
+def network_facts(make) -> network_protocol.NetworkFacts:
     pixels, labels = made_digits()
-    return protocol.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
+    return network_protocol.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
 
 
-def recognised(ink: bytes, make) -> protocol.Recognised:
+def recognised(ink: bytes, make) -> network_protocol.Recognised:
     places = make(*made_values(ink))
-    layers = tuple(map(protocol.LayerMaps, LAYERS, places))
+    layers = tuple(map(network_protocol.LayerMaps, LAYERS, places))
     chances = [0.01] * 10
     chances[7] = 0.91
-    return protocol.Recognised(layers, tuple(chances), 7, 12.0)
+    return network_protocol.Recognised(layers, tuple(chances), 7, 12.0)
 
 
 def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
@@ -70,7 +70,7 @@ def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
     )
 
 
-def made_run(stage: str, batch: int = 100, **fields: object) -> protocol.NetworkRun:
+def made_run(stage: str, batch: int = 100, **fields: object) -> network_protocol.NetworkRun:
     """A verified run: serial has a time for each layer, others for pairs of them."""
     known = next(one for one in STAGES if one.key == stage)
     ms = KERNEL_MS.get(stage, 1.0)
@@ -95,7 +95,7 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> protocol.Network
         if device != "cpu"
         else ()
     )
-    return protocol.NetworkRun(replace(result, **fields), layers, spans)
+    return network_protocol.NetworkRun(replace(result, **fields), layers, spans)
 
 
 def made_confusion() -> Confusion:

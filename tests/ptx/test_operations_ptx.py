@@ -8,9 +8,9 @@ from engine.geometry.block import Block
 from engine.run.operation import resolved_operands
 from engine.tasks.operation.request import OperationRequest
 from engine.variants.registry import OPERATION_VARIANTS
-from tests.engine.variants.emitted import NEEDS_NVVM
+from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.operations.cases import Case
-from tests.ptx.test_ptx import CAPABILITIES, bytes_of, compiled
+from tests.ptx.test_ptx import CAPABILITIES, bytes_of
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.has_kernels]

@@ -27,7 +27,7 @@ DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
 _DAMAGES = zipfile.BadZipFile, zlib.error, MemoryError
 _NAMES = ("convolution_1", "convolution_2", "hidden", "output")
-_REMEDY = "Take a file that assets/network/train.py wrote, or the program's own (no --weights)."
+_REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
     and numbers that are not finite.
     """
     what = f"The weights {path.name!r} cannot be used"
-    arrays = read_arrays(path, what, _NAMES)
+    arrays = read_arrays(path, what, _NAMES, _REMEDY)
     for name, wanted in shapes_of(problem or ForwardPass(1)).items():
         found = arrays[name]
         if found.dtype not in (np.float16, np.float32):
@@ -111,15 +111,16 @@ def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
     return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in _NAMES})
 
 
-def read_arrays(path: Path, what: str, names: tuple[str, ...]) -> dict[str, NDArray[np.generic]]:
-    """Return arrays of an .npz file; an `EngineError` says what is wrong with it."""
+def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> dict[str, NDArray[np.generic]]:
+    """Return arrays of an .npz file; an `EngineError` says what is wrong with it and the remedy."""
     try:
-        size = path.stat().st_size
-        if size > MOST_FILE_BYTES:
-            raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
+        _refuse_bytes(path.stat().st_size)
         if not zipfile.is_zipfile(path):
             # NumPy would take it for pickled data, and advise to load that unsafely.
             raise ValueError("it is no archive of arrays")
+        with zipfile.ZipFile(path) as archive:
+            # Zeros deflate to a thousandth: a small file may unpack to more than the memory.
+            _refuse_bytes(sum(member.file_size for member in archive.infolist()))
         # Not by the path: of a damaged file np.load leaves its own handle open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             missing = [name for name in names if name not in getattr(stored, "files", ())]
@@ -127,10 +128,15 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...]) -> dict[str, NDAr
                 raise ValueError(f"it has no array '{missing[0]}'")
             return {name: stored[name] for name in names}
     except FileNotFoundError as error:
-        raise EngineError(what, "there is no such file", _REMEDY) from error
+        raise EngineError(what, "there is no such file", remedy) from error
     except (OSError, ValueError, EOFError, LookupError, TypeError, *_DAMAGES) as error:
         why = str(error) or "it is damaged"
-        raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", _REMEDY) from error
+        raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", remedy) from error
+
+
+def _refuse_bytes(size: int) -> None:
+    if size > MOST_FILE_BYTES:
+        raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -46,6 +46,7 @@ class Parameter:
     most: float = math.inf
     choices: tuple[Value, ...] = ()
     unit: str = ""
+    least_word: str = ""  # what the least value means, where it is no number like the others
 
     @property
     def is_whole(self) -> bool:
@@ -58,7 +59,7 @@ class Parameter:
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}"
         kind = "a whole number" if self.is_whole else "a number"
-        return f"{kind} from {self.least:g} to {self.most:g}"
+        return f"{kind} from {self.least:,.10g} to {self.most:,.10g}"
 
     def read(self, given: object) -> Value:
         """Return a value, given as a number or as text; a `BadValue` says why it is none."""

@@ -1,4 +1,7 @@
-"""Desaturate: each pixel becomes the grey of its brightness, in all three channels."""
+"""Desaturate: each pixel becomes the grey of its brightness, in all three channels.
+
+Source of the weights: ITU-R BT.601 and BT.709, the equations of luminance.
+"""
 
 import numpy as np
 

@@ -30,11 +30,7 @@ def marked(picture: np.ndarray, mark: Mark, full_scale: float) -> np.ndarray:
     thickness = max(1, round(max(picture.shape[:2]) / 400))
     for width, value in ((2 * thickness, 0), (thickness, full_scale)):
         top, left = max(0, mark.row - width), max(0, mark.column - width)
-        inside = picture[mark.row : mark.row + mark.height, mark.column : mark.column + mark.width]
-        outer = framed[top : mark.row + mark.height + width, left : mark.column + mark.width + width]
-        if width == thickness:
-            outer[...] = value
-            framed[mark.row : mark.row + mark.height, mark.column : mark.column + mark.width] = inside
-        else:
-            outer[...] = value
+        framed[top : mark.row + mark.height + width, left : mark.column + mark.width + width] = value
+    inside = slice(mark.row, mark.row + mark.height), slice(mark.column, mark.column + mark.width)
+    framed[inside] = picture[inside]
     return framed

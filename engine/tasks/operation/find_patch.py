@@ -9,6 +9,8 @@ The bound: with k roundings a float32 mean is off by d <= gamma_k mean(|w|). As 
 add up to 0, so nearly do those of the patch: a wrong mean changes the sum below the root by n d^2 only, and
 the one above it by d |sum t|. Beyond that each sum is off by gamma_k of its magnitudes. Where the sum below
 is no larger than its own bound, the score says nothing, and any finite one is accepted.
+
+Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
 
 import numpy as np
@@ -34,7 +36,7 @@ from engine.verify.verification import Verification, verify_regions
 
 MOST_SIDE = 64
 MOST_SAMPLE = 1e15
-_BAND_VALUES = 1 << 22
+_BAND_VALUES = 1 << 18
 MIDDLE = -1
 
 
@@ -216,6 +218,7 @@ def _corner(name: str, title: str) -> Parameter:
         least=MIDDLE,
         most=(1 << 24) - 1,
         unit="px",
+        least_word="middle",
     )
 
 

@@ -8,6 +8,8 @@ The bound: h is off by at most 3 roundings of a quotient below 1, and of each su
 size (5, 11, 16 and 4): 39 u in all, u = 2^-24. The function of k is continuous with slope 1, so a channel is
 off by C (39 + 2) u, the rounding of C itself included, and by one rounding of the last difference. 64 u C
 and 4 u V cover it.
+
+Source: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978: the hexcone of hue, saturation and value.
 """
 
 import numpy as np

@@ -190,8 +190,8 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     ALIGNMENT = None if SIMULATED else 16
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
     CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, shape.out_samples, shape.results
-    WARP_ROWS, ROUND_ROWS, ROUNDS = shape.warp_rows, shape.round_rows, shape.rounds
-    LOT_ROWS, STEP_ROWS, RING_ROWS = shape.lot_rows, shape.step_rows, shape.ring_rows
+    WARP_ROWS, ROUND_ROWS, LOT_ROWS = shape.warp_rows, shape.round_rows, shape.lot_rows
+    STEP_ROWS, RING_ROWS = shape.step_rows, shape.ring_rows
     EARLY_STEPS, EARLY_ROWS, IS_RING = shape.early_steps, shape.early_rows, shape.is_ring
     ROWS, COLUMNS, COLUMN_THREADS = shape.rows, shape.columns, shape.column_threads
 
@@ -227,8 +227,8 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
                     keep(tile, KEPT_AT + kept * KEPT_PITCH + across, sums)
             elif SIMULATED:
                 # Its barrier is for the whole block: all threads must reach it equally often.
-                for number in range(ROUNDS):
-                    lot_row = number * ROUND_ROWS + own_row
+                for first_row in range(0, LOT_ROWS, ROUND_ROWS):
+                    lot_row = first_row + own_row
                     at = lot_row * PITCH + across
                     sums = sum_along(tile, at, weight) if lot_row < LOT_ROWS else ()
                     cuda.syncthreads()

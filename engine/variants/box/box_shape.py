@@ -5,13 +5,9 @@ sums go into a ring of as many rows as the windows of a step need.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from engine.variants.box.window_sums import Windows
-from engine.variants.ir.register_tile import VECTOR, TileShape
-
-if TYPE_CHECKING:
-    from engine.variants.box.tile_sums import ColumnWindows, RowWindows
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
+from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 
 LANES = 32
 SHARED_BYTES = 48 * 1024
@@ -35,20 +31,16 @@ class BoxShape:
     @property
     def before(self) -> int:
         """Samples of an input row before the first result: those left of the anchor, in whole vectors."""
-        return -(-self.left // VECTOR) * VECTOR
+        return whole_vectors(self.left)
 
     @property
-    def along(self) -> "RowWindows":
+    def along(self) -> RowWindows:
         """What a thread sums up along a row."""
-        from engine.variants.box.tile_sums import RowWindows
-
         return RowWindows(Windows(self.mask_columns, self.channels, self.results), self.before - self.left)
 
     @property
-    def down(self) -> "ColumnWindows":
+    def down(self) -> ColumnWindows:
         """What a thread sums up down its columns."""
-        from engine.variants.box.tile_sums import ColumnWindows
-
         ring_rows = self.ring_rows if self.is_ring else 0
         return ColumnWindows(self.mask_rows, self.rows, self.columns, self.kept_pitch, ring_rows)
 
@@ -78,11 +70,6 @@ class BoxShape:
         if self.is_ring:
             return self.step_rows
         return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
-
-    @property
-    def rounds(self) -> int:
-        """How often the warps of a block sum up rows of what is loaded at once."""
-        return -(-self.lot_rows // self.round_rows)
 
     @property
     def pitch(self) -> int:

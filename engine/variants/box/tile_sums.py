@@ -1,46 +1,16 @@
 """Sums over windows along the rows and down the columns of a tile in shared memory; storing them there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import add
 from typing import Any
 
 from numba import types
 
-from engine.variants.box.window_sums import Windows, window_sums
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, window_sums
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 
 Values = list[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindows:
-    """What a thread sums up along a row; its first cell is `shift` samples, 0 to 3, into a vector."""
-
-    windows: Windows
-    shift: int
-
-    @property
-    def read(self) -> int:
-        """Samples that are read, in whole vectors."""
-        return -(-(self.shift + self.windows.samples) // VECTOR) * VECTOR
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnWindows:
-    """What a thread sums up down some columns: `rows` x `columns` results."""
-
-    mask_rows: int
-    rows: int
-    columns: int  # Neighbours, 4 or 1.
-    pitch: int  # Elements from one row to the next.
-    ring_rows: int  # Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
-
-    @property
-    def windows(self) -> Windows:
-        """The windows of its samples, row after row: neighbours in a column are `columns` samples apart."""
-        return Windows(self.mask_rows, self.columns, self.rows * self.columns)
 
 
 def _by_vectors(load: Callable[[int], Values], width: int) -> Callable[[int], Any]:
@@ -72,7 +42,7 @@ def row_summer(row: RowWindows) -> Any:
         def added(total: Any, value: Any) -> Any:
             return code.fma(value, weight, total)
 
-        return window_sums(row.windows, lambda sample: cell(row.shift + sample), product, product, added, add)
+        return window_sums(row.windows, lambda sample: cell(row.shift + sample), product, product, added)
 
     return device_function(types.UniTuple(types.float32, row.windows.count), sum_along)
 
@@ -102,7 +72,7 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> Any:
             return pointer.load(VECTOR) if down.columns == VECTOR else [pointer.load()]
 
         cell = _by_vectors(load, down.columns)
-        return window_sums(down.windows, cell, lambda value: start + value, lambda value: value, add, add)
+        return window_sums(down.windows, cell, lambda value: start + value, lambda value: value, add)
 
     return device_function(types.UniTuple(types.float32, down.windows.count), sum_down)
 

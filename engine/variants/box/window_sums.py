@@ -15,7 +15,10 @@ stay in their windows, and there are at most as many roundings as in a direct su
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add
 from typing import TypeVar
+
+from engine.variants.ir.register_tile import whole_vectors
 
 Value = TypeVar("Value")
 
@@ -50,18 +53,46 @@ class Windows:
         return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
 
 
+@dataclass(frozen=True, slots=True)
+class RowWindows:
+    """What a thread sums up along a row; its first cell is `shift` samples, 0 to 3, into a vector."""
+
+    windows: Windows
+    shift: int
+
+    @property
+    def read(self) -> int:
+        """Samples that are read, in whole vectors."""
+        return whole_vectors(self.shift + self.windows.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWindows:
+    """What a thread sums up down some columns: `rows` x `columns` results."""
+
+    mask_rows: int
+    rows: int
+    columns: int  # Neighbours, 4 or 1.
+    pitch: int  # Elements from one row to the next.
+    ring_rows: int  # Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
+
+    @property
+    def windows(self) -> Windows:
+        """The windows of its samples, row after row: neighbours in a column are `columns` samples apart."""
+        return Windows(self.mask_rows, self.columns, self.rows * self.columns)
+
+
 def window_sums(
     windows: Windows,
     cell: Callable[[int], Value],
     begin: Callable[[Value], Value],
     first: Callable[[Value], Value],
     added: Callable[[Value, Value], Value],
-    joined: Callable[[Value, Value], Value],
 ) -> list[Value]:
     """Return the sum over each window.
 
     `cell` returns a sample under the windows; `begin` and `first` the sum of one cell, where a window's sum
-    begins and anywhere else; `added` a sum and one more cell, `joined` two sums.
+    begins and anywhere else; `added` a sum and one more cell.
     """
     length, apart = windows.length, windows.apart
 
@@ -84,9 +115,7 @@ def window_sums(
                 own.append(first(value))
             else:
                 own[turn * is_long] = added(own[turn * is_long], value)
-        sums = {
-            last: own[0] if len(own) == 1 else joined(*own) for last, own in zip(lasts, chains, strict=True)
-        }
+        sums = {last: own[0] if len(own) == 1 else add(*own) for last, own in zip(lasts, chains, strict=True)}
         for place in reversed(range(len(group))):
             if place not in sums:
                 sums[place] = added(sums[place + apart], cell(group.start + place))
@@ -94,7 +123,7 @@ def window_sums(
         for place in range(apart, len(group)):
             line, value = place % apart, cell(group.start + place + (length - 1) * apart)
             after[line] = added(after[line], value) if line in after else first(value)
-            sums[place] = joined(sums[place], after[line])
+            sums[place] = add(sums[place], after[line])
         return [sums[place] for place in range(len(group))]
 
     return [total for group in windows.groups for total in of_group(group)]

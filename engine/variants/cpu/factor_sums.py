@@ -38,13 +38,8 @@ def as_floats(code, source, sample, floats, count):
     if sample.kind.dtype == types.float32:
         return source
     samples, target = code.at_address(source, sample), code.pointer(floats)
-    code.strips(count, 4, partial(_convert, code, samples, target))
+    code.copy_as_floats(samples, target, count)
     return code.address(target)
-
-
-def _convert(code: Any, samples: Value, target: Value, at: Value, across: int) -> None:
-    for v in range(across):
-        code.store(code.load(samples, at + v * VECTOR), target, at + v * VECTOR)
 
 
 @cpu_function(types.void)

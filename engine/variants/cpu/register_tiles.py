@@ -35,7 +35,8 @@ STRIP_VECTORS = _by_target(
     {1: 4, 2: 2, 3: 4}, {1: 4, 2: 4, 3: 4, 4: 3, 5: 2, 6: 2}, {1: 8, 2: 8, 3: 8, 4: 6, 5: 4, 6: 4}
 )
 # Mask columns that are written one after another instead of as a loop, by mask rows. The loop of 3 x 3 is a
-# fifth of its instructions, which are what it takes (AVX2).
+# fifth of its instructions, which are what it takes (AVX2). Of a column times a row too, for integers and a
+# symmetric row (8 bit: 7 to 12 % less time; 5 x 5: nothing).
 UNROLLED_COLUMNS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
 # Masks of so many rows have integer samples made float32 before they are summed, once, and not for each mask
 # column and part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58). Smaller ones do not: a
@@ -53,9 +54,6 @@ PRODUCT_VECTORS = _by_target(
     {1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2},
     {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3},
 )
-# Mask columns of integers that are written one after another instead of as a loop, by mask rows, where their
-# row is symmetric (AVX2, 8-bit 3 x 3: 7 to 12 % less time; 5 x 5: nothing).
-UNROLLED_PRODUCTS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
 # Integers are converted once per mask column, or pair of them: from 8 rows on that costs what is saved by not
 # keeping sums (AVX-512, 8 bit: 9 x 9 2 % longer in one pass; AVX2: 7 x 7 up to 4 %). Results that are float32
 # one pass also stores past the cache (8 to 13 rows: 8 to 25 % less).

@@ -21,10 +21,8 @@ What two passes may replace, and why the result keeps the bound of the direct su
 import numpy as np
 
 from engine.device.launches import DeviceKind
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -34,11 +32,12 @@ from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
 from engine.variants.ladder.geometry import no_launches
-from engine.variants.ladder.two_passes import refuse_mask
+from engine.variants.ladder.two_passes import refuse_mask, required_factors
 
 # What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken
 # one by one.
 COST_OF_MASK_ROWS = 1.5
+INSTEAD = "cpu-parallel takes every mask"
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -53,17 +52,14 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is not one column times one row, or None."""
-    return refuse_mask(mask, "cpu-parallel takes every mask")
+    return refuse_mask(mask, INSTEAD)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPasses:
     """Return compiled bands; raise UnsupportedVariant for a mask that is not one column times one row."""
-    refusal = unsupported(problem, mask, block, Limits())
-    if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
+    factors = required_factors(mask, INSTEAD)
     if mask.rows not in product_rows(problem.dtype != "float32", problem.result_dtype != "float32"):
         return TwoPasses(problem, mask).compiled()
-    factors = factor(mask)
     column, row = np.array(factors.column), np.array(factors.row)
     multiply_adds = problem.samples * sum(mask.shape)
     cost_rows = COST_OF_MASK_ROWS * (mask.rows - 1)

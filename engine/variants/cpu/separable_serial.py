@@ -24,10 +24,8 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.index_rules import cpu_code
 from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
@@ -38,11 +36,13 @@ from engine.variants.ladder.two_passes import (
     line_of_taps,
     loads_along,
     refuse_mask,
+    required_factors,
     two_pass_work,
 )
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
 MULTIPLY_ADDS_A_CALL = 100_000_000
+INSTEAD = "cpu-serial and cpu-parallel take every mask"
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -57,7 +57,7 @@ class SeparableSerial:
     down_columns = MachineFunction("engine.variants.cpu.separable_serial_code", "down_columns_serial")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        factors, border = factor(mask), cpu_code(problem.border)
+        factors, border = required_factors(mask, INSTEAD), cpu_code(problem.border)
         self._anchor_row, anchor_column = problem.anchor
         self._row, self._column = np.array(factors.row), np.array(factors.column)
         self._row_arguments = anchor_column, border, np.float32(problem.ghost_value)
@@ -86,14 +86,11 @@ class SeparableSerial:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is not one column times one row, or None."""
-    return refuse_mask(mask, "cpu-serial and cpu-parallel take every mask")
+    return refuse_mask(mask, INSTEAD)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
     """Return compiled loops; raise UnsupportedVariant for a mask that is not one column times one row."""
-    refusal = unsupported(problem, mask, block, Limits())
-    if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
     prepared = SeparableSerial(problem, mask)
     tiny = np.zeros((1, 1, problem.channels), problem.dtype)
     prepared.launch(tiny, np.empty(tiny.shape, problem.result_dtype))

@@ -5,11 +5,12 @@ Lines of float32 values are read and written in whole vectors, so up to VECTOR -
 
 from collections.abc import Callable
 from functools import partial
+from operator import add
 
 from numba import types
 
 from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
-from engine.variants.ir.value import Value
+from engine.variants.ir.value import Value, in_pairs
 
 # Vectors under way at once: an addition takes three cycles, and two begin in each cycle.
 _VECTORS = 4
@@ -58,14 +59,9 @@ def add_neighbours(code, lines, line, step, terms, out, start, begins, count):
 
     def vector(number_of_terms: int, here: Value) -> None:
         values = [code.load(line, here + step * term) for term in range(number_of_terms)]
-        # In pairs: as few additions after one another as can be.
-        while len(values) > 1:
-            pairs = zip(values[::2], [*values[1::2], None], strict=False)
-            values = [a if b is None else a + b for a, b in pairs]
+        together = in_pairs(values, add) if values else None
         total = code.select(first, initial, code.load(out, here))
-        for value in values:
-            total = total + value
-        code.store(total, out, here)
+        code.store(total if together is None else total + together, out, here)
 
     code.switch(terms, range(5), lambda number: _by_vectors(code, count, partial(vector, number)))
 

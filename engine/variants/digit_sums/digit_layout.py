@@ -90,11 +90,3 @@ def fragments_of(shape: DigitShape, digits: np.ndarray) -> np.ndarray:
     flat[:, :-1] = digits.reshape(count, -1) & 255
     words = np.ascontiguousarray(flat[:, fragment_cells(shape)]).view(np.uint32)
     return np.ascontiguousarray(words.reshape(count, 32, -1, 4).swapaxes(1, 2)).ravel()
-
-
-@lru_cache(maxsize=512)
-def cell_places(shape: DigitShape, first_lane: int) -> tuple[tuple[int, int, int], ...]:
-    """Return where four lanes first have each cell: (lane, word, byte); `first_lane` is a multiple of 4."""
-    cells = fragment_cells(shape)[first_lane : first_lane + 4]
-    found = (np.argwhere(cells == cell)[0] for cell in range(shape.mask_rows * shape.mask_columns))
-    return tuple((first_lane + int(lane), int(word), int(byte)) for lane, word, byte in found)

@@ -11,6 +11,7 @@ row t.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.variants.register_blocked.byte_tile_shape import aligned_loads
@@ -186,20 +187,21 @@ class DigitShape:
 
         None for samples that no result needs.
         """
-        places: list[tuple[int, int] | None] = []
-        for pixel in range(PIXELS * group, PIXELS * (group + 1)):
-            last = PIXELS * POSITIONS - 1 + self.right_pixels
-            is_needed = -self.left_pixels <= pixel <= last
-            places.append(divmod(self.channels * pixel + channel, 4) if is_needed else None)
-        return places
+        needed = range(-self.left_pixels, PIXELS * POSITIONS + self.right_pixels)
+        return [
+            divmod(self.channels * pixel + channel, 4) if pixel in needed else None
+            for pixel in range(PIXELS * group, PIXELS * (group + 1))
+        ]
+
+    def _needed_words(self, channels: Iterable[int]) -> set[int]:
+        """Return the words of a row of the tile in which channels have samples that a lane needs."""
+        sources = (self.sources(group, channel) for group in self.pixel_groups for channel in channels)
+        return {place[0] for places in sources for place in places if place}
 
     @property
     def words(self) -> range:
         """The words of a row of the tile that a lane reads, counted from its first result."""
-        sources = (
-            self.sources(group, channel) for group in self.pixel_groups for channel in range(self.channels)
-        )
-        words = {place[0] for places in sources for place in places if place}
+        words = self._needed_words(range(self.channels))
         return range(min(words), max(words) + 1)
 
     @property
@@ -210,8 +212,7 @@ class DigitShape:
 
     def loads_of(self, channel: int) -> tuple[tuple[int, int], ...]:
         """Return those of the loads in which a channel has samples that are needed."""
-        sources = (self.sources(group, channel) for group in self.pixel_groups)
-        words = {place[0] for places in sources for place in places if place}
+        words = self._needed_words([channel])
         return tuple(load for load in self.loads if words & set(range(load[0], sum(load))))
 
     @property

@@ -13,15 +13,6 @@ from engine.variants.ir.value import F32, I32, Value, constant
 _INTEGERS = ir.VectorType(I32, VECTOR)
 
 
-def _own_type(vectors: Vectors, results: list[Value], element: ir.Type, fits: Value | None) -> list[Value]:
-    """Return vectors of neighbouring results in the type of a sample; they may become fewer and longer."""
-    if element == F32:
-        return results
-    if CAN_PACK and element.width == 8 and len(results) > 1:
-        return _bytes(vectors, results, fits)
-    return [_whole(vectors, values, element) for values in results]
-
-
 def store_results(
     vectors: Vectors,
     results: list[Value],
@@ -36,12 +27,17 @@ def store_results(
     `fits`: whether no result can lie beyond the integers of 32 bits.
     """
     element = pointer.llvm.type.pointee
-    made = _own_type(vectors, results, element, fits)
+    if element == F32:
+        made = results
+    elif CAN_PACK and element.width == 8 and len(results) > 1:
+        made = _bytes(vectors, results, fits)
+    else:
+        made = [_whole(vectors, values, element) for values in results]
 
     def store(is_past: bool) -> None:
         first = 0
         for values in made:
-            vectors.store_samples(values, pointer, index + first, is_past)
+            vectors.store(values, pointer, index + first, past_cache=is_past)
             first += values.llvm.type.count
 
     if element == F32 and past_cache is not None:
@@ -78,9 +74,9 @@ def _bytes(vectors: Vectors, results: list[Value], fits: Value | None) -> list[V
     within = clamped() if fits is None or VECTOR == 16 else vectors.when(fits, lambda: results, clamped)
     whole = [_rounded(vectors, values) for values in within]
     a, b, c, d = whole + [whole[-1]] * (4 - len(whole))
-    to_words, to_octets = _PACKING
-    pairs = [vectors.called(to_words, words, *pair) for pair in ((a, b), (c, d))]
-    packed = vectors.called(to_octets, octets, *pairs)
+    family, width = ("avx512", ".512") if VECTOR == 16 else ("avx2", "")
+    pairs = [vectors.called(f"x86.{family}.packssdw{width}", words, *pair) for pair in ((a, b), (c, d))]
+    packed = vectors.called(f"x86.{family}.packuswb{width}", octets, *pairs)
     # Packing goes by parts of 128 bits: four results of each vector, as often as it has such parts.
     fours = packed.bits_as(_INTEGERS)
     order = [4 * part + vector for vector in range(4) for part in range(VECTOR // 4)]
@@ -92,13 +88,6 @@ def _bytes(vectors: Vectors, results: list[Value], fits: Value | None) -> list[V
             parts.append(in_order if count == 4 else vectors.shuffled(in_order, in_order, chosen))
             first += count
     return parts
-
-
-_PACKING = (
-    ("x86.avx512.packssdw.512", "x86.avx512.packuswb.512")
-    if VECTOR == 16
-    else ("x86.avx2.packssdw", "x86.avx2.packuswb")
-)
 
 
 def _rounded(vectors: Vectors, values: Value) -> Value:

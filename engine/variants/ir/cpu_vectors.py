@@ -21,12 +21,7 @@ CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 
 
 class Vectors(LlvmCode):
-    """Emits operations on vectors of VECTOR floats, and the loops around them.
-
-    Parameters
-    ----------
-    context, builder : Numba's
-    """
+    """Emits operations on vectors of VECTOR floats, and the loops around them."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)
@@ -115,11 +110,7 @@ class Vectors(LlvmCode):
             total = total.zext(self._integers)
         return self.value(self.builder.sitofp(total.llvm, self.floats))
 
-    def store(self, values: Value, pointer: Value, index: Any = 0) -> None:
-        """Store floats."""
-        self.store_samples(values, pointer, index, past_cache=False)
-
-    def store_samples(self, samples: Value, pointer: Value, index: Any, past_cache: bool) -> None:
+    def store(self, samples: Value, pointer: Value, index: Any = 0, *, past_cache: bool = False) -> None:
         """Store a vector of samples of any length; past the cache only whole, aligned vectors."""
         kind = samples.llvm.type
         place = (pointer + index).pointing_to(kind)
@@ -163,6 +154,15 @@ class Vectors(LlvmCode):
             step = vectors * VECTOR
             column = self.stride(column, width, step, lambda at: body(at, vectors), step)
         self.stride(column, width, VECTOR, lambda at: body(at, 1), 1)
+
+    def copy_as_floats(self, samples: Value, target: Value, count: Value) -> None:
+        """Copy `count` samples as float32."""
+
+        def strip(at: Value, vectors: int) -> None:
+            for v in range(vectors):
+                self.store(self.load(samples, at + v * VECTOR), target, at + v * VECTOR)
+
+        self.strips(count, 4, strip)
 
 
 def cpu_function(returns: Any) -> Callable[[Callable[..., Any]], Any]:

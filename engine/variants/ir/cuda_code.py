@@ -5,7 +5,7 @@
 
 from llvmlite import ir
 
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode
+from engine.variants.ir.llvm import ArrayArgument, LlvmCode, Values
 from engine.variants.ir.value import F32, I8, I32, Value, constant, wide
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
@@ -156,6 +156,41 @@ class CudaCode(LlvmCode):
             "cvt.pack.sat.u8.s32.b32 e, d, c, 0; cvt.pack.sat.u8.s32.b32 $0, b, a, e; }"
         )
         return self.assembly(line, "=r,f,f,f,f", values, I32)
+
+    # What the lanes of a warp do together: all of them have to be there, so no lane of plain Python can do it
+    # alone. Such an emitter asks `has_warp`, or has a reference implementation (`device_function`).
+
+    def any_lane(self, condition: Value) -> Value:
+        """Return whether a condition holds for any lane."""
+        return self._of_warp("vote.any.sync", ir.IntType(1), condition)
+
+    def from_lane(self, lane: Value, word: Value) -> Value:
+        """Return the word of another lane."""
+        return self._of_warp("shfl.sync.idx.i32", I32, word, lane, self.integer(31))
+
+    def _of_warp(self, name: str, result: ir.Type, *arguments: Value) -> Value:
+        all_lanes = self.integer(-1)
+        return self.called(f"nvvm.{name}", result, all_lanes, *arguments, attributes=("convergent",))
+
+    def of_all_lanes(self, how: str, number: Value) -> Value:
+        """Return the largest ("max") or smallest ("min") of the lanes' unsigned numbers (capability 8.0)."""
+        line = f"redux.sync.{how}.u32 $0, $1, 0xffffffff;"
+        return self.statement(line, "=r,r", [number], I32, attributes=("convergent",))
+
+    def multiplied(self, kind: str, samples: Values, weights: Values, sums: Values) -> Values:
+        """Return a lane's 4 sums of samples times weights on tensor cores, added to `sums` (capability 8.0).
+
+        `kind` is what comes after `mma.sync.aligned.` (PTX ISA 9.7.14.5), and says how many words a lane has
+        of samples and of weights.
+        """
+        arguments, number = [*samples, *weights, *sums], "f" if sums[0].is_float else "r"
+        places = iter(range(len(sums) + len(arguments)))
+        lists = (", ".join(f"${next(places)}" for _ in values) for values in (sums, samples, weights, sums))
+        line = f"mma.sync.aligned.{kind} {', '.join(f'{{{listed}}}' for listed in lists)};"
+        words = ["r"] * (len(samples) + len(weights))
+        kinds = ",".join([f"={number}"] * len(sums) + words + [number] * len(sums))
+        result = ir.LiteralStructType([value.llvm.type for value in sums])
+        return self.parts(self.assembly(line, kinds, arguments, result))
 
     def _is_at_least(self, capability: int) -> Value:
         """Return whether the code is for this compute capability (80: 8.0); known to the compiler."""

@@ -56,7 +56,7 @@ def opaque_constant(value: int) -> Any:
 
 
 def zero_accumulators(count: int) -> Any:
-    """Return the function `zeros()` of the sums before the first input row, which no result contains."""
+    """Return the function `zeros()` of the sums before the first input row or product."""
     return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
 
 

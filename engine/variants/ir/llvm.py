@@ -38,7 +38,7 @@ class LlvmCode:
     has_words = True
     """Whether four samples of 8 bit are stored as a word."""
     has_warp = True
-    """Whether other lanes are there to work with (`warp.py`)."""
+    """Whether other lanes are there to work with."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
@@ -131,11 +131,6 @@ class LlvmCode:
     def larger(self, value: Value, other: Any) -> Value:
         """Return the larger of two signed numbers."""
         return self.select(value > other, value, other)
-
-    def bit_length(self, value: Value) -> Value:
-        """Return how many bits a number that is not negative has."""
-        zeros = self.builder.ctlz(value.llvm, ir.Constant(ir.IntType(1), 0))
-        return 32 - self.value(zeros)
 
     def all_of(self, *conditions: Value) -> Value:
         """Return whether all conditions hold; all of them are computed."""
@@ -332,17 +327,20 @@ class LlvmCode:
         return word.trunc(I8)
 
     def assembly(
-        self, text: str, constraints: str, arguments: Values, result: ir.Type, *, side_effect: bool = False
-    ) -> Value:
+        self, text: str, constraints: str, arguments: Values, result: ir.Type, *,
+        side_effect: bool = False, attributes: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
         """Emit a line of assembly that computes a result and, by itself, changes nothing else."""
         own = [argument.llvm for argument in arguments]
         kind = ir.FunctionType(result, [argument.type for argument in own])
         emitted = ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
-        return self.value(self.builder.call(emitted, own))
+        return self.value(self.builder.call(emitted, own, attrs=attributes))
 
-    def statement(self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING) -> Value:
+    def statement(
+        self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING, **options: Any
+    ) -> Value:
         """Emit a line of assembly that changes memory, or that must not be moved or merged."""
-        return self.assembly(text, constraints, arguments, result, side_effect=True)
+        return self.assembly(text, constraints, arguments, result, side_effect=True, **options)
 
     def parts(self, whole: Value) -> list[Value]:
         """Return the parts of a result that has several."""

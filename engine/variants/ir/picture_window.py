@@ -8,11 +8,6 @@ from engine.geometry.border import ghost
 Rule = Callable[[int, int], int]
 
 
-def has_ghosts(rule: Rule) -> bool:
-    """Return whether a rule has ghost cells (-1); by all others a cell outside is one of the picture's."""
-    return rule is ghost
-
-
 class PictureWindow:
     """What every loader has to know of the picture.
 
@@ -36,7 +31,8 @@ class PictureWindow:
         self.height, row_pixels, channels = (code.narrow(side) for side in code.shape(image))
         self.pitch = row_pixels * channels
         self.samples, self.top, self.left = (code.narrow(value) for value in (samples, top, left))
-        self.has_ghosts = has_ghosts(rule)
+        # By all other rules a cell outside is one of the picture's.
+        self.has_ghosts = rule is ghost
 
     def is_aligned(self, samples: int) -> Any:
         """Return whether rows begin on whole vectors of so many samples; packed rows begin anywhere."""

@@ -107,9 +107,6 @@ class PlainCode:
     def larger(self, value: Any, other: Any) -> Any:
         return max(value, other)
 
-    def bit_length(self, value: int) -> int:
-        return int(value).bit_length()
-
     def all_of(self, *conditions: bool) -> bool:
         return all(conditions)
 

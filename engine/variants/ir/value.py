@@ -5,6 +5,7 @@ divided and shifted right as unsigned ones, which is what indices need. A number
 becomes a constant.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -71,7 +72,6 @@ class Value:
     __mul__, __rmul__ = _operator("mul", "fmul"), _operator("mul", "fmul", reflected=True)
     __and__, __or__, __xor__ = _operator("and_"), _operator("or_"), _operator("xor")
     __lshift__, __rshift__, __floordiv__ = _operator("shl"), _operator("lshr"), _operator("udiv")
-    __rlshift__ = _operator("shl", reflected=True)
     __lt__, __le__, __gt__, __ge__ = (_comparison(sign) for sign in ("<", "<=", ">", ">="))
     __eq__, __ne__ = _comparison("=="), _comparison("!=")
 
@@ -138,3 +138,11 @@ def wide(value: Value) -> Value:
 def narrow(value: Value) -> Value:
     """Return an index as 32 bits."""
     return value.trunc(I32) if value.llvm.type.width > 32 else value
+
+
+def in_pairs(values: list[Any], combined: Callable[[Any, Any], Any]) -> Any:
+    """Return all values combined as neighbours, and then what came of them: few wait for one another."""
+    while len(values) > 1:
+        rest = values[len(values) // 2 * 2 :]
+        values = [combined(*pair) for pair in zip(values[::2], values[1::2], strict=False)] + rest
+    return values[0]

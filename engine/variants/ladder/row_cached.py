@@ -14,7 +14,8 @@ What it saves
 Limit
     The shorter the tile and the wider the mask, the more taps are halo: then it is `row-naive` with a branch.
 
-Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel).
+Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel). There the mask lies in
+constant memory (`row-cached-constant`).
 """
 
 from functools import lru_cache

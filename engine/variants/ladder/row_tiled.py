@@ -17,59 +17,23 @@ Limit
     come from global memory, and each multiply-add still needs a load from shared memory.
 
 Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width
-/ 2 cells, and the mask lies in constant memory; the left halo is the anchor's column here.
+/ 2 cells, and the mask lies in constant memory (`row-tiled-constant`); the left halo is the anchor's column
+here.
 """
 
-from functools import lru_cache, partial
-
-import numpy as np
+from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.ladder.geometry import refuse_launch
-from engine.variants.ladder.teaching import row_variant, work_of_tiles
-from engine.variants.ladder.tile_plans import tile_plan
+from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
+from engine.variants.ladder.tile_plans import halo_step_tiles
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     """Return the bytes of a block's input tile, a row with both halos per row of threads; float32 always."""
     return block.y * (block.x + mask_shape[1] - 1) * 4
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block, its tile or the grid is illegal, or None."""
-    wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
-    return refuse_launch(
-        problem,
-        mask,
-        block,
-        limits,
-        partial(shared_bytes, mask.shape),
-        least_x=wider,
-        too_small=lambda: (
-            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
-            "across; each loads one cell of it."
-        ),
-    )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block: left halo by its last threads, centre, right halo by its first ones."""
-    left_halo = problem.anchor[1]
-
-    def loads(row, column):
-        # The thread whose own cell it would be, were it not a whole block further on or back.
-        x = column - left_halo
-        return x % block.x, row, np.select([x < 0, x < block.x], [1, 2], 3)
-
-    names = ("left halo", "centre", "right halo")
-    return (tile_plan(problem, block, at, loads, whole_columns=True, step_names=names),)
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -143,6 +107,6 @@ VARIANT = row_variant(
     "first the right halo; every tap is read from shared memory.",
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
-    unsupported=unsupported,
-    tiles=tiles,
+    unsupported=refuse_wide_halo(shared_bytes),
+    tiles=halo_step_tiles,
 )

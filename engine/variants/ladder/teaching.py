@@ -126,6 +126,29 @@ def row_variant(
     return one_pass_variant(kernel_of, shared_bytes, unsupported=refuse, pass_of=row_pass, **traits)
 
 
+def refuse_wide_halo(
+    shared_bytes: Callable[[tuple[int, int], Block], int],
+) -> Callable[[Problem, Mask, Block, Limits], Refusal | None]:
+    """Return the `unsupported` of a 1-D kernel whose threads load at most one cell of each halo."""
+
+    def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
+        return refuse_launch(
+            problem,
+            mask,
+            block,
+            limits,
+            partial(shared_bytes, mask.shape),
+            least_x=wider,
+            too_small=lambda: (
+                f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
+                "across; each loads one cell of it."
+            ),
+        )
+
+    return unsupported
+
+
 def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:
     """Return the bytes of one float32 cell per thread, whatever the mask and the picture's type."""
     return block.threads * 4
@@ -166,10 +189,10 @@ def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool 
     )
 
 
-def work_of_tiles(problem: Problem, tile: Block) -> Work:
+def work_of_tiles(problem: Problem, tile: Block, *, constant_weights: bool = False) -> Work:
     """Return the work where the input tile of each output tile is loaded into shared memory once.
 
-    Each tap reads its cell there, and a weight from global memory.
+    Each tap reads its cell there, and a weight from global memory, or from constant memory.
     """
     rows, columns = problem.mask_shape
     ghosts = problem.border.has_ghost_cells
@@ -179,7 +202,7 @@ def work_of_tiles(problem: Problem, tile: Block) -> Work:
     return filter_work(
         problem,
         picture_loads=loads_down * loads_across * problem.channels,
-        weight_loads=problem.multiply_adds,
         shared_loads=problem.multiply_adds,
         shared_stores=tiles * (tile.y + rows - 1) * (tile.x + columns - 1),
+        **_weight_loads(problem, constant_weights),
     )

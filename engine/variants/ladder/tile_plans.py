@@ -97,6 +97,19 @@ def own_cell_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan,
     return (tile_plan(problem, block, at, loads, own_cells=True),)
 
 
+def halo_step_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan, ...]:
+    """Return the tile of a 1-D kernel: left halo by the last threads, centre, right halo by the first."""
+    left_halo = problem.anchor[1]
+
+    def loads(row: Cells, column: Cells) -> tuple[Cells, Cells, Cells]:
+        # The thread whose own cell it would be, were it not a whole block further on or back.
+        x = column - left_halo
+        return x % block.x, row, np.select([x < 0, x < block.x], [1, 2], 3)
+
+    names = ("left halo", "centre", "right halo")
+    return (tile_plan(problem, block, at, loads, whole_columns=True, step_names=names),)
+
+
 def own_loads(anchor_row: int, anchor_column: int) -> Loads:
     """Return the loads where each thread takes the cell at its own place."""
     return lambda row, column: (column - anchor_column, row - anchor_row, np.ones_like(row))

@@ -83,7 +83,10 @@ def two_pass_variant(
     )
 
 
-def refuse_mask(mask: Mask, instead: str = "'tiled' and 'naive' take every mask") -> Refusal | None:
+_OTHERS = "'tiled' and 'naive' take every mask"
+
+
+def refuse_mask(mask: Mask, instead: str = _OTHERS) -> Refusal | None:
     """Return why a mask is not one column times one row, with its rank and the error of the nearest product.
 
     `instead` ends the sentence: the variants that take the mask.
@@ -92,6 +95,14 @@ def refuse_mask(mask: Mask, instead: str = "'tiled' and 'naive' take every mask"
         return None
     sentence = _why_not_separable(mask.shape, mask.weights.tobytes())
     return Refusal(f"{sentence} Two passes need one column times one row; {instead}.")
+
+
+def required_factors(mask: Mask, instead: str = _OTHERS) -> Factors:
+    """Return a mask's column and row; raise UnsupportedVariant where it has none."""
+    refusal = refuse_mask(mask, instead)
+    if refusal is not None:
+        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
+    return factor(mask)
 
 
 # The window asks at every edit; the singular values of 63 x 63 cells take 2 to 190 ms.
@@ -122,10 +133,7 @@ def two_passes(
 
     from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
 
-    refusal = refuse_mask(mask)
-    if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
-    factors = factor(mask)
+    factors = required_factors(mask)
     ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
     row_numbers = (problem.width, problem.anchor[1], ghosts)
     column_numbers = (problem.width, problem.anchor[0], ghost_row, np.float32(mask.offset))

@@ -41,6 +41,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.low_rank import product_strips
+from engine.variants.strips.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
 
 WORTH_IT = 0.75
@@ -144,7 +145,7 @@ def low_rank_variant(terms: int) -> Variant:
         device=DeviceKind.CUDA,
         idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
         "separable-fused.",
-        default_block=Block(32, product_strips.WARPS),
+        default_block=Block(32, WARPS),
         plan=plan,
         work=work,
         prepare=prepare_passes(passes),

@@ -25,13 +25,12 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
 from engine.variants.strips.strip_tiles import strip_tiles
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
 
-WARPS = 4
 SHARED_BYTES = 48 * 1024
 # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past 21 KB).
 MOST_CODE_BYTES = 18 * 1024
@@ -50,7 +49,7 @@ def shape_of(problem: Problem, rank: int) -> FactorStripShape:
     row_code_bytes = 16 * VECTOR * rank * (rows + columns)
     most_rows = next((count for count in (4, 2) if count * row_code_bytes <= MOST_CODE_BYTES), 1)
     shapes = [
-        FactorStripShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1, warps=WARPS)
+        FactorStripShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1)
         for group_rows in range(most_rows, 0, -1)
     ]
     return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
@@ -109,7 +108,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
-    BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
+    BLOCK_CELLS, RING_CELLS, GROUP_CELLS = WARPS * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
 
     @jit_with_constant(WEIGHTS, shape.weights)

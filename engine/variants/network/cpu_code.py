@@ -4,10 +4,10 @@ from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.shared_call import finish, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.network.cpu_fast import GROUP
 from engine.variants.network.cpu_tiles import (
     COLUMNS,
     DRAWINGS,
-    GROUP,
     connected_drawing,
     connected_drawings,
     pooled_pair,

@@ -40,12 +40,14 @@ from engine.variants.network.contract import NetworkVariant
 
 AT_ONCE = 4
 """Drawings that a thread takes at a time."""
-GROUP = 2 * cpu_target().vector_floats
-"""Maps of a tile, as `cpu_tiles.py` has them: two vectors."""
+VECTORS = 2
+"""Vectors of maps, or of a layer's values, in a tile."""
+GROUP = VECTORS * cpu_target().vector_floats
+"""Maps of a tile: weights are packed so."""
 # Launches of which the fastest counts, where one step's time is the difference of two.
 TURNS = 4
 PART = 64
-"""Products of a connected layer that form a partial sum, as `cpu_tiles.py` has them."""
+"""Products of a connected layer that form a partial sum."""
 STEPS = ("convolution-1 + pool-1", "convolution-2 + pool-2", "hidden + output")
 
 

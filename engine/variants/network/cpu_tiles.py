@@ -11,16 +11,12 @@ from numba import types
 
 from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
 from engine.variants.ir.value import Value
+from engine.variants.network.cpu_fast import GROUP, PART, VECTORS
 
-# Vectors of maps (or of a layer's values) in a tile, and the floats in them: weights are packed so.
-VECTORS = 2
-GROUP = VECTORS * VECTOR
 # Columns of a tile of two rows: with AVX-512 16 sums, with AVX2 and its 16 registers 8.
 COLUMNS = 4 if VECTOR == 16 else 2
 # Drawings that share each weight of a connected layer.
 DRAWINGS = 4
-# Products of a connected layer that form a partial sum.
-PART = 64
 _FILTER_ROWS = 5
 # Cells of a filter's row at once: it has 5 of each map.
 _AT_ONCE = 5

@@ -26,7 +26,7 @@ import numpy as np
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along
+from engine.geometry.block_rules import Refusal, blocks_along
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -133,7 +133,7 @@ def work(problem: ForwardPass, block: Block) -> Work:
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why a launch has more threads, memory or blocks than the device allows, or None."""
+    """Return why a launch has more threads or shared memory than the device allows, or None."""
     for launch in plan(problem, block):
         threads = launch.block[0] * launch.block[1]
         if threads > limits.max_threads or launch.shared_bytes > limits.shared_bytes:
@@ -141,8 +141,6 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
                 f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory; this "
                 f"device allows {limits.max_threads:,} and {limits.shared_bytes:,}."
             )
-        if launch.grid[1] > MAX_GRID_Y:
-            return Refusal(f"{launch.grid[1]:,} blocks down are needed; CUDA allows {MAX_GRID_Y:,}.")
     return None
 
 
@@ -155,12 +153,12 @@ def convolution_kernel(shape: ConvolutionShape):
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter
-    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store, zero_sums
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store
 
     load = phase_loader(shape)
     close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
-    zeros, accumulate = zero_sums(shape.filters * ROWS * ACROSS), accumulator(shape)
+    zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
     store = pooled_store(shape)
     CHANNELS, SIDE, MAPS, PITCH, MAP_CELLS = (
         shape.channels, shape.side, shape.maps, shape.pitch, shape.map_cells,
@@ -237,15 +235,11 @@ def connected_kernel(shape: ConnectedShape):
     from engine.device.cuda_kernels import REGISTERS as REGISTERS_A_BLOCK
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT
-    from engine.variants.network.tile_emitters import (
-        connected_accumulator,
-        parts_store,
-        zero_sums,
-    )
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, zero_accumulators
+    from engine.variants.network.tile_emitters import connected_accumulator, parts_store
 
     zeros, accumulate, store_parts = (
-        zero_sums(shape.drawings),
+        zero_accumulators(shape.drawings),
         connected_accumulator(shape),
         parts_store(shape),
     )

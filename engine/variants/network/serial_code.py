@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
+from engine.variants.network.layer_kernels import TILE
 
 
 def convolve_serial(maps, filters, results):
@@ -36,17 +37,20 @@ def pool_serial(maps, results):
 
 
 def connect_serial(values, weights, rectifies, results):
-    """Multiply values with weights (inputs, outputs); negative results become 0 if it `rectifies`."""
+    """Multiply values with weights (inputs, outputs); negative results become 0 if it `rectifies`.
+
+    Each TILE products have a partial sum, as on the device (`roundings_by_parts`).
+    """
     entry_point()
     for output in range(results.shape[0]):
         total = np.float32(0.0)
         first = 0
         while first < values.shape[0]:
             partial = np.float32(0.0)
-            for k in range(first, min(first + 16, values.shape[0])):
+            for k in range(first, min(first + TILE, values.shape[0])):
                 partial += values[k] * weights[k, output]
             total += partial
-            first += 16
+            first += TILE
         if rectifies and total < np.float32(0.0):
             total = np.float32(0.0)
         results[output] = total

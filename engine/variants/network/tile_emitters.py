@@ -84,11 +84,6 @@ def phase_loader(shape: ConvolutionShape) -> Any:
     return device_function(types.void, load)
 
 
-def zero_sums(count: int) -> Any:
-    """Return the function `zeros()` of sums before the first product."""
-    return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
-
-
 def accumulator(shape: ConvolutionShape) -> Any:
     """Return the function `accumulate(tile, at, weights, own, sums)`: the products of one map before.
 

@@ -22,7 +22,8 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along
+from engine.geometry.block_rules import Refusal, blocks_along
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -85,9 +86,20 @@ def work(problem: ForwardPass, block: Block) -> Work:
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device or the grid does not allow it, or None."""
-    if problem.first > MAX_GRID_Y:
-        return Refusal(f"{problem.first:,} maps need as many blocks down; CUDA allows {MAX_GRID_Y:,}.")
-    return refuse_threads(limits) or refuse_batch(problem)
+    return refuse_threads(limits) or refuse_batch(problem) or _refuse_memory(problem)
+
+
+def _refuse_memory(problem: ForwardPass) -> Refusal | None:
+    """Return why a batch's matrices and layers together would fill the memory, or None."""
+    matrices = sum(matrix_bytes(problem, problem.layers[number]) for number in (0, 2))
+    needed = problem.input_bytes + problem.map_bytes + matrices
+    if needed <= DEFAULT_MAX_BYTES:
+        return None
+    most = DEFAULT_MAX_BYTES // (needed // problem.batch)
+    return Refusal(
+        f"With both unrolled matrices {problem.size_text} take {bytes_text(needed)}, the limit is "
+        f"{bytes_text(DEFAULT_MAX_BYTES)}: the largest batch is {most:,}."
+    )
 
 
 @lru_cache

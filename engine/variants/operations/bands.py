@@ -27,6 +27,8 @@ Arguments = Callable[[int], tuple[Any, ...]]
 class Bands:
     """A compiled function that takes (picture, out, first row, last row, rows of a band, ..., board).
 
+    Several threads may launch it at once: each has a call with buffers of its own.
+
     Parameters
     ----------
     function : MachineFunction
@@ -58,8 +60,16 @@ class Bands:
             compiled()
         self._calls = [self._new_call()]
 
-    def run(self, source: np.ndarray, target: np.ndarray) -> tuple[Any, ...]:
-        """Compute; return the other arguments, in which a function may have left something."""
+    def run(
+        self,
+        source: np.ndarray,
+        target: np.ndarray,
+        collect: Callable[..., object] = lambda *arguments: None,
+    ) -> None:
+        """Compute; `collect` gets the other arguments then, in which the function may have left something.
+
+        It has to leave them as it found them first: another launch takes them over.
+        """
         try:
             call, arguments = self._calls.pop()
         except IndexError:
@@ -70,8 +80,8 @@ class Bands:
             call.call.put(3, min(self._rows, first + self._rows_a_call))
             # Of these functions the first two arguments are arrays.
             launch(source, target)
+        collect(*arguments)
         self._calls.append((call, arguments))
-        return arguments
 
     def _new_call(self) -> tuple[SharedCall, tuple[Any, ...]]:
         arguments = self._arguments(self.workers)

@@ -45,9 +45,12 @@ class PartialHistograms:
     def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
         """Count on all cores, and add the cores' counts up."""
         rows = np.ascontiguousarray(image)
-        counts, *_ = self._bands.run(rows.reshape(len(rows), -1), out[..., 0])
-        out[...] = counts.sum(axis=0).reshape(out.shape)
-        counts.fill(0)
+
+        def add_up(counts: np.ndarray, *numbers: int) -> None:
+            out[...] = counts.sum(axis=0).reshape(out.shape)
+            counts.fill(0)
+
+        self._bands.run(rows.reshape(len(rows), -1), out[..., 0], add_up)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

@@ -19,10 +19,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.tasks.work import Work
 from engine.variants.operations.bands import Bands, cpu_variant
-from engine.variants.operations.match_grid import OPERATIONS_A_CELL, cells_of
+from engine.variants.operations.match_grid import LINES, OPERATIONS_A_CELL, PLACES, cells_of
 
 FUNCTION = MachineFunction("engine.variants.operations.match_code", "scores", error_model="numpy")
-PLACES, LINES = 256, 7  # as in the compiled part, which is imported only to compile it
 
 
 class Matching:

@@ -18,12 +18,13 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", image compression a
 "Discrete Cosine Transform for 8x8 Blocks with CUDA" (NVIDIA, 2008).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along, nearest_legal
 from engine.tasks.operation.compress import SIDE
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
@@ -57,12 +58,28 @@ def unsupported(
     refusal = refuse_launch(
         rows_of(problem), block, limits, lambda candidate: shared_bytes(problem, candidate)
     )
-    if refusal is not None or (block.x % SIDE == 0 and block.y % SIDE == 0):
-        return refusal
-    near = Block(*(max(SIDE, round(side / SIDE) * SIDE) for side in (block.x, block.y)))
-    while near.threads > limits.max_threads and max(near.x, near.y) > SIDE:
-        near = Block(near.x - SIDE, near.y) if near.x >= near.y else Block(near.x, near.y - SIDE)
-    return Refusal(f"A block of {block} has no whole 8 x 8 pixels; its sides must be multiples of 8.", near)
+    if refusal is None and block.x % SIDE == 0 and block.y % SIDE == 0:
+        return None
+    own = f"A block of {block} has no whole 8 x 8 pixels; its sides must be multiples of 8."
+    return Refusal(own if refusal is None else refusal.reason, _nearest(problem, block, limits))
+
+
+def _nearest(problem: OperationProblem, block: Block, limits: Limits) -> Block | None:
+    """Return the nearest legal block of whole 8 x 8 pixels: the nearest legal one, counted in these."""
+    in_cells = replace(
+        limits,
+        max_threads=limits.max_threads // SIDE**2,
+        max_block_x=limits.max_block_x // SIDE,
+        max_block_y=limits.max_block_y // SIDE,
+    )
+    wanted = Block(round(block.x / SIDE), round(block.y / SIDE))
+    least = Block(1, blocks_along(rows_of(problem), MAX_GRID_Y * SIDE))
+    found = nearest_legal(wanted, in_cells, lambda cells: shared_bytes(problem, _in_pixels(cells)), least)
+    return None if found is None else _in_pixels(found)
+
+
+def _in_pixels(cells: Block) -> Block:
+    return Block(cells.x * SIDE, cells.y * SIDE)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

@@ -3,12 +3,9 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.shared_call import finish, share
-from engine.variants.ir.cpu_memory import count_one
-
-PLACES = 256
-LINES = 7  # mean, lowest, highest, sums above and below the root, and their partial sums
+from engine.variants.operations.match_grid import LINES, PLACES
+from engine.variants.operations.rows_code import rows_taken
 
 
 def scores(planes, out, first, last, rows, patch, lines, board):
@@ -21,49 +18,45 @@ def scores(planes, out, first, last, rows, patch, lines, board):
     channels, height, width = patch.shape
     zero = np.float32(0.0)
     count = np.float32(channels * height * width)
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            for left in range(0, out.shape[1], PLACES):
-                places = min(PLACES, out.shape[1] - left)
-                for at in range(places):
-                    mean[at] = above[at] = below[at] = zero
-                    lowest[at] = highest[at] = planes[0, row, left + at]
-                for channel in range(channels):
-                    for m in range(height):
-                        line = planes[channel, row + m]
+    for row in rows_taken(board, first, last, rows):
+        for left in range(0, out.shape[1], PLACES):
+            places = min(PLACES, out.shape[1] - left)
+            for at in range(places):
+                mean[at] = above[at] = below[at] = zero
+                lowest[at] = highest[at] = planes[0, row, left + at]
+            for channel in range(channels):
+                for m in range(height):
+                    line = planes[channel, row + m]
+                    for at in range(places):
+                        part[at] = zero
+                    for n in range(width):
                         for at in range(places):
-                            part[at] = zero
-                        for n in range(width):
-                            for at in range(places):
-                                cell = line[left + at + n]
-                                part[at] += cell
-                                lowest[at] = min(lowest[at], cell)
-                                highest[at] = max(highest[at], cell)
+                            cell = line[left + at + n]
+                            part[at] += cell
+                            lowest[at] = min(lowest[at], cell)
+                            highest[at] = max(highest[at], cell)
+                    for at in range(places):
+                        mean[at] += part[at]
+            for at in range(places):
+                mean[at] /= count
+            for channel in range(channels):
+                for m in range(height):
+                    line = planes[channel, row + m]
+                    for at in range(places):
+                        part[at] = part_below[at] = zero
+                    for n in range(width):
+                        weight = patch[channel, m, n]
                         for at in range(places):
-                            mean[at] += part[at]
-                for at in range(places):
-                    mean[at] /= count
-                for channel in range(channels):
-                    for m in range(height):
-                        line = planes[channel, row + m]
-                        for at in range(places):
-                            part[at] = part_below[at] = zero
-                        for n in range(width):
-                            weight = patch[channel, m, n]
-                            for at in range(places):
-                                difference = line[left + at + n] - mean[at]
-                                part[at] += difference * weight
-                                part_below[at] += difference * difference
-                        for at in range(places):
-                            above[at] += part[at]
-                            below[at] += part_below[at]
-                for at in range(places):
-                    score = zero
-                    if below[at] > zero and lowest[at] != highest[at]:
-                        score = above[at] / np.sqrt(below[at])
-                    # 0, or NaN where a sample is NaN or infinite.
-                    out[row, left + at] = score + (mean[at] - mean[at])
+                            difference = line[left + at + n] - mean[at]
+                            part[at] += difference * weight
+                            part_below[at] += difference * difference
+                    for at in range(places):
+                        above[at] += part[at]
+                        below[at] += part_below[at]
+            for at in range(places):
+                score = zero
+                if below[at] > zero and lowest[at] != highest[at]:
+                    score = above[at] / np.sqrt(below[at])
+                # 0, or NaN where a sample is NaN or infinite.
+                out[row, left + at] = score + (mean[at] - mean[at])
     finish(board, worker)

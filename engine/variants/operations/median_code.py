@@ -4,10 +4,9 @@ import numpy as np
 from numba import njit
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.shared_call import finish, share
-from engine.variants.ir.cpu_memory import count_one
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
+from engine.variants.operations.rows_code import rows_taken
 
 _middle_of_3, _sorted_3, _sorted_5 = (
     njit(inline="always")(function) for function in (middle_of_3, sorted_3, sorted_5)
@@ -55,23 +54,19 @@ def median_of_9(image, out, first, last, rows, channels, all_lines, is_float, bo
     entry_point()
     worker = share(board)
     begin = worker * 3
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            has_nan = fill(image, row, 1, channels, all_lines, begin, 3)
-            a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
-            for at in range(image.shape[1] + 2 * channels):
-                a[at], b[at], c[at] = _sorted_3(a[at], b[at], c[at])
-            for at in range(image.shape[1]):
-                mid, far = at + channels, at + 2 * channels
-                low = max(a[at], max(a[mid], a[far]))
-                middle = _middle_of_3(b[at], b[mid], b[far])
-                high = min(c[at], min(c[mid], c[far]))
-                out[row, at] = _middle_of_3(low, middle, high)
-            if is_float and has_nan:
-                put_nan(image, row, 1, channels, out)
+    for row in rows_taken(board, first, last, rows):
+        has_nan = fill(image, row, 1, channels, all_lines, begin, 3)
+        a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
+        for at in range(image.shape[1] + 2 * channels):
+            a[at], b[at], c[at] = _sorted_3(a[at], b[at], c[at])
+        for at in range(image.shape[1]):
+            mid, far = at + channels, at + 2 * channels
+            low = max(a[at], max(a[mid], a[far]))
+            middle = _middle_of_3(b[at], b[mid], b[far])
+            high = min(c[at], min(c[mid], c[far]))
+            out[row, at] = _middle_of_3(low, middle, high)
+        if is_float and has_nan:
+            put_nan(image, row, 1, channels, out)
     finish(board, worker)
 
 
@@ -80,27 +75,23 @@ def median_of_25(image, out, first, last, rows, channels, all_lines, is_float, b
     entry_point()
     worker = share(board)
     begin = worker * 5
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            has_nan = fill(image, row, 2, channels, all_lines, begin, 5)
-            a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
-            d, e = all_lines[begin + 3], all_lines[begin + 4]
-            for at in range(image.shape[1] + 4 * channels):
-                a[at], b[at], c[at], d[at], e[at] = _sorted_5(a[at], b[at], c[at], d[at], e[at])
-            for at in range(image.shape[1]):
-                v, w, x, y = at + channels, at + 2 * channels, at + 3 * channels, at + 4 * channels
-                r0 = _sorted_5(a[at], a[v], a[w], a[x], a[y])
-                r1 = _sorted_5(b[at], b[v], b[w], b[x], b[y])
-                r2 = _sorted_5(c[at], c[v], c[w], c[x], c[y])
-                r3 = _sorted_5(d[at], d[v], d[w], d[x], d[y])
-                r4 = _sorted_5(e[at], e[v], e[w], e[x], e[y])
-                low = max(max(r0[3], r1[2]), max(r2[1], r3[0]))
-                middle = _sorted_5(r0[4], r1[3], r2[2], r3[1], r4[0])[2]
-                high = min(min(r1[4], r2[3]), min(r3[2], r4[1]))
-                out[row, at] = _middle_of_3(low, middle, high)
-            if is_float and has_nan:
-                put_nan(image, row, 2, channels, out)
+    for row in rows_taken(board, first, last, rows):
+        has_nan = fill(image, row, 2, channels, all_lines, begin, 5)
+        a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
+        d, e = all_lines[begin + 3], all_lines[begin + 4]
+        for at in range(image.shape[1] + 4 * channels):
+            a[at], b[at], c[at], d[at], e[at] = _sorted_5(a[at], b[at], c[at], d[at], e[at])
+        for at in range(image.shape[1]):
+            v, w, x, y = at + channels, at + 2 * channels, at + 3 * channels, at + 4 * channels
+            r0 = _sorted_5(a[at], a[v], a[w], a[x], a[y])
+            r1 = _sorted_5(b[at], b[v], b[w], b[x], b[y])
+            r2 = _sorted_5(c[at], c[v], c[w], c[x], c[y])
+            r3 = _sorted_5(d[at], d[v], d[w], d[x], d[y])
+            r4 = _sorted_5(e[at], e[v], e[w], e[x], e[y])
+            low = max(max(r0[3], r1[2]), max(r2[1], r3[0]))
+            middle = _sorted_5(r0[4], r1[3], r2[2], r3[1], r4[0])[2]
+            high = min(min(r1[4], r2[3]), min(r3[2], r4[1]))
+            out[row, at] = _middle_of_3(low, middle, high)
+        if is_float and has_nan:
+            put_nan(image, row, 2, channels, out)
     finish(board, worker)

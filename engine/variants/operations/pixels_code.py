@@ -7,23 +7,18 @@ import numpy as np
 from numba import njit
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
 from engine.variants.cpu.serial_code import cpu_result
 from engine.variants.cpu.shared_call import finish, share
-from engine.variants.ir.cpu_memory import count_one
+from engine.variants.operations.rows_code import rows_taken
 
 
 def negative(image, out, first, last, rows, white, board):
     """Write white less each sample."""
     entry_point()
     worker = share(board)
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            for sample in range(image.shape[1]):
-                out[row, sample] = white - image[row, sample]
+    for row in rows_taken(board, first, last, rows):
+        for sample in range(image.shape[1]):
+            out[row, sample] = white - image[row, sample]
     finish(board, worker)
 
 
@@ -31,18 +26,14 @@ def desaturate(image, out, first, last, rows, red, green, blue, largest, board):
     """Write the weighted sum of each pixel's three samples to all three."""
     entry_point()
     worker = share(board)
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            for pixel in range(image.shape[1] // 3):
-                at = 3 * pixel
-                grey = red * np.float32(image[row, at]) + green * np.float32(image[row, at + 1])
-                result = cpu_result(grey + blue * np.float32(image[row, at + 2]), largest)
-                out[row, at] = result
-                out[row, at + 1] = result
-                out[row, at + 2] = result
+    for row in rows_taken(board, first, last, rows):
+        for pixel in range(image.shape[1] // 3):
+            at = 3 * pixel
+            grey = red * np.float32(image[row, at]) + green * np.float32(image[row, at + 1])
+            result = cpu_result(grey + blue * np.float32(image[row, at + 2]), largest)
+            out[row, at] = result
+            out[row, at + 1] = result
+            out[row, at + 2] = result
     finish(board, worker)
 
 
@@ -62,27 +53,23 @@ def hue_shift(image, out, first, last, rows, shift, largest, board):
     """Turn each pixel's hue by so many sextants; a pixel with NaN or infinity becomes NaN."""
     entry_point()
     worker = share(board)
-    while True:
-        top = first + count_one(board, TAKEN) * rows
-        if top >= last:
-            break
-        for row in range(top, min(last, top + rows)):
-            for pixel in range(image.shape[1] // 3):
-                at = 3 * pixel
-                red, green = np.float32(image[row, at]), np.float32(image[row, at + 1])
-                blue = np.float32(image[row, at + 2])
-                highest, lowest = max(red, max(green, blue)), min(red, min(green, blue))
-                chroma = highest - lowest
-                hue = shift
-                if chroma > np.float32(0.0):
-                    if highest == red:
-                        hue = shift + (green - blue) / chroma
-                    elif highest == green:
-                        hue = shift + (np.float32(2.0) + (blue - red) / chroma)
-                    else:
-                        hue = shift + (np.float32(4.0) + (red - green) / chroma)
-                strange = (red - red) + (green - green) + (blue - blue)
-                for channel, offset in enumerate((5, 3, 1)):
-                    result = channel_of(offset, hue, highest, chroma) + strange
-                    out[row, at + channel] = cpu_result(result, largest)
+    for row in rows_taken(board, first, last, rows):
+        for pixel in range(image.shape[1] // 3):
+            at = 3 * pixel
+            red, green = np.float32(image[row, at]), np.float32(image[row, at + 1])
+            blue = np.float32(image[row, at + 2])
+            highest, lowest = max(red, max(green, blue)), min(red, min(green, blue))
+            chroma = highest - lowest
+            hue = shift
+            if chroma > np.float32(0.0):
+                if highest == red:
+                    hue = shift + (green - blue) / chroma
+                elif highest == green:
+                    hue = shift + (np.float32(2.0) + (blue - red) / chroma)
+                else:
+                    hue = shift + (np.float32(4.0) + (red - green) / chroma)
+            strange = (red - red) + (green - green) + (blue - blue)
+            for channel, offset in enumerate((5, 3, 1)):
+                result = channel_of(offset, hue, highest, chroma) + strange
+                out[row, at + channel] = cpu_result(result, largest)
     finish(board, worker)

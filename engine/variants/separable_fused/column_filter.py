@@ -1,10 +1,10 @@
 """A column of filtered rows in shared memory, filtered down into the results of a thread."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from numba import types
 
+from engine.variants.box.window_sums import ColumnWindows
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 
@@ -14,36 +14,18 @@ MOST_UNROLLED = 500
 LEAST_ROUND_ROWS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnShape:
-    """The shape of a thread's work down the columns; everything is known when the kernel is compiled."""
+def rounds_of(down: ColumnWindows) -> tuple[int, int]:
+    """Return the rounds of the loop, none if all rows are written one after another, and a round's rows.
 
-    mask_rows: int
-    rows: int  # Rows of results of a thread, one vector each.
-    pitch: int  # Elements from one row of the tile to the next.
-    ring_rows: int  # Rows of the tile, a multiple of `rows`, if the first one follows on the last; else 0.
-
-    @property
-    def round_rows(self) -> int:
-        """Input rows of a round of the loop: whole pieces of `rows` rows, between which a ring may end."""
-        return self.rows * max(1, LEAST_ROUND_ROWS // self.rows)
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of the loop; none if all rows are written one after another."""
-        if self.rows * VECTOR * self.mask_rows <= MOST_UNROLLED:
-            return 0
-        rounds = (self.mask_rows - self.rows) // self.round_rows
-        return rounds if rounds > 1 else 0
-
-    @property
-    def written(self) -> int:
-        """Multiply-adds in the code."""
-        rows_in_loop = self.rounds * self.round_rows
-        return VECTOR * self.rows * (self.mask_rows - rows_in_loop + (self.round_rows if rows_in_loop else 0))
+    Its input rows are whole pieces of `rows` rows, between which a ring may end.
+    """
+    round_rows = down.rows * max(1, LEAST_ROUND_ROWS // down.rows)
+    rounds = (down.mask_rows - down.rows) // round_rows
+    is_short = down.windows.count * down.mask_rows <= MOST_UNROLLED
+    return 0 if is_short or rounds < 2 else rounds, round_rows
 
 
-def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> Any:
+def column_filter(down: ColumnWindows, first_weight: int, all_weights: int) -> Any:
     """Return the function `filter_down(tile, first, cell, weights, start)` -> 4 sums for each of the rows.
 
     `first` is the row of the tile under the mask's first row and the thread's first results, of a ring a
@@ -51,7 +33,7 @@ def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> An
     constant memory the column begins at `first_weight` of `all_weights`. Each sum begins with `start`. Result
     row i takes input row i + m with weight m, from above to below.
     """
-    rows, round_rows = shape.rows, shape.round_rows
+    rows, (rounds, round_rows) = down.rows, rounds_of(down)
 
     def filter_down(code, tile, first, cell, weights, start):
         data, first, cell = code.shared(tile), code.narrow(first), code.narrow(cell)
@@ -60,10 +42,10 @@ def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> An
         def piece_at(below):
             """Return the pointer to the first of `rows` rows, so many rows below the first one."""
             row = first + below
-            if shape.ring_rows:
-                beyond = row - shape.ring_rows
+            if down.ring_rows:
+                beyond = row - down.ring_rows
                 row = code.select(beyond >= 0, beyond, row)
-            return column + row * shape.pitch
+            return column + row * down.pitch
 
         def added(sums, values, weight):
             return [code.fma(v, weight, total) for v, total in zip(values, sums, strict=True)]
@@ -74,10 +56,10 @@ def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> An
             for piece in range(begin, end, rows):
                 numbers = range(piece, min(piece + rows, end))
                 pointer = piece_at(piece)
-                loaded = [(pointer + (j - piece) * shape.pitch).load(VECTOR) for j in numbers]
+                loaded = [(pointer + (j - piece) * down.pitch).load(VECTOR) for j in numbers]
                 for j, values in zip(numbers, loaded, strict=True):
                     for i in range(rows):
-                        if 0 <= j - i < shape.mask_rows:
+                        if 0 <= j - i < down.mask_rows:
                             sums[i] = added(sums[i], values, (mask + (j - i)).load())
             return sums
 
@@ -89,16 +71,16 @@ def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> An
                 piece, row = divmod(j, rows)
                 if not row:
                     pointer = piece_at((passed + (1 + piece)) * rows)
-                values = (pointer + row * shape.pitch).load(VECTOR)
+                values = (pointer + row * down.pitch).load(VECTOR)
                 sums = [added(sums[i], values, factors[j - i]) for i in range(rows)]
             return sums
 
-        begin, end = [[start] * VECTOR for _ in range(rows)], rows + shape.mask_rows - 1
-        if not shape.rounds:
+        begin, end = [[start] * VECTOR for _ in range(rows)], rows + down.mask_rows - 1
+        if not rounds:
             sums = written(begin, 0, end)
         else:
-            sums = code.repeat(shape.rounds, written(begin, 0, rows), round_of)
-            sums = written(sums, rows + shape.rounds * round_rows, end)
+            sums = code.repeat(rounds, written(begin, 0, rows), round_of)
+            sums = written(sums, rows + rounds * round_rows, end)
         return [value for row in sums for value in row]
 
     return device_function(types.UniTuple(types.float32, rows * VECTOR), filter_down)

@@ -10,7 +10,6 @@ instead, and fills one half of its tile while the other one still has the rows a
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +21,11 @@ from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
+from engine.variants.box.window_sums import ColumnWindows
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import LANES, vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
-
-if TYPE_CHECKING:
-    from engine.variants.separable_fused.column_filter import ColumnShape
 
 WARPS = 8
 OUT_SAMPLES = 128
@@ -87,12 +84,10 @@ class InPlaceShape:
         return -(-self.lot_rows // (self.along.warps * self.warp_rows))
 
     @property
-    def down(self) -> "ColumnShape":
-        """The shape of a thread's work down the columns."""
-        from engine.variants.separable_fused.column_filter import ColumnShape
-
+    def down(self) -> ColumnWindows:
+        """What a thread sums up down its columns, a vector in each row."""
         ring_rows = self.tile_rows if self.is_ring else 0
-        return ColumnShape(self.mask_rows, self.rows, self.along.tile_samples, ring_rows)
+        return ColumnWindows(self.mask_rows, self.rows, VECTOR, self.along.tile_samples, ring_rows)
 
     @property
     def shared_bytes(self) -> int:

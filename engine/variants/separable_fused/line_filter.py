@@ -11,15 +11,13 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.box.tile_sums import ColumnWindows, RowWindows
-from engine.variants.box.window_sums import Windows
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 
 Values = list[Any]
-# Loads one vector: its number from the first one of the part on, and the rounds of the loop before it (None:
-# none).
-Load = Callable[[int, Any], Values]
+# Returns, by the rounds of the loop before it (None: none), what loads a vector: by its number in that round.
+Loader = Callable[[Any], Callable[[int], Values]]
 
 # Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast
 # as half of them in a loop, 1008 (63 x 63) a sixth slower (H200).
@@ -31,7 +29,7 @@ ROUND_WEIGHTS = 16
 def filtered_line(
     code: Any,
     windows: Windows,
-    load: Load,
+    loader: Loader,
     round_weights: int,
     width: int,
     shift: int,
@@ -40,66 +38,68 @@ def filtered_line(
 ) -> Values:
     """Return the results of a thread, each of which begins with `start`.
 
-    `load(number, rounds)` loads a vector of `width` cells: its number, and the rounds of the loop before it
-    (None: none). A round takes `round_weights` weights, whose cells are whole vectors. The first window
-    begins `shift` cells after the first vector.
+    `loader` is for vectors of `width` cells. A round takes `round_weights` weights, whose cells are whole
+    vectors. The first window begins `shift` cells after the first vector.
     """
     # At least one weight comes after the loop, so that no cell is loaded that no window needs.
     rounds = (windows.length - 1) // round_weights
     if windows.length * windows.count <= MOST_UNROLLED or rounds == 1:
         rounds = 0
 
-    def weigh(sums: Values, cells: Values, numbers: range, pointer: Any, number_of_round: Any) -> Values:
-        """Add weights `numbers`; cells that are not there yet are loaded."""
-        first = 0 if number_of_round is not None else numbers.start
+    def weigh(sums: Values, cells: Values, numbers: range, pointer: Any, load: Any) -> Values:
+        """Add weights `numbers`, whose cells begin at the first; those that are not there yet are loaded."""
         for number in numbers:
             weight = (pointer + number).load()
-            at = shift + (number - first) * windows.apart
+            at = shift + (number - numbers.start) * windows.apart
             while len(cells) < at + windows.count:
-                cells += load((len(cells) + first * windows.apart) // width, number_of_round)
+                cells += load(len(cells) // width)
             sums = [code.fma(cells[at + k], weight, total) for k, total in enumerate(sums)]
         return sums
 
     sums: Values = [start] * windows.count
     cells: Values = []
+    load, step = loader(None), round_weights * windows.apart
     if rounds:
-        step = round_weights * windows.apart
         while len(cells) < shift + windows.count:
-            cells += load(len(cells) // width, None)
+            cells += load(len(cells) // width)
         there = len(cells)
 
         def round_of(number: Any, carried: list[Values]) -> list[Values]:
-            sums, cells = carried[0], [*carried[1]]
-            sums = weigh(sums, cells, range(round_weights), weights + number * round_weights, number)
+            (sums, cells), load_own = [[*values] for values in carried], loader(number)
+            sums = weigh(sums, cells, range(round_weights), weights + number * round_weights, load_own)
             while len(cells) < there + step:
-                cells += load(len(cells) // width, number)
+                cells += load_own(len(cells) // width)
             return [sums, cells[step:]]
 
         sums, cells = code.repeat(rounds, [sums, cells], round_of)
-    return weigh(sums, cells, range(rounds * round_weights, windows.length), weights, None)
+    left = range(rounds * round_weights, windows.length)
+    return weigh(sums, cells, left, weights, lambda number: load(number + rounds * step // width))
 
 
-def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column: Any) -> Load:
+def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column: Any) -> Loader:
     """Return what loads cells of a column from row `first` of a ring on; each round takes `rows` rows."""
     here = rows + column + first * down.pitch
     again = here + -down.ring_rows * down.pitch
-    known: dict[tuple[int, int], Any] = {}
 
-    def piece_at(piece: int, number_of_round: Any) -> Any:
-        """Return the pointer to a piece of `rows` rows, between which the ring may end."""
-        offset = piece * down.rows if number_of_round is None else (number_of_round + piece) * down.rows
-        is_beyond = first + offset >= down.ring_rows
-        pointer = code.select(is_beyond, again, here) if piece else here
-        return pointer + offset * down.pitch
+    def in_round(number_of_round: Any) -> Callable[[int], Values]:
+        pieces: dict[int, Any] = {}
 
-    def load(number: int, number_of_round: Any) -> Values:
-        piece, row = divmod(number, down.rows)
-        key = (piece, id(number_of_round))
-        if key not in known:
-            known[key] = piece_at(piece, number_of_round)
-        return [(known[key] + row * down.pitch).load()]
+        def piece_at(piece: int) -> Any:
+            """Return the pointer to a piece of `rows` rows, between which the ring may end."""
+            offset = piece * down.rows if number_of_round is None else (number_of_round + piece) * down.rows
+            is_beyond = first + offset >= down.ring_rows
+            pointer = code.select(is_beyond, again, here) if piece else here
+            return pointer + offset * down.pitch
 
-    return load
+        def load(number: int) -> Values:
+            piece, row = divmod(number, down.rows)
+            if piece not in pieces:
+                pieces[piece] = piece_at(piece)
+            return [(pieces[piece] + row * down.pitch).load()]
+
+        return load
+
+    return in_round
 
 
 def row_weigher(row: RowWindows, all_weights: int) -> Any:
@@ -113,13 +113,13 @@ def row_weigher(row: RowWindows, all_weights: int) -> Any:
         pointer = code.shared(tile) + code.narrow(at)
         step = ROUND_WEIGHTS * row.windows.apart
 
-        def load(number: int, number_of_round: Any) -> Values:
+        def loader(number_of_round: Any) -> Callable[[int], Values]:
             first = pointer if number_of_round is None else pointer + number_of_round * step
-            return (first + number * VECTOR).load(VECTOR)
+            return lambda number: (first + number * VECTOR).load(VECTOR)
 
         mask = code.weights(weights, all_weights, row.windows.length)
         nothing = code.f32(0.0)
-        return filtered_line(code, row.windows, load, ROUND_WEIGHTS, VECTOR, row.shift, mask, nothing)
+        return filtered_line(code, row.windows, loader, ROUND_WEIGHTS, VECTOR, row.shift, mask, nothing)
 
     return device_function(types.UniTuple(types.float32, row.windows.count), filter_along)
 
@@ -135,7 +135,7 @@ def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, a
     def filter_down(code, tile, first, column, weights, start):
         data, first, column = code.shared(tile), code.narrow(first), code.narrow(column)
         mask = code.weights(weights, all_weights, 1, first_weight)
-        load = column_loader(code, down, data + first_element, first, column)
-        return filtered_line(code, down.windows, load, down.rows, 1, 0, mask, start)
+        loader = column_loader(code, down, data + first_element, first, column)
+        return filtered_line(code, down.windows, loader, down.rows, 1, 0, mask, start)
 
     return device_function(types.UniTuple(types.float32, down.rows), filter_down)

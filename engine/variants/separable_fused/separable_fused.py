@@ -25,17 +25,15 @@ import numpy as np
 
 from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.tile_plan import TilePlan
-from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import MAX_GRID_Y
-from engine.variants.ladder.two_passes import refuse_mask
+from engine.variants.ladder.two_passes import refuse_mask, required_factors
 from engine.variants.separable_fused import fused_in_place, fused_ring
 from engine.variants.separable_fused.fused_in_place import InPlaceShape, in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape
@@ -102,10 +100,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     UnsupportedVariant
         The mask is not one column times one row.
     """
-    refusal = refuse_mask(mask)
-    if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
-    found = factor(mask)
+    found = required_factors(mask)
     column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
     factors = column.reshape(-1, 1), row.reshape(1, -1)
     if shape := _in_place(problem):

@@ -50,7 +50,7 @@ from engine.variants.split_float16.split_shape import (
     PAIR,
     SplitShape,
     registers_of,
-    split_shape,
+    shape_of,
 )
 from engine.variants.split_float16.weight_halves import (
     fragments_of,
@@ -59,20 +59,15 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
 from engine.variants.strips.strip_tiles import strip_tiles
 
 LEAST_CAPABILITY = (8, 0)
-WARPS, BLOCKS = 4, 2
-"""Warps of a block, and blocks that a multiprocessor has at once, with up to 255 registers a thread."""
+BLOCKS = 2
+"""Blocks that a multiprocessor has at once, with up to 255 registers a thread."""
 
 MOST_WARPS = WARPS * BLOCKS * 128
 """As many as a large GPU (128 to 144 multiprocessors) has at once."""
-
-
-def shape_of(problem: Problem) -> SplitShape:
-    """Return the shape of a warp's work for a problem."""
-    return split_shape(problem.mask_shape, problem.anchor[1], WARPS)
 
 
 def grid_of(problem: Problem) -> StripGrid:
@@ -168,24 +163,22 @@ def kernel(border: Border, shape: SplitShape):
     from engine.device.cuda_kernels import float32, jit_for_blocks
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.split_float16.split_accumulator import (
+    from engine.variants.split_float16.split_sums import (
         first_scaling,
         lane_weights,
         pair_storer,
         split_accumulator,
     )
-    from engine.variants.split_float16.split_sums import HALF_STRIP
-    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader
-    from engine.variants.strips.strip_place import strip_place
+    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 
     place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
     zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)
-    accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows, HALF_STRIP)
+    accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows)
     BEFORE = shape.along.before
-    BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
+    BLOCK_CELLS, RING_CELLS, GROUP_CELLS = WARPS * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
     ROWS_AHEAD, AHEAD = shape.ahead * GROUP_ROWS, shape.ahead
 

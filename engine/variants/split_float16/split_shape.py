@@ -9,6 +9,7 @@ eights of cells (`eights`); two eights are one product of 16.
 
 from dataclasses import dataclass
 
+from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.strips.strip_shape import StripShape
 
@@ -59,15 +60,6 @@ class SplitShape(StripShape):
         """Words of weights that a lane holds, two float16 each: the upper parts, then the lower ones."""
         return 2 * self.mask_rows * self.eights
 
-    def mask_row(self, result: int, row: int) -> int | None:
-        """Return the mask row that lies on input row `row` of a group for a row of results, or None.
-
-        Rows of results are counted from the last one, which has only the group's last row under the mask,
-        upwards.
-        """
-        number = result - (self.group_rows - 1) + row
-        return number if 0 <= number < self.mask_rows else None
-
 
 def eights_of(mask_columns: int, shift: int) -> int:
     """Return the eights of cells that a mask row takes, moved by up to 7 cells, from `shift` cells on."""
@@ -79,26 +71,19 @@ def registers_of(mask_rows: int, eights: int) -> int:
     return mask_rows * (2 * eights + VECTOR)
 
 
-def split_shape(mask_shape: tuple[int, int], anchor_column: int, warps: int) -> SplitShape:
-    """Return the shape of the work for a mask of each of at most `warps` warps of a block.
+def shape_of(problem: Problem) -> SplitShape:
+    """Return the shape of a warp's work.
 
     More input rows in a group mean longer chains of products and fewer additions outside them, and more
     registers.
     """
-    rows, columns = mask_shape
-    before = whole_vectors(anchor_column)
-    shift = before - anchor_column
+    (rows, columns), left = problem.mask_shape, problem.anchor[1]
+    before = whole_vectors(left)
+    shift = before - left
     eights = eights_of(columns, shift)
     # So wide that a strip's rows in shared memory have every cell that a product takes.
     along = TileShape(1, EIGHT * (eights - 1) - shift + 1, 1, before, shift)
     taken = registers_of(rows, eights)
     group_rows = next((count for most, count in GROUP_ROWS.items() if taken <= most), 3)
-    return SplitShape(
-        along=along,
-        mask_rows=rows,
-        mask_columns=columns,
-        shift=shift,
-        group_rows=group_rows,
-        ahead=2,
-        warps=warps,
-    )
+    sides = {"mask_rows": rows, "mask_columns": columns}
+    return SplitShape(along=along, **sides, shift=shift, group_rows=group_rows, ahead=2)

@@ -31,6 +31,19 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
 
     row = shape.along
 
+    def filtered_down(code, accumulators, rows, columns):
+        """Return the sums of all results that have an input row under their mask, the oldest first."""
+        factors = code.load_row(columns, shape.rank * shape.mask_rows, shape.down_at)
+        sums: Values = []
+        for m in reversed(range(shape.mask_rows)):
+            for k in range(VECTOR):
+                total = accumulators[len(sums)] if m else None
+                for r, row in enumerate(rows):
+                    weight = factors[m * shape.rank + r]
+                    total = row[k] * weight if total is None else code.fma(row[k], weight, total)
+                sums.append(total)
+        return sums
+
     def accumulate(code, tile, at, lane, accumulators, along, down):
         cells = window_pointers(row, code.shared(tile) + at, code.narrow(lane))
         rows = code.weights(along, shape.weights, row.weight_pitch)
@@ -43,26 +56,10 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
             for first in range(0, shape.down_at, row.weight_pitch):
                 weights = code.load_row(rows + first, row.mask_columns, first)
                 filtered.append(row_sums(code, [window[row.shift :]], weights, row.channels, VECTOR))
-            sums = _filtered_down(code, shape, [*accumulators], filtered, columns)
+            sums = filtered_down(code, accumulators, filtered, columns)
             results += sums[:VECTOR]
             # A mask of one row keeps nothing, but a tuple has to have something in it.
             accumulators = sums[VECTOR:] or accumulators
         return results, accumulators
 
     return device_function(returns, accumulate)
-
-
-def _filtered_down(
-    code: Any, shape: FactorStripShape, accumulators: Values, rows: list[Values], weights: Any
-) -> Values:
-    """Return the sums of all results that have this input row under their mask, the oldest first."""
-    factors = code.load_row(weights, shape.rank * shape.mask_rows, shape.down_at)
-    sums: Values = []
-    for m in reversed(range(shape.mask_rows)):
-        for k in range(VECTOR):
-            total = accumulators[len(sums)] if m else None
-            for r, row in enumerate(rows):
-                weight = factors[m * shape.rank + r]
-                total = row[k] * weight if total is None else code.fma(row[k], weight, total)
-            sums.append(total)
-    return sums

@@ -16,18 +16,30 @@ from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
 from engine.variants.strips.strip_copies import (
     by_rule,
     cells_beside,
-    copy_beside,
-    copy_rows_anywhere,
-    copy_vectors,
+    copy_floats,
     edges_of,
     needed_cells,
 )
-from engine.variants.strips.strip_shape import LANES, beside, shares_out
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, beside, shares_out
 
 
 def vectors_of(shape: TileShape) -> int:
     """Return the vectors of a row that a lane copies at most: lane, lane + 32 ..."""
     return -(-shape.tile_samples // (VECTOR * LANES))
+
+
+def strip_place() -> Any:
+    """Return the function `place(number, samples)` -> (band, left): a strip's band and its first sample.
+
+    Strips are numbered along the rows of a picture, of `samples` samples each, band below band.
+    """
+
+    def place(code, number, samples):
+        number, samples = code.narrow(number), code.narrow(samples)
+        band, column = divmod(number, (samples + (STRIP_SAMPLES - 1)) // STRIP_SAMPLES)
+        return [code.wide(band), code.wide(column * STRIP_SAMPLES)]
+
+    return device_function(types.UniTuple(types.int64, 2), place)
 
 
 def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
@@ -168,32 +180,10 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
                 )
                 target.store([code.float32(value) for value in values])
 
-        def shared_copies():
-            """Copy float32 without waiting.
-
-            All strips run at once, so those at an edge hold up all others: `split-float16`, 9 x 9 on 4096 x
-            4096, took 25 us more with their cells one by one (H200).
-            """
-            edges, of_strip = edges_of(code, shape, window.samples, window.left), (strip, window, lane)
-            beside_it = (*of_strip, edges, columns, ghost_value)
-            is_whole = code.all_of(is_aligned, window.is_inside(rows, pitch))
-
-            def at_side():
-                copy_vectors(code, shape, rows, *of_strip, edges)
-                copy_beside(code, shape, rows, *beside_it)
-
-            def anywhere():
-                copy_rows_anywhere(code, shape, rows, *beside_it, is_aligned=is_aligned)
-
-            def outside():
-                code.when(code.all_of(is_aligned, window.has_rows(rows)), at_side, anywhere)
-
-            code.when(is_whole, lambda: copy_vectors(code, shape, rows, *of_strip), outside)
-
-        is_aligned = window.is_aligned(VECTOR)
         if shares_out(shape, itemsize):
-            shared_copies()
+            copy_floats(code, shape, rows, strip, window, lane, columns, ghost_value)
         else:
+            is_aligned = window.is_aligned(VECTOR)
             is_inside = window.is_inside(rows, pitch)
             code.when(code.all_of(is_aligned, is_inside), inside, rows_anywhere)
         if itemsize == 4:

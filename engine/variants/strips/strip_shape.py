@@ -11,6 +11,9 @@ LANES = 32
 STRIP_SAMPLES = LANES * VECTOR
 """Results of a warp in a row."""
 
+WARPS = 4
+"""Most warps of a block."""
+
 LEAST_STRIP_ROWS = 8
 
 
@@ -45,7 +48,6 @@ class StripShape:
     mask_rows: int
     group_rows: int  # Input rows that are copied as one group and filtered without a loop.
     ahead: int  # Groups that are under way while one is filtered.
-    warps: int  # Most warps of a block.
 
     @property
     def group_cells(self) -> int:
@@ -65,7 +67,7 @@ class StripShape:
     @property
     def shared_bytes(self) -> int:
         """Of a block of the most warps."""
-        return 4 * self.warps * self.ring_cells
+        return 4 * WARPS * self.ring_cells
 
     @property
     def kept(self) -> int:
@@ -122,7 +124,7 @@ class StripGrid:
         if self.in_line:
             bands = most // self.across
         else:
-            warps = min(self.across, shape.warps)
+            warps = min(self.across, WARPS)
             bands = most // warps // blocks_along(self.across, warps)
         bands = max(1, bands)
         rows = max(blocks_along(self.problem.height, bands), LEAST_STRIP_ROWS, (shape.mask_rows - 1) // 2)
@@ -134,9 +136,9 @@ class StripGrid:
         return blocks_along(self.problem.height, self.rows)
 
     def launch(self, constant_bytes: int = 0) -> Launch:
-        """Return the launch: a warp per strip, up to `shape.warps` of them in a block."""
+        """Return the launch: a warp per strip, up to `WARPS` of them in a block."""
         strips, bands = (self.across * self.bands, 1) if self.in_line else (self.across, self.bands)
-        warps = min(strips, self.shape.warps)
+        warps = min(strips, WARPS)
         grid = (blocks_along(strips, warps), bands, 1)
         return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes)
 

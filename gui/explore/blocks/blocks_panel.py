@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QStackedWidget, QToolButton, QWidget
 
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
@@ -22,13 +22,14 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, row
+from gui.widgets.panel_parts import centred_text, column, row
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
 )
+_SIMULATOR = "In the simulator, with a picture up to 64 x 64, blocks are compared by what is counted."
 _HINT = "Click a cell to load its block and kernel."
 
 
@@ -69,8 +70,13 @@ class BlocksPanel(QWidget):
         for view in (self.map, self.lines):
             self._views.addWidget(view)
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
+        compared, self._words = QWidget(), centred_text()
+        compared.setLayout(column(head, (self._views, 1), spacing=HALF_GRID))
+        self._stack = QStackedWidget()
+        self._stack.addWidget(compared)
+        self._stack.addWidget(self._words)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.field, head, (self._views, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
 
         self.map.pointed.connect(self._point)
         self.lines.chosen.connect(self.load)
@@ -84,6 +90,11 @@ class BlocksPanel(QWidget):
         self.refresh()
 
     @property
+    def words(self) -> str:
+        """Why no blocks can be compared now; empty if they can."""
+        return self._words.text() if self._stack.currentIndex() else ""
+
+    @property
     def is_refused(self) -> bool:
         """Whether what is typed is no list of blocks."""
         return self.field.is_refused
@@ -92,7 +103,8 @@ class BlocksPanel(QWidget):
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
         self.kernels.setEnabled(not why_not)
-        self.field.say("", why_not)
+        self._words.setText(why_not)
+        self._stack.setCurrentIndex(1 if why_not else 0)
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block."""
@@ -112,6 +124,7 @@ class BlocksPanel(QWidget):
         self._show_kernels(list(every), shown)
         data = next((one for one in maps if one.variant == shown), BlockMapData())
         settings = self._workspace.settings
+        self.map.empty_text.setText(f"{_EMPTY}{self._no_gpu()}")
         self.map.show_map(data, self._loaded_block() if settings.variant == shown else None)
         self.lines.show_maps(maps)
         self.axis_button.setVisible(bool(every))
@@ -175,6 +188,14 @@ class BlocksPanel(QWidget):
     def _follow_run(self) -> None:
         if self._engine_state.running and not self._engine_state.cancelling:
             self._wanted = ""
+
+    def _no_gpu(self) -> str:
+        """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""
+        devices = [device for device in self._engine_state.devices if device.kind == "cuda"]
+        if not devices or any(device.is_usable_gpu for device in devices):
+            return ""
+        why = next((device.reason for device in devices if device.reason), "").split(". ")[0].rstrip(".")
+        return f"\nThere is no GPU here{f' ({why})' if why else ''}. {_SIMULATOR}"
 
     def _limits(self) -> Limits:
         device = self._engine_state.used_device(self._workspace.settings.device)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import refuse_block
+from engine.geometry.block_rules import why_illegal
 from engine.results.metrics import Metric
 from engine.results.quantities import digits_text
 from gui.explore.blocks.block_cells import BlockCell, CellState
@@ -98,9 +98,9 @@ def _best(values: list[tuple[float, Block]], *, more_is_better: bool) -> Block |
 
 def _cell(block: Block, cell: BlockCell | None, shown: Metric, limits: Limits) -> MapCell:
     if cell is None:
-        refusal = refuse_block(block, limits)
-        if refusal is not None:
-            return MapCell(Kind.ILLEGAL, refusal.reason)
+        # Without the nearest legal block: of 100 cells that takes 300 ms.
+        if reason := why_illegal(block, limits):
+            return MapCell(Kind.ILLEGAL, reason)
         return MapCell(Kind.NOT_CHOSEN, f"{block}: not in the list of blocks.")
     if cell.state is CellState.REFUSED:
         return MapCell(Kind.REFUSED, cell.reason)

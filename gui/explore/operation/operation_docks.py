@@ -10,6 +10,7 @@ from gui.explore.operation.operation_box import OperationBox
 from gui.explore.operation.operation_state import OperationState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.tab_order import place_after
 
 AskForFile = Callable[[Callable[[Path], None]], None]
 
@@ -43,6 +44,7 @@ class OperationDock(QWidget):
             made = OperationPanel(OPERATIONS[key], self._operations, self._ask_for_patch)
             self._panels[key] = made
             self.stack.addWidget(made)
+            place_after(self.box, made)
         return self._panels[key]
 
     def _ask_for_patch(self) -> None:
@@ -71,5 +73,7 @@ class EitherOf(QStackedWidget):
 
     def _show(self) -> None:
         if self._operations.is_active and self.count() == 1:
-            self.addWidget(self._make_other())
+            made = self._make_other()
+            self.addWidget(made)
+            place_after(self._of_filters, made)
         self.setCurrentIndex(int(self._operations.is_active))

@@ -1,8 +1,8 @@
 """The kernels of an operation: which one, with which block, on which device; newest times and proofs."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtGui import QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QAbstractItemView, QFormLayout, QHeaderView, QTableView, QWidget
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QAbstractItemView, QFormLayout, QHeaderView, QLabel, QTableView, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block
@@ -13,7 +13,9 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.series import series_for
+from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, dress_table, label_for, row, text_button
 from gui.widgets.refusal import Refusal
@@ -21,10 +23,14 @@ from gui.widgets.whole_number_box import WholeNumberBox
 
 _AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
 _HEADERS = ("Kernel", "Time", "vs CPU")
-_TYPICAL = ("Sorting network, shared memory", "1,234 ms", "12.3×")
+_TYPICAL = ("Sorting network", "0.0123 ms", "12.3×")
 _MOST_SIDE = 1024
+_NO_BLOCK = "–"
+_NOT_USED = "not used: no blocks on the CPU"
+_GLYPH_SIDE = GRID + HALF_GRID
 _NOTE_LINES = 5
 _PROOF_LINES = 3
+_BLOCK_TIP = "Threads of a block, width x height."
 _KEY = Qt.ItemDataRole.UserRole
 
 
@@ -41,13 +47,12 @@ class OperationKernels(QWidget):
         self.table.setModel(self._items)
         dress_table(self.table, "Kernels of the operation", _TYPICAL)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        # Narrower than other tables: the titles need the room.
-        for column_number in (1, 2):
-            text = max(_TYPICAL[column_number], _HEADERS[column_number], key=len)
-            width = self.table.fontMetrics().horizontalAdvance(text) + 2 * GRID
-            self.table.setColumnWidth(column_number, width)
+        self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        # Titles are sentences almost: those that need it take two lines.
+        self.table.setWordWrap(True)
+        self.table.verticalHeader().setMinimumSectionSize(3 * GRID)
+        self.table.horizontalHeader().sectionResized.connect(self.table.resizeRowsToContents)
+        self.reasons = ElidedLabel(most=_NOTE_LINES, small=True)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
         wanted = f"a whole number from 1 to {_MOST_SIDE}"
@@ -56,6 +61,8 @@ class OperationKernels(QWidget):
         self.default_button = text_button(
             "retry", "Default", "Default block", "Take the kernel's own block again."
         )
+        self.block_note = QLabel()
+        self.block_note.setForegroundRole(self.block_note.foregroundRole().PlaceholderText)
         self.refusal = Refusal()
         self.device = DeviceBox(workspace, state)
         self.device_note = ElidedLabel(most=2, small=True)
@@ -65,11 +72,13 @@ class OperationKernels(QWidget):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         sides = row((self.width_box, 1), (self.height_box, 1), self.default_button, spacing=HALF_GRID)
         form.addRow(label_for("Block", self.width_box), sides)
+        form.addRow("", self.block_note)
         form.addRow(label_for("Device", self.device), self.device)
         form.addRow(self.device_note)
         self.setLayout(
             column(
                 (self.table, 1),
+                self.reasons,
                 self.note,
                 form,
                 self.refusal,
@@ -80,11 +89,11 @@ class OperationKernels(QWidget):
         self.setAccessibleName("Kernels of the operation")
         self.table.selectionModel().currentRowChanged.connect(self._choose)
         for box in (self.width_box, self.height_box):
-            box.setToolTip("Threads of a block, width x height; kernels on the CPU have none.")
             box.valueChanged.connect(self._set_block)
             box.refused.connect(self.refusal.say)
         self.default_button.clicked.connect(lambda: operations.change(block=None))
         for signal in (
+            theme_notifier().changed,
             operations.chosen,
             operations.changed,
             operations.listed,
@@ -128,11 +137,26 @@ class OperationKernels(QWidget):
         for one in variants:
             found = self._operations.availability.get(one.key)
             reason = found.reason if found else ""
-            tooltip = f"{one.idea}\n\n{one.key}"
+            tooltip = f"{one.title}: {one.idea}\n\n{one.key}"
             self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
         self.table.setCurrentIndex(self._items.index(at, 0))
+        self.table.resizeRowsToContents()
         self._is_refreshing = False
+        self.reasons.setText(self._reasons())
+        self.reasons.setVisible(bool(self.reasons.text()))
         self._show_details(runs)
+
+    def _reasons(self) -> str:
+        """Return why greyed kernels cannot run, those with the same reason together."""
+        found: dict[str, list[str]] = {}
+        for one in self._operations.variants:
+            entry = self._operations.availability.get(one.key)
+            if entry is not None and entry.reason and entry.nearest_block is None:
+                found.setdefault(entry.reason.split(". ")[0].rstrip("."), []).append(one.title)
+        return "; ".join(
+            f"{names[0] if len(names) == 1 else f'{len(names)} kernels'} cannot run: {why}"
+            for why, names in found.items()
+        )
 
     def _row(
         self,
@@ -150,6 +174,7 @@ class OperationKernels(QWidget):
             if baseline is not None and baseline is not run and run.kernel_ms and baseline.kernel_ms:
                 speed_up = ratio_text(baseline.kernel_ms / run.kernel_ms)
         cells = [QStandardItem(text) for text in (title, time, speed_up)]
+        cells[0].setIcon(_shape(key))
         for number, cell in enumerate(cells):
             cell.setData(key, _KEY)
             cell.setToolTip(f"{title} cannot do this now. {reason}" if reason else tooltip)
@@ -181,10 +206,35 @@ class OperationKernels(QWidget):
             (self.height_box, block.y if block else 1),
         ):
             with QSignalBlocker(box):
-                box.setValue(side)
+                box.setSpecialValueText("" if uses_block else _NO_BLOCK)
+                box.setValue(side if uses_block else box.minimum())
             box.setEnabled(uses_block)
+            why_not = f" {chosen.title} has none." if chosen and not uses_block else ""
+            box.setToolTip(f"{_BLOCK_TIP}{why_not}")
+        self.block_note.setText(_NOT_USED)
+        self.block_note.setVisible(chosen is not None and not uses_block)
         self.default_button.setEnabled(uses_block and choice.block is not None)
         self.device_note.setText(self.device.note)
         self.device_note.setVisible(bool(self.device.note))
         run = runs.get(chosen.key) if chosen else None
         self.proof.setText(run.status if run else "Press Run (Ctrl+R) to verify and measure.")
+
+
+def _shape(key: str) -> QIcon:
+    """Return the shape of a kernel in its colour, as plots have it; a star for Automatic."""
+    series, theme, found = series_for(key), current_theme(), QIcon()
+    colour, glyph = (theme.accent, "✦") if key == AUTO else (series.colour, series.glyph)
+    for mode, ink in (
+        (QIcon.Mode.Normal, colour),
+        (QIcon.Mode.Selected, theme.accent_text),
+        (QIcon.Mode.Disabled, theme.muted),
+    ):
+        picture = QPixmap(_GLYPH_SIDE, _GLYPH_SIDE)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        painter.setFont(number_font())
+        painter.setPen(QColor(ink))
+        painter.drawText(picture.rect(), int(Qt.AlignmentFlag.AlignCenter), glyph)
+        painter.end()
+        found.addPixmap(picture, mode)
+    return found

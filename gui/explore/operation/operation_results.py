@@ -23,6 +23,8 @@ class OperationResults(ResultsModel):
         self._operations = operations
         operations.chosen.connect(self._follow_operation)
         operations.listed.connect(self._follow_operation)
+        # Cleared results leave no times behind in the list of kernels.
+        self.modelReset.connect(operations.forget_runs)
 
     def _follow_operation(self) -> None:
         of_cpu = next((one.key for one in self._operations.variants if one.kind == "cpu"), None)

@@ -121,6 +121,12 @@ class OperationState(QObject):
         self._runs.append((_problem_of(job), result))
         self.found_changed.emit()
 
+    def forget_runs(self) -> None:
+        """Forget all runs."""
+        if self._runs:
+            self._runs = []
+            self.found_changed.emit()
+
     def runs(self) -> dict[str, OperationResult]:
         """Return the newest run of each variant on the present problem."""
         job = self.job()

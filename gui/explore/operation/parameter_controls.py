@@ -59,9 +59,8 @@ class ParameterControls(QWidget):
             box = WholeNumberBox(
                 parameter.title, int(parameter.least), int(parameter.most), parameter.range_text
             )
+            box.setSpecialValueText(parameter.least_word)
             box.setValue(int(value))
-            if parameter.unit:
-                box.setToolTip(parameter.unit)
             box.valueChanged.connect(lambda number: self.changed.emit(parameter.name, number))
             box.refused.connect(self.refused)
             return box

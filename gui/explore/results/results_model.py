@@ -10,8 +10,9 @@ from engine.results.measurement import Measurement
 from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import RunsModel
 
-# The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after.
-_FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof")
+# The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after. Layouts
+# have a column only where they differ.
+_FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof")
 
 
 class ResultsModel(RunsModel):

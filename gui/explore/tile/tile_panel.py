@@ -150,6 +150,8 @@ class TilePanel(QWidget):
                 self.kernel.addItem(known.title, known.key)
         self.kernel.setCurrentIndex(keys.index(self._tile.kernel) if self._tile.kernel in keys else 0)
         uses_block = any(known.key == self._tile.kernel and known.uses_block for known in self._tile.kernels)
+        self.kernel.setEnabled(self._tile.can_choose)
+        uses_block = uses_block and self._tile.can_choose
         self.threads.setEnabled(uses_block)
         self.threads.setToolTip(_THREADS_TIP if uses_block else _NO_THREADS_TIP)
 

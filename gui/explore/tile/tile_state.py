@@ -14,9 +14,12 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 
-_NO_FILTER = "Tiles are drawn of filters. Choose Convolution as the operation."
+_NO_FILTER = (
+    "Tiles are drawn of convolutions only.\nChoose Convolution under Operation to see who loads which cell."
+)
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
+_ASKING = "Finding out who loads which cell."
 _NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Choose one above."
 AS_CHOSEN = ""
 """In place of a kernel's key: the one that the panel Kernel has chosen, with its block."""
@@ -63,6 +66,11 @@ class TileState(QObject):
     def pass_number(self) -> int:
         """Which of the kernel's passes, or of its warps' strips, is shown."""
         return min(self._pass, len(self.found.tiles) - 1) if self.found and self.found.tiles else 0
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether another kernel could have a tile."""
+        return self._workspace.is_filtering
 
     @property
     def words(self) -> str:
@@ -134,6 +142,9 @@ class TileState(QObject):
         )
         self._asked = ask
         self._link.ask(ask)
+        if self.plan is None:
+            # The first answer takes a second; why there was no tile may no longer hold.
+            self._show(None, _ASKING)
 
     def _failed(self, ask: Ask, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.

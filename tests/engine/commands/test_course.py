@@ -91,6 +91,7 @@ def test_that_without_a_gpu_the_cells_say_so_and_the_command_is_well(command, no
     assert answer.status == 0
     assert "(1) This needs a CUDA device: There is no driver." in answer.out
     assert "CUDA device: none: There is no driver." in answer.out
+    assert "--device simulator" in answer.out
 
 
 @pytest.mark.slow

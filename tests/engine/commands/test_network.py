@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.commands.network import timeline_text
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.results.read import results_from_document
 from engine.run.network import StageRun
 from engine.tasks.network.drawings import held_out
@@ -89,6 +89,19 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
     assert "output has the shape 128 x 9, and this network needs 128 x 10" in refused.err
 
 
+def test_that_layers_that_could_not_be_timed_are_told(command, monkeypatch):
+    from engine.errors import OutOfDeviceMemory
+    from engine.run import network
+
+    def fail(job, machine):
+        raise OutOfDeviceMemory("Not enough device memory", "it is full", "Use a smaller batch.")
+
+    monkeypatch.setattr(network, "layer_times", fail)
+    answer = command("network --stage network-cpu --batch 1 --budget 0")
+    assert answer.status == 0
+    assert "The layers of network-cpu were not timed: Not enough device memory: it is full" in answer.err
+
+
 def test_that_the_timeline_is_drawn_a_line_a_chunk():
     spans = (
         ChunkSpan(0, 0, "copy in", 0.0, 1.0), ChunkSpan(0, 0, "kernels", 1.0, 5.0),
@@ -113,3 +126,5 @@ def test_that_the_python_call_tells_digits_and_gives_every_layer():
         engine.network(digits.pixels[0], stage="nothing")
     with pytest.raises(BadValue, match="is empty"):
         engine.network(np.zeros((28, 28)))
+    with pytest.raises(DeviceUnavailable, match="'nonsense': there is no such device"):
+        engine.network(digits.pixels[0], stage="network-cpu", device="nonsense")

@@ -100,6 +100,23 @@ def test_that_alpha_and_sixteen_bits_are_kept_and_another_depth_can_be_chosen(co
 
 
 @pytest.mark.slow
+def test_that_a_plot_has_8_bits_whatever_the_picture_has(command, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    engine.save_image(PHOTO.astype(np.float32) / 255, folder / "float.tif")
+    engine.save_image(PHOTO[..., 0].astype(np.uint16) * 257, folder / "deep.png")
+    for source, target in (("float.tif", "plot.png"), ("deep.png", "plot.jpg")):
+        assert command("filter", folder / source, tmp_path / target, "--operation histogram").status == 0
+        plot = engine.open_image(tmp_path / target).pixels
+        assert (plot.shape, plot.dtype) == ((256, 512, 3), np.uint8)
+    answer = command("batch", folder, "--out", out, "--format", "jpg", "--operation histogram")
+    assert answer.status == 0
+    # A picture that is not a plot keeps its samples, which these formats do not hold.
+    refused = command("filter", folder / "float.tif", tmp_path / "n.png", "--operation negative")
+    assert "PNG does not hold 32-bit float" in refused.err
+
+
+@pytest.mark.slow
 def test_that_a_batch_computes_every_picture_and_says_which_could_not_be(command, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
@@ -156,3 +173,7 @@ def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_
     check("--operation meidan", "Did you mean median?")
     check("--set size=4", "--set without --operation")
     check("--operation desaturate", "a grey picture ... three channels")
+    # Before anything is measured: no line says how far it is.
+    sizes = "--operation find-patch --variants cpu-match --budget 0 --sizes"
+    check(f"{sizes} 64x64,9x9", "a patch of 16 x 16: the picture has 9 x 9 pixels")
+    check(f"{sizes} 64x64,40x40 --set left=40", "it reaches over the edge of the picture of 40 x 40")

@@ -64,7 +64,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     assert float(measured["lab"][0][0].rows[0][1].here) > 0
     tables, _ = measured["convolution"]
     notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
-    assert notes == [False, False, False, False, True]
+    assert notes == [False, False, False, False, False, True]
     texts, fractions, _ = zip(*measured["report"][1], strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
@@ -238,7 +238,7 @@ def test_that_a_papers_files_are_all_written_and_belong_together(tmp_path):
     tables = counted_tables("lab")
     names = write_paper(str(tmp_path), LAB, tables, MACHINE)
     assert sorted(names) == sorted(path.name for path in tmp_path.iterdir())
-    files = "table-1.csv", "table-2.csv", "figure-1.svg", "figure-2.svg"
+    files = "table-1.csv", "table-2.csv", "table-3.csv", "figure-1.svg", "figure-2.svg"
     assert set(names) == {"lab.md", *(f"lab-{name}" for name in files)}
     text = (tmp_path / "lab.md").read_text(encoding="utf-8")
     assert "![Execution Time vs. Image Size](lab-figure-1.svg)" in text

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import engine.course.bench
@@ -32,6 +33,7 @@ from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.worked_product import PRINTED_X, W, Y
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_variant, variant
 from tests.fresh_python import fresh_python
@@ -119,8 +121,9 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     for (tile, mask), cells in rows.items():
         assert texts_of(cells[:2]) == [str(int(tile) * int(mask)), str(int(tile) + int(mask) - 1)]
     assert texts_of(rows["8", "5"]) == ["40", "12", "3.333", "14"]
+    assert texts_of(rows["4", "5"]) == ["20", "8", "2.5", "10"]
     assert [cell.printed for cell in rows["8", "5"]] == ["40", "12", "3.3", ""]
-    rows = counted("convolution", 1)
+    rows = counted("convolution", 2)
     for (tile, mask, block), cells in rows.items():
         side = int(tile) + int(mask) - 1
         assert texts_of(cells[:2]) == [str((int(tile) * int(mask)) ** 2), str(side * side)]
@@ -130,12 +133,25 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
             assert f"{side * side:,} threads; the limit is 1,024" in cells[3].reason
             assert "nearest legal block" in cells[3].reason
     assert texts_of(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
-    assert texts_of(counted("convolution", 3)["1001",]) == ["4004", "4096", "1 of 32", "all"]
-    rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 2).items()}
+    assert texts_of(counted("convolution", 4)["1001",]) == ["4004", "4096", "1 of 32", "all"]
+    rows = {names[1]: texts_of(cells) for names, cells in counted("convolution", 3).items()}
     taps = str(1024 * 1024 * 25)
     assert (rows["naive"][1], rows["naive"][3]) == (taps, "0")
     assert (rows["constant"][1], rows["constant"][3]) == ("0", taps)
     assert (rows["row-constant"][1], rows["row-constant"][3]) == ("0", str(1024 * 1024 * 5))
+
+
+def test_that_the_tile_of_8_elements_is_loaded_in_three_steps_and_used_as_printed():
+    rows = counted("convolution", 1)
+    assert list(rows) == [(f"P[{8 + thread}]", str(thread)) for thread in range(8)]
+    for (_, thread), (uses, left, centre, right) in rows.items():
+        place = 8 + int(thread)
+        assert uses.here == ", ".join(f"N[{column}]" for column in range(place - 2, place + 3))
+        assert uses.printed in (uses.here, "")
+        assert left.here == (f"N[{place - 8}]" if int(thread) >= 6 else "")
+        assert centre.here == f"N[{place}]"
+        assert right.here == (f"N[{place + 8}]" if int(thread) < 2 else "")
+    assert sum(bool(cells[0].printed) for cells in rows.values()) == 5
 
 
 def test_that_the_reports_own_kernels_are_measured_and_no_cell_puts_off_to_another_time():
@@ -156,6 +172,10 @@ def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
     assert texts_of(rows["matmul-tiled", "16"][:3]) == ["512", "8192", "16"]
     assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
     assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
+    assert [cells[2].here for cells in counted("cnn", 1).values()] == ["384", "256", "192", "128"]
+    for a_map, maps, of_input in list(counted("cnn", 1).values())[1:]:
+        assert of_input.printed == f"{maps.printed} * {a_map.printed}"
+        assert (maps.printed, of_input.here) == (maps.here, str(int(maps.here) * int(a_map.here)))
     assert diverging_warps(32, 32, Block(16, 16)) == 0
     picture, unrolled, naive, on_the_fly = (int(cell.here) for cell in counted("cnn", 0)["512 x 512", "8"])
     assert unrolled == 25 * picture == 25 * 512 * 512 * 4
@@ -229,7 +249,7 @@ def lab_times(run):
 
 def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_before_and_curves_follow():
     assert {run.variant for run in lab.runs((256,))} == {"cpu-separable-serial", *lab.LEVELS.values()}
-    times, speed_ups = tables_from("lab", lab_times, (256, 4096))
+    times, speed_ups, _ = tables_from("lab", lab_times, (256, 4096))
     assert here(times) == [["80", "8", "4", "5"]] * 2
     assert here(speed_ups) == [["10", "2", "0.8"]] * 2
     assert [cell.printed for cell in speed_ups.rows[0]] == ["256", "24.32", "1.09", "1.04"]
@@ -247,7 +267,7 @@ def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_bef
         ("L2", (256.0, 4096.0), (1.04, 0.99)),
     ]
     # A curve has a gap where nothing was measured.
-    _, speed_ups = tables_from("lab", lambda run: None if run.width == 256 else lab_times(run), (256, 512))
+    _, speed_ups, _ = tables_from("lab", lambda run: None if run.width == 256 else lab_times(run), (256, 512))
     assert [curve.y for curve in speed_ups.figure.series] == [(None, 10.0), (None, 2.0), (None, 0.8)]
 
 
@@ -265,7 +285,9 @@ def lecture_values(run):
 
 
 def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
-    timers, theoretical, effective, cgma, tiles, *_ = tables_from("performance", lecture_values, (1024,))
+    timers, theoretical, effective, cgma, _, _, tiles, *_ = tables_from(
+        "performance", lecture_values, (1024,)
+    )
     assert here(timers) == [["0.5", "0.25", "0.25"]]
     assert here(theoretical) == [["1.85", "384", "177.6"], ["1", "400", "100"]]
     # 8 MiB in 0.1 ms are 83.9 GB/s.
@@ -302,6 +324,64 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
         for note in notes:
             value = note.rpartition("printed is ")[2].rstrip(".")
             assert [row for row in misprints if value in row], note
+
+
+def test_that_every_printed_number_is_the_same_beside_a_misprint_or_named_and_no_table_is_made_up():
+    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    listed = text.partition("## Every printed number\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in listed.splitlines() if line.startswith("|")]
+    found = [row for row in rows if row[-1] != "here" and not row[0].startswith("---")]
+    assert len(found) >= 75
+    for row in found:
+        assert len(row) == 3, row
+        assert re.match(r"(same|beside|misprint|named)\b", row[-1]), row
+    titles = {title for one in PAPERS for title in one.tables}
+    quoted = {name for row in found for name in re.findall(r'"([^"]+)"', row[-1])}
+    assert not [name for name in quoted - titles if not name.startswith("Time naïve / Time")]
+
+
+def test_that_the_labs_two_passes_take_m_plus_n_and_its_levels_load_less_and_less():
+    rows = counted("lab", 2)
+    for (mask,), (one, two, *loads) in rows.items():
+        side = int(mask.partition(" ")[0])
+        assert (int(one.here), int(two.here)) == (side * side, side + side)
+        one_pass, l0, l1, l2 = (float(cell.here) for cell in loads)
+        assert one_pass > l0 > l2 >= l1
+
+
+def test_that_what_the_notes_say_of_the_printed_times_follows_from_them():
+    """Every quotient that a note of the report or the lab states, computed anew from the printed values."""
+    texts = [" ".join(text.notes) for text in TABLE_TEXTS[report.REPORT]]
+    times = {names: [float(text) for text in row] for names, row in TIMES.items()}
+    quotients = [naive / optimized for _, naive, optimized, *_ in times.values()]
+    mean = sum(quotients) / len(quotients)
+    assert f"give {min(quotients):.1f} to {max(quotients):.1f}, on average {mean:.1f}" in texts[0]
+    squares = [f"{size}x{size}" for size in report.SIZES]
+    slower = [times[f"{square}, 32"][1] / times[f"{square}, 8"][1] - 1 for square in squares]
+    assert (
+        "of 32 are {:.0f}, {:.0f} and {:.0f} % above".format(*(100 * share for share in slower)) in texts[1]
+    )
+    of_blocks = [[times[f"{square}, {side}"][2] for side in report.BLOCKS] for square in squares]
+    assert all(min(row) == row[report.BLOCKS.index(16)] for row in of_blocks)
+    most = max(max(row) / min(row) - 1 for row in of_blocks)
+    assert f"at most {100 * most:.0f} %" in texts[2]
+    faster = [float(optimized) / float(naive) for _, naive, optimized in GFLOPS.values()]
+    assert "give {:.1f}, {:.1f} and {:.1f}".format(*faster) in texts[4]
+    largest = max(float(l0) for l0, _, _ in TABLE_TEXTS[lab.LAB][1].printed.values())
+    assert f"a factor of {largest:.0f} is less than two" in " ".join(TABLE_TEXTS[lab.LAB][1].notes)
+
+
+def test_that_what_the_notes_say_of_the_lectures_merged_lines_follows_from_the_count():
+    rows = counted("performance", 3)
+    (naive, *_), (loads, operations, *_) = rows["matmul-naive", "16"], rows["matmul-tiled", "16"]
+    notes = " ".join(TABLE_TEXTS[paper("performance")][3].notes)
+    assert f"{naive.here} loads of a block of 16 x 16 without tiles are {loads.here} with them" in notes
+    assert int(naive.here) == 16 * int(loads.here)
+    # A block's 256 threads read and write an element of P in each of the 16 steps of a phase.
+    of_p = 16 * 16 * 16
+    accesses = int(loads.here) + 2 * of_p
+    assert f"{of_p} reads and {of_p} writes" in notes
+    assert f"CGMA {operations.here} / {accesses} = {int(operations.here) / accesses:.2f}" in notes
 
 
 @pytest.mark.parametrize("key", ["report", "lab"])
@@ -386,7 +466,7 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
             return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}
         return {"kernel_ms": 1.0}
 
-    _, _, stages, memory, product, _ = tables_from("cnn", values, None)
+    _, _, stages, memory, product, columns, _ = tables_from("cnn", values, None)
     rows = {row[1].printed: [cell.here for cell in row[2:]] for row in stages.rows}
     assert list(rows) == list(cnn.STAGES) == sorted(cnn.STAGES, key=list(cnn.STAGES).index)
     assert set(rows) == {stage.key for stage in NETWORK_VARIANTS}
@@ -397,3 +477,9 @@ def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_wit
     assert [row[2].here for row in memory.rows] == ["yes", "no: 204,800 of 65,536 bytes"]
     printed = [[cell.printed for cell in row[1:]] for row in product.rows]
     assert [[cell.here for cell in row[1:]] for row in product.rows] == printed
+    in_paper = zip(*([cell.printed for cell in row[1:]] for row in columns.rows), strict=True)
+    assert [tuple(int(text) for text in column if text) for column in in_paper] == list(PRINTED_X)
+    wrong = [sum(cell.printed != cell.here for cell in column) for column in zip(*columns.rows, strict=True)]
+    assert (wrong[1], wrong[2]) == (0, 4)
+    as_printed = [list(column) for column in PRINTED_X[1:3]]
+    assert not (Y[:, 1:3] == W @ np.array(as_printed).T).all(axis=0).any()

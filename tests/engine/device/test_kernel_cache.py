@@ -168,7 +168,13 @@ def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "shapes"), [("constant", 3), ("row-constant", 1), ("cached-constant", 1)])
+@pytest.mark.parametrize(
+    ("key", "shapes"),
+    [
+        ("constant", 3), ("row-constant", 1), ("cached-constant", 1), ("row-tiled-constant", 1),
+        ("row-cached-constant", 1),
+    ],
+)  # fmt: skip
 def test_that_an_edit_of_a_mask_whose_weights_the_host_copies_compiles_nothing(
     compiled, monkeypatch, key, shapes
 ):

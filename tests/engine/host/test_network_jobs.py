@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.errors import BadValue, Cancelled
+from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
 from engine.tasks.network import oracle
@@ -78,6 +78,39 @@ def test_that_a_run_has_its_proof_its_times_and_those_of_its_layers():
     ]  # fmt: skip
     assert found.timeline == ()
     assert "timing each layer" in steps
+
+
+def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monkeypatch):
+    """network-serial takes 40 s for 10,000 drawings: what is silent for too long is ended."""
+    from types import SimpleNamespace
+
+    from engine.run import network
+
+    outcome = SimpleNamespace(values=np.zeros(1), result=SimpleNamespace(kernel_ms=40_000.0), error=None)
+    monkeypatch.setattr(network, "measure", lambda *given, **more: outcome)
+    monkeypatch.setattr(network, "layer_times", lambda job, machine: ((), ()))
+    steps = []
+    answered(RunNetwork("network-serial", 1), steps.append)
+    assert steps[-1].stage == "timing each layer"
+    assert steps[-1].expected_s >= 80.0
+
+
+@pytest.mark.parametrize("kind", [DeviceFault, OutOfDeviceMemory])
+def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monkeypatch, kind):
+    from engine.run import network
+
+    def fail(job, machine):
+        raise kind("The GPU failed", "it is gone", "Run again.")
+
+    monkeypatch.setattr(network, "layer_times", fail)
+    request = RunNetwork("network-cpu", 1, budget_s=0.0)
+    if kind is DeviceFault:
+        with pytest.raises(DeviceFault):
+            answered(request)
+    else:
+        found, _ = answered(request)
+        assert found.result.is_proven
+        assert found.layers == ()
 
 
 def test_that_a_run_can_be_stopped_and_bad_batches_are_refused():

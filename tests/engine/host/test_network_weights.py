@@ -5,7 +5,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import network_jobs
-from engine.host.protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
 from engine.tasks.network.drawings import held_out
@@ -46,6 +46,13 @@ def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_
     released.append(facts)
     assert np.array_equal(attach(facts.output_weights), output)
     assert np.array_equal(attach(facts.hidden_weights), trained_weights().hidden)
+
+
+def test_that_weights_whose_scores_overflow_are_told_and_leave_no_shared_memory(tmp_path, monkeypatch):
+    path = weights_file(tmp_path / "huge.npz", output=np.full((128, 10), 3e38, np.float32))
+    monkeypatch.setattr(network_jobs.shared, "create", lambda *arrays: pytest.fail("memory was taken"))
+    with pytest.raises(EngineError, match="the scores of drawing 0 are not finite"):
+        network_jobs.forward(ForwardDrawing(INK, path), nothing)
 
 
 @pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "missing"])

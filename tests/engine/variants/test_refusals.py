@@ -65,18 +65,25 @@ REFUSED = [
     *((f"row-{wider}", f"^A 1-D kernel takes a mask of one row, and this one has {rows}. Take a mask of one "
        f"row, or {wider}, which does the same with a mask of several rows.$", ones(rows, columns),
        {"block": Block(256, 1), "instead": wider})
-      for wider in ("naive", "constant", "tiled", "cached") for rows, columns in ((2, 1), (63, 63))),
+      for wider in ("naive", "constant", "tiled", "cached", "cached-constant")
+      for rows, columns in ((2, 1), (63, 63))),
     ("naive-uncoalesced", "65,536 columns need 65,536 blocks of 256 x 1 along y, which counts columns in "
      "this kernel; CUDA allows 65,535.", ones(3, 3),
      {"block": Block(256, 1), "size": (9, 65_536), "nearest": Block(256, 2)}),
-    *(("row-tiled", f"halo of this mask is {wider} cells wide.*a block of {wider - 1} x 3 has {wider - 1} "
+    ("row-tiled-constant", "takes a mask of one row.* or tiled, which does", ones(3, 3),
+     {"block": Block(256, 1), "instead": "tiled"}),
+    *((key, f"halo of this mask is {wider} cells wide.*a block of {wider - 1} x 3 has {wider - 1} "
        "threads across", ones(1, 9, (0, anchor)), {"block": Block(wider - 1, 3), "nearest": Block(wider, 3)})
-      for anchor, wider in ((4, 4), (0, 8), (8, 8), (6, 6))),
+      for key in ("row-tiled", "row-tiled-constant") for anchor, wider in ((4, 4), (0, 8), (8, 8), (6, 6))),
+    # Room for the widest mask is taken whatever the mask.
+    ("row-tiled-constant", "520,192 bytes of shared memory", ones(1, 1),
+     {"block": Block(1, 1024), "nearest": Block(1, 96)}),
     ("row-tiled", "520,192 bytes of shared memory", ones(1, MAX_LINE),
      {"block": Block(1, 1024), "nearest": Block(63, 16)}),
     *((key, "65,536 rows need 65,536 blocks of 256 x 1 down; CUDA allows 65,535.", ones(1, 5),
        {"block": Block(256, 1), "size": (65_536, 9), "nearest": Block(256, 2)})
-      for key in ("row-naive", "row-constant", "row-tiled", "row-cached")),
+      for key in ("row-naive", "row-constant", "row-tiled", "row-cached", "row-tiled-constant",
+                  "row-cached-constant")),
     *((key, f"{65_535 * rows + 1:,} rows need more blocks down than CUDA allows; it takes up to "
        f"{65_535 * rows:,}.", ones(side, side), {"size": (65_535 * rows + 1, 3), **types})
       for key, side, rows, types in (
@@ -130,7 +137,7 @@ TAKEN = [
     ("naive-uncoalesced", ones(3, 3), {"block": Block(8, 6), "size": (8 * MAX_GRID_Y, 3)}),
     ("tiled-input", ones(3, 3), {"block": Block(8, 6), "size": (4 * MAX_GRID_Y, 3)}),
     *((key, ones(1, 9, (0, 4)), {"block": Block(3, 3)})
-      for key in ("row-naive", "row-constant", "row-cached")),
+      for key in ("row-naive", "row-constant", "row-cached", "row-cached-constant")),
     *(("register-blocked", ones(side, side), {"size": (65_535 * rows, 3), **types})
       for side, rows, types in ((3, 16, {}), (5, 24, BYTES))),
     ("digit-sums", ones(3, 3), {"size": (65_535 * 64, 3)}),

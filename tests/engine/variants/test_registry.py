@@ -30,7 +30,7 @@ def test_that_the_stable_keys_are_there_in_teaching_order_with_titles_of_their_o
         "cpu-serial cpu-separable-serial cpu-parallel cpu-separable cpu-box cpu-fft naive naive-uncoalesced "
         "constant tiled-input tiled cached cached-constant separable-l0 separable-l1 separable-l2 "
         "implicit-gemm register-blocked digit-sums split-float16 separable-fused low-rank-2 low-rank-3 box "
-        "fft row-naive row-constant row-tiled row-cached"
+        "fft row-naive row-constant row-tiled row-cached row-tiled-constant row-cached-constant"
     )
     assert [known.key for known in MATMUL_VARIANTS] == ["matmul-naive", "matmul-tiled", "numpy"]
     assert matmul_variant("numpy").title == "numpy (BLAS)"

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise, product
 
 import numpy as np
@@ -82,47 +83,45 @@ def accesses(trace, plan_count, channels=0):
     held = {}  # what lies in shared memory, by block, array and index
     # By block and thread: what was loaded from global memory and is not kept yet, the oldest first.
     loaded = defaultdict(list)
-    is_weight = {}
+    weighed = set()  # blocks and threads whose last load was of a weight
     passes = {"picture": 0, "scratch": plan_count - 1, "out": plan_count - 1}
     now = 0
-
-    def settle(block, thread):
-        for source in loaded.pop((block, thread), ()):
-            found[now][block[:2]].direct[thread][source] += 1
 
     def place_of(index):
         return (index[0], index[1] * channels + index[2]) if channels else index[:2]
 
     for block, thread, array, what, index in trace:
-        access, is_counted = found[now][block[:2]], channels or not block[2]
-        if array.kind in ("weight", "constant"):
-            is_weight[block, thread] = True
+        kind, who = array.kind, (block, thread)
+        if kind in ("weight", "constant"):
+            weighed.add(who)
             continue
-        of_weight = is_weight.pop((block, thread), False)
-        place = block, id(array), index
-        if array.kind == "shared" and what == "stores":
-            if of_weight and not loaded[block, thread]:
+        of_weight = who in weighed
+        weighed.discard(who)
+        access, is_counted = found[now][block[:2]], channels or not block[2]
+        if kind == "shared" and what == "stores":
+            place, waiting = (block, id(array), index), loaded[who]
+            if of_weight and not waiting:
                 held[place] = "weight"
                 continue
-            waiting = loaded[block, thread]
             held[place] = waiting.pop(0) if waiting else None
             if is_counted:
                 access.kept[thread].append(held[place])
-        elif array.kind == "shared":
-            settle(block, thread)
-            if is_counted and held.get(place) != "weight":
-                access.read[thread][held.get(place)] += 1
+            continue
+        if who in loaded and (what == "stores" or kind == "shared" or now != passes[kind]):
+            # Something else follows: what was loaded is not kept.
+            for source in loaded.pop(who):
+                access.direct[thread][source] += 1
+        if kind == "shared":
+            source = held.get((block, id(array), index))
+            if is_counted and source != "weight":
+                access.read[thread][source] += 1
         elif what == "loads":
-            if now != passes[array.kind]:
-                settle(block, thread)
-            now = passes[array.kind]
+            now = passes[kind]
             if is_counted:
-                loaded[block, thread].append(place_of(index))
-        else:
-            settle(block, thread)
-            if is_counted:
-                number = 0 if array.kind == "scratch" else plan_count - 1
-                found[number][block[:2]].stored[thread].add(place_of(index))
+                loaded[who].append(place_of(index))
+        elif is_counted:
+            number = 0 if kind == "scratch" else plan_count - 1
+            found[number][block[:2]].stored[thread].add(place_of(index))
     return found
 
 
@@ -133,7 +132,7 @@ def thread_of(plan, number):
 def said(plan):
     """Return the same as the plan says it."""
     wanted = Access()
-    by_thread = defaultdict(list)
+    by_thread, source_of, loaders = defaultdict(list), cache(plan.source), plan.loaders.tolist()
     for row, column in np.argwhere(plan.loaders >= 0).tolist():
         thread = thread_of(plan, int(plan.loaders[row, column]))
         by_thread[thread].append((int(plan.steps[row, column]), row, column))
@@ -141,25 +140,20 @@ def said(plan):
         # What is loaded at once are neighbours in a row.
         for (step, row, column), (next_step, *after) in pairwise(sorted(loads)):
             assert step < next_step or after == [row, column + 1], "two cells in one step"
-        wanted.kept[thread] = [plan.source(row, column) for _, row, column in sorted(loads)]
+        wanted.kept[thread] = [source_of(row, column) for _, row, column in sorted(loads)]
     for i, j in np.ndindex(plan.computers.shape):
         thread = thread_of(plan, int(plan.computers[i, j]))
         wanted.stored[thread].add((int(plan.result_rows[i, j]), int(plan.result_columns[i, j])))
         rows, columns = plan.window(i, j)
         assert plan.loaders[rows, columns].shape == plan.window_shape
-        for row, column in np.argwhere(mask_of(plan, rows, columns)).tolist():
-            source = plan.source(row, column)
-            if plan.loaders[row, column] != DIRECT:
+        under = range(rows.start, rows.stop), range(columns.start, columns.stop, columns.step or 1)
+        for row, column in product(*under):
+            source = source_of(row, column)
+            if loaders[row][column] != DIRECT:
                 wanted.read[thread][source] += 1
             elif source is not None:
                 wanted.direct[thread][source] += 1
     return wanted
-
-
-def mask_of(plan, rows, columns):
-    under = np.zeros(plan.shape, bool)
-    under[rows, columns] = True
-    return under
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,13 @@ def test_that_this_device_stands_beside_the_lecture_before_anything_is_measured(
     assert named(panel)["8 x 8", HERE][1] == wanted
     # What is saved is what is seen.
     assert panel.shown in course.tables("performance")
+
+
+def test_that_tab_goes_from_the_tables_buttons_by_the_values_to_the_table(panel, qtbot):
+    type_text(qtbot, panel, panel.inputs.fields[0].input.key, "not the lecture's")
+    panel.save_button.setFocus()
+    met = []
+    for _ in range(len(panel.inputs.fields) + 2):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        met.append(QApplication.focusWidget())
+    assert met == [*(one.edit for one in panel.inputs.fields), panel.inputs.reset, panel.table]

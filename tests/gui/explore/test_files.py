@@ -70,6 +70,13 @@ def test_that_a_wrong_operation_in_a_session_is_named(tmp_path, table, says):
         load_session(tmp_path / "work.json")
 
 
+@pytest.mark.parametrize("pages", [[], {"network": 7}])
+def test_that_what_is_no_table_of_pages_in_a_session_is_named(tmp_path, pages):
+    (tmp_path / "work.json").write_text(json.dumps(document() | {"pages": pages}))
+    with pytest.raises(SessionError, match='"pages" is not a table of tables'):
+        load_session(tmp_path / "work.json")
+
+
 def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
     bench.files.save_session(tmp_path / "work.json")
     text = (tmp_path / "work.json").read_text()

@@ -252,3 +252,18 @@ def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_there_is_none
     assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
     assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."
+
+
+def test_that_a_kernel_that_was_chosen_by_name_and_cannot_run_is_told_with_its_reason(slow_bench):
+    bench = slow_bench
+    bench.fake.unavailable["naive"] = "It needs a GPU."
+    bench.change(kernels=("cpu-serial", "naive"))
+    run_every_variant(bench)
+    assert len(runs(bench)) == 1
+    message = bench.messages.of("run")
+    assert message.what == "1 of 2 chosen kernels cannot do this"
+    assert message.why == "naive: It needs a GPU."
+    bench.answer_all(Run)
+    bench.change(kernels=())
+    run_every_variant(bench)
+    assert bench.messages.of("run") is None, "nobody asked for that one"

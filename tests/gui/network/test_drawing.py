@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
+import engine
 from gui.network.drawing import Drawing, coverage
 from gui.network.drawing_canvas import DrawingCanvas
 
@@ -72,6 +73,57 @@ def test_that_a_first_digit_is_no_step_and_never_takes_the_place_of_a_drawing(dr
     drawing.clear()
     drawing.start_with(8, pixels)
     assert drawing.is_empty
+
+
+# Lines through (column, row), in a box 0.65 wide and 1 high; nothing has a bar.
+DIGITS = {
+    1: [(0.15, 0.2), (0.35, 0.0), (0.35, 1.0)],
+    2: [(0.05, 0.25), (0.3, 0.0), (0.6, 0.2), (0.5, 0.5), (0.0, 1.0), (0.65, 1.0)],
+    3: [(0.05, 0.1), (0.4, 0.0), (0.6, 0.25), (0.3, 0.47), (0.65, 0.75), (0.3, 1.0), (0.0, 0.9)],
+    4: [(0.48, 1.0), (0.48, 0.0), (0.0, 0.65), (0.65, 0.65)],
+    5: [(0.6, 0.0), (0.1, 0.0), (0.07, 0.42), (0.5, 0.42), (0.65, 0.7), (0.4, 1.0), (0.0, 0.95)],
+    7: [(0.0, 0.0), (0.65, 0.0), (0.25, 1.0)],
+}
+
+
+def stroke(drawing, digit, height, left, top):
+    places = [(left + x * height, top + y * height) for x, y in DIGITS[digit]]
+    drawing.begin(places[0])
+    for at in places[1:]:
+        drawing.extend(at)
+    drawing.end()
+
+
+def test_that_a_small_drawing_in_a_corner_is_told_right_when_it_is_fitted(drawing):
+    drawn, fitted = [], []
+    cases = [(digit, height, at) for digit in DIGITS for height in (12, 16) for at in (3.0, 8.0)]
+    for digit, height, at in cases:
+        drawing.clear()
+        stroke(drawing, digit, height, at, at + 1.0)
+        drawn.append(drawing.ink)
+        drawing.fit()
+        fitted.append(drawing.ink)
+        assert drawing.undo_stack.undoText() == "Fit to the field"
+        before = drawing.undo_stack.count()
+        drawing.fit()
+        assert drawing.undo_stack.count() == before, "what fills the field stays"
+    told, small = (engine.network(np.stack(ink), device="cpu").digits for ink in (fitted, drawn))
+    right = np.array([digit for digit, _, _ in cases])
+    assert (small == right).sum() <= 16
+    assert (told == right).sum() >= 22
+    # A seven without a bar, which the training hardly has.
+    assert (told[right == 7] == 7).all()
+
+
+def test_that_f_fits_a_drawing_and_leaves_a_held_out_digit_as_it_is(canvas, drawing, qtbot):
+    drawing.dot((5.0, 5.0))
+    qtbot.keyClick(canvas, Qt.Key.Key_F)
+    assert drawing.ink[:, 14].min() > 0
+    drawing.undo_stack.undo()
+    assert drawing.ink[20, 14] == 0
+    drawing.show_digit(4, np.pad(np.full((8, 8), 200, np.uint8), 10))
+    qtbot.keyClick(canvas, Qt.Key.Key_F)
+    assert drawing.digit == 4
 
 
 def place(canvas, row, column):

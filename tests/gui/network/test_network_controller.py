@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.course.paper import Configuration
 from engine.errors import BadValue, EngineError
-from engine.host.protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState, StagesModel
@@ -149,6 +150,15 @@ def test_that_run_takes_the_chosen_stage_and_run_all_every_one_that_can(bench, q
     assert not bench.network.running
     bench.network.change(batch=11)
     assert bench.network.runs == {}
+
+
+def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
+    bench.stages.load(Configuration("network-cpu", task="network"))
+    assert bench.network.settings.stage == "network-cpu"
+    bench.network.set_running(True)
+    bench.stages.load(Configuration("network-fused", task="network"))
+    assert bench.network.settings.stage == "network-cpu"
+    assert "network-fused was not loaded" in bench.messages.newest.what
 
 
 def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chosen(bench, qtbot):

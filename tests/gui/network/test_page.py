@@ -4,10 +4,10 @@ import json
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.protocol import DescribeNetwork, RunNetwork
+from engine.host.network_protocol import DescribeNetwork, RunNetwork
 from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
@@ -66,6 +66,21 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
     assert "7: 91.0 %" in page.drawing_panel.bars.accessibleDescription()
     page.drawing_panel.clear.click()
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
+
+
+@pytest.mark.slow
+def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
+    haloscope, page = drawn
+    network, panel = haloscope.network, page.drawing_panel
+    assert not panel.fit.isEnabled(), "a held-out digit is shown as the network has it"
+    network.drawing.dot((9.5, 9.5))
+    qtbot.waitUntil(lambda: "Fit enlarges it" in panel.detail.text())
+    panel.fit.click()
+    assert network.drawing.undo_stack.undoText() == "Fit to the field"
+    qtbot.waitUntil(lambda: "Fit enlarges it" not in panel.detail.text())
+    assert not panel.fit.isEnabled()
+    panel.undo.click()
+    assert panel.fit.isEnabled()
 
 
 def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, qtbot):
@@ -177,6 +192,9 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     qtbot.waitUntil(lambda: bool(client.waiting(RunNetwork)))
     assert page.layer_times.bars.rows == []
     assert not page.stages_panel.batch.isEnabled()
+    assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
+    assert "during a run" in page.stages_panel.batch.toolTip()
+    assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
     client.answer(RunNetwork)
     qtbot.waitUntil(lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting(RunNetwork)))
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
@@ -216,7 +234,7 @@ def test_that_a_batch_that_is_no_number_is_refused_and_nothing_runs(open_page, q
     haloscope.actions["run"].trigger()
     assert not haloscope.state.running
     assert page.stages_panel.note.text() == (
-        "Batch did not change: '0' is not a whole number from 1 to 1048576."
+        "Batch did not change: '0' is not a whole number from 1 to 1,048,576."
     )
     batch.stepBy(1)
     assert batch.value() == 1000
@@ -370,3 +388,97 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
     (marked,) = page.stages_panel.table.selectionModel().selectedRows()
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
+
+
+@pytest.mark.slow
+def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbot):
+    haloscope, page = open_page((1024, 640))
+    for front in page.docks:
+        front.raise_()
+        QApplication.processEvents()
+        docks = [dock for dock in page.docks if dock.widget().isVisible()]
+        assert len(docks) == 4
+        for at, dock in enumerate(docks):
+            for other in docks[at + 1 :]:
+                assert not dock.geometry().intersects(other.geometry()), (dock, other)
+    assert page.width() == haloscope.window.pages.width()
+
+
+@pytest.mark.slow
+def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, qtbot):
+    haloscope, page = drawn
+    haloscope.window.activateWindow()
+    page.drawing_panel.canvas.setFocus()
+    met = []
+    while (widget := QApplication.focusWidget()) not in met:
+        met.append(widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
+    own = [widget for widget in met if page.isAncestorOf(widget)]
+    assert page.cell_panel.to_explore in own
+    assert page.confusion_panel.tell not in own
+    assert page.product_panel.product not in own
+    order = [page.drawing_panel.canvas, *page.maps_panel.views, page.cell_panel.to_explore]
+    assert [widget for widget in own if widget in order] == order
+    names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
+    assert names == ["Panels in this place"] * 2
+
+
+@pytest.mark.slow
+def test_that_a_session_keeps_the_drawing_and_the_stage_for_a_page_that_is_opened_later(
+    open_page, open_window, qtbot, tmp_path
+):
+    haloscope, _page = open_page()
+    haloscope.network.drawing.clear()
+    haloscope.network.drawing.dot((14.0, 9.0))
+    haloscope.network.change(stage="network-cpu", batch=3)
+    ink = haloscope.network.drawing.ink
+    haloscope.window.first_page.files.save_session(tmp_path / "work.json")
+    other = open_window()
+    other.window.first_page.files.open_session(tmp_path / "work.json")
+    qtbot.waitUntil(lambda: not other.state.busy)
+    # It is kept also where the page is never looked at.
+    other.window.first_page.files.save_session(tmp_path / "again.json")
+    pages = [json.loads((tmp_path / name).read_text())["pages"] for name in ("work.json", "again.json")]
+    assert pages[0] == pages[1]
+    assert other.window.findChild(QWidget, "network") is None
+    other.window.show_page("network")
+    qtbot.waitUntil(lambda: other.network.facts is not None)
+    assert (other.network.settings.stage, other.network.settings.batch) == ("network-cpu", 3)
+    assert (other.network.drawing.ink == ink).all()
+
+
+@pytest.mark.slow
+def test_that_a_damaged_part_of_a_session_is_told_on_its_page_and_the_rest_is_opened(
+    open_page, qtbot, tmp_path
+):
+    haloscope, _page = open_page()
+    files = haloscope.window.first_page.files
+    files.save_session(tmp_path / "work.json")
+    document = json.loads((tmp_path / "work.json").read_text())
+    document["pages"]["network"]["batch"] = -4
+    document["settings"]["border"] = "wrap"
+    (tmp_path / "work.json").write_text(json.dumps(document))
+    files.open_session(tmp_path / "work.json")
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.border == "wrap")
+    qtbot.waitUntil(lambda: '"batch" is not a whole number' in haloscope.window.message_bar.text)
+    assert haloscope.network.settings.batch == 100
+
+
+@pytest.mark.slow
+def test_that_chunks_come_to_the_front_when_their_stage_ran_by_itself_and_stay_back_in_a_run_of_all(
+    open_page, qtbot
+):
+    haloscope, page = open_page()
+    haloscope.network.change(device="simulator")
+    layers = next(dock for dock in page.docks if dock.objectName() == "layers")
+    page.run_all()
+    qtbot.waitUntil(lambda: "network-fused" in haloscope.network.runs and not haloscope.network.running)
+    assert layers.widget().isVisible()
+    haloscope.network.change(stage="network-cpu")
+    page.run()
+    qtbot.waitUntil(lambda: not haloscope.network.running)
+    assert layers.widget().isVisible(), "it works in no chunks"
+    haloscope.network.change(stage="network-fused")
+    page.run()
+    qtbot.waitUntil(lambda: page.timeline_panel.chart.isVisible())
+    assert not layers.widget().isVisible()

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QColor, QWheelEvent
 
 from engine.tasks.network.results import ChunkSpan, LayerTime
 from gui.network.layer_times import LayerTimesPanel
@@ -11,6 +11,7 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
 from gui.network.product_panel import ProductPanel
 from gui.network.timeline_panel import TimelinePanel, timeline_words
+from gui.style.theme import apply_theme
 from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
 
 KEYS = ("convolution-1", "convolution-2", "hidden", "output")
@@ -47,7 +48,7 @@ def test_that_a_timeline_tells_how_much_of_the_copies_is_hidden_behind_kernels()
         "2 chunks on 2 streams in 5.50 ms: copies take 3.00 ms, 50.0 % of that while kernels run."
     )
     alone = timeline_words(SPANS[1:2])
-    assert alone == "1 chunks on 1 streams in 3.00 ms: copies take 0 ms, 0 % of that while kernels run."
+    assert alone.startswith("1 chunk in 3.00 ms: with no other one there is nothing to copy while")
 
 
 def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbot):
@@ -83,6 +84,24 @@ def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layer
         "Hidden layer: 3.00 ms, 37.5 %",
         "copy in: 4.00 ms, 50.0 %",
     ]
+
+
+def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
+    network, qapp, qtbot, light_again
+):
+    panel = shown(qtbot, LayerTimesPanel(network))
+    run = made_run("network-fused")
+    assert len(panel.bars.legend) == len(LAYERS)
+    parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
+    network.add("network-fused", type(run)(run.result, parts))
+    assert panel.bars.legend[len(LAYERS) :] == ["copy in", "kernels", "copy out"]
+    for theme in ("dark", "light"):
+        apply_theme(qapp, theme)
+        hues = [QColor(panel.bars._colour(name)) for name in panel.bars.legend[:-1]]
+        for at, one in enumerate(hues):
+            for other in hues[at + 1 :]:
+                far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))
+                assert far >= 60, (theme, one.name(), other.name())
 
 
 def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):

@@ -5,6 +5,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QWidget
 
+from engine.variants.registry import OPERATION_VARIANTS
 from gui.style import icons
 from gui.style.heat import HEAT, heat, text_on
 from gui.style.metrics import GRID, digits_width, number_font
@@ -118,6 +119,17 @@ def test_that_curves_stand_out_from_the_ground_and_from_one_another(theme):
     first = [series_for(key, theme) for key in FIRST_FIVE]
     assert len({one.colour for one in first}) == len({one.symbol for one in first}) == len(FIRST_FIVE)
     assert len({series_for(key, theme) for key in LADDER}) == len(LADDER)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_each_kernel_of_an_operation_has_a_colour_and_each_operation_a_shape(theme):
+    looks = {one.key: series_for(one.key, theme) for one in OPERATION_VARIANTS}
+    assert len(set(looks.values())) == len(looks)
+    assert [key for key, look in looks.items() if contrast(look.colour, theme.base) < 3.0] == []
+    for operation in {one.operation for one in OPERATION_VARIANTS}:
+        own = [looks[one.key] for one in OPERATION_VARIANTS if one.operation == operation]
+        assert len({look.colour for look in own}) == len(own)
+        assert len({look.symbol for look in own}) == 1, operation
 
 
 def test_that_a_shape_does_not_depend_on_the_theme_nor_an_unknown_key_on_the_process():

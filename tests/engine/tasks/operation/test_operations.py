@@ -1,16 +1,24 @@
 """The oracles by other definitions, the bounds, parameters and pictures that are refused, what is found."""
 
+import io
 import math
+import re
 
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.ndimage
+from PIL import Image
 
 import engine
+from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
+from engine.image.samples import open_sample
+from engine.run.compute import compute
 from engine.run.operation import ResolvedOperation, resolved_operands
 from engine.tasks.operation import compress, desaturate, find_patch, histogram, hue_shift, median, negative
 from engine.tasks.operation.contract import Mark
-from engine.tasks.operation.drawing import BAR, histogram_picture, marked
+from engine.tasks.operation.drawing import BACKGROUND, BAR, histogram_picture, marked
 from engine.tasks.operation.operations import OPERATIONS, operation_named, settings_from
 from engine.tasks.operation.request import OperationRequest
 from engine.verify.regions import Region
@@ -112,6 +120,87 @@ def test_that_the_transform_is_orthonormal_and_the_zigzag_is_jpegs():
     assert compress.steps_of(problem).max() == 1
 
 
+def saved_as_jpeg(samples, quality):
+    """Return a grey picture as Pillow writes it: the file's bytes, its table, and what is read back."""
+    file = io.BytesIO()
+    Image.fromarray(samples).save(file, "JPEG", quality=quality, optimize=True)
+    with Image.open(io.BytesIO(file.getvalue())) as opened:
+        return len(file.getvalue()), np.reshape(opened.quantization[0], (8, 8)), np.asarray(opened)
+
+
+@pytest.mark.parametrize("quality", [1, 3, 25, 49, 50, 51, 75, 95, 100])
+def test_that_the_steps_are_those_of_a_jpeg_file_of_the_same_quality(quality):
+    problem, _ = problem_of("compress", picture(), quality=quality)
+    table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
+    assert np.array_equal(compress.steps_of(problem), table)
+    problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
+    assert np.array_equal(compress.steps_of(problem), table * 257)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["camera", "noise", "zone-plate"])
+@pytest.mark.parametrize("quality", [5, 50, 90])
+def test_that_coefficients_are_scipys_and_size_and_noise_those_of_a_jpeg_file(name, quality):
+    pixels = open_sample(name).pixels
+    samples = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1)[:203, :197, 0])
+    operated = engine.operate(samples, "compress", quality=quality, device="cpu")
+    rows, columns = (compress.filled(side) for side in samples.shape)
+    whole_blocks = np.pad(samples, ((0, rows - 203), (0, columns - 197)), mode="edge") - 128.0
+    parts = whole_blocks.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3)
+    size, table, decoded = saved_as_jpeg(samples, quality)
+    exact = scipy.fft.dctn(parts, axes=(2, 3), norm="ortho") / table
+    levels = operated.values[:rows, :, 0].reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3)
+    assert (np.abs(levels - exact) <= 0.5 + 1e-3).all()
+    noise = 10 * np.log10(255**2 / np.mean((decoded.astype(float) - samples) ** 2))
+    assert operated.numbers["psnr_db"] == pytest.approx(noise, abs=0.1)
+    # Pillow counts its symbols too; its header and tables are shorter by up to 150 bytes.
+    assert abs(operated.numbers["estimated_bytes"] - size) <= 150 + 0.02 * size
+
+
+def test_that_a_size_is_estimated_in_parts_as_in_one(monkeypatch):
+    levels = np.rint(RANDOM.laplace(0.0, 0.7, (48, 40, 3)))
+    levels[8:16] = 0.0
+    whole_size = compress.estimated_bytes(levels)
+    monkeypatch.setattr(compress, "_BLOCKS_AT_ONCE", 1)
+    assert compress.estimated_bytes(levels) == whole_size
+    # By hand: of two blocks one has 5 first, then 17 zeros and a 1 (a symbol for sixteen of them), and ends.
+    levels = np.zeros((8, 16, 1))
+    levels[0, 0, 0] = 5.0
+    levels[tuple(divmod(int(compress.zigzag()[18]), 8))] = 1.0
+    # First cells: sizes 3 (5) and 3 (0 - 5): one symbol, no bits, and 3 bits each; then four symbols of which
+    # the end of a block occurs twice, 2 + 2 + 2 x 1 bits, and a bit for the 1.
+    assert compress.estimated_bytes(levels) == compress.HEADER_BYTES + math.ceil((6 + 6 + 1) / 8)
+
+
+@pytest.mark.slow
+def test_that_medians_and_counts_are_those_of_other_programs():
+    for dtype in ("uint8", "uint16", "float32"):
+        for shape in ((1, 1, 1), (1, 9, 4), (9, 1, 1), (23, 31, 3), (12, 12, 1)):
+            samples = picture(*shape, dtype)
+            for size in (3, 5):
+                found = engine.operate(samples, "median", size=size, device="cpu").picture
+                wanted = scipy.ndimage.median_filter(samples, size=(size, size, 1), mode="nearest")
+                assert np.array_equal(found, wanted)
+            top = 1.0 if dtype == "float32" else np.iinfo(dtype).max + 1.0
+            found = engine.operate(samples, "histogram", bins=32, device="cpu").counts
+            for channel, counts in enumerate(found):
+                own = samples[..., channel].astype(float)
+                assert np.array_equal(counts, np.histogram(own, 32, (0, top))[0])
+
+
+@pytest.mark.slow
+def test_that_scores_are_opencvs_and_a_patch_as_large_as_the_picture_has_one_place():
+    cv2 = pytest.importorskip("cv2", reason="OpenCV is the other program")
+    for dtype in ("uint8", "float32"):
+        scene = picture(40, 50, 1, dtype)
+        for height, width in ((5, 7), (1, 9), (16, 16), (40, 50)):
+            patch = scene[:height, :width]
+            found = engine.operate(scene, "find-patch", patch=patch, device="cpu")
+            wanted = cv2.matchTemplate(scene, patch, cv2.TM_CCOEFF_NORMED)
+            assert found.values[..., 0] == pytest.approx(wanted, abs=1e-5)
+            assert found.mark == Mark(0, 0, height, width)
+
+
 @pytest.mark.slow
 def test_that_a_coarser_quality_takes_fewer_bytes_and_is_further_off_and_white_takes_next_to_nothing():
     samples = np.add.outer(np.arange(64), 2 * np.arange(80)).astype(np.uint8)[..., np.newaxis]
@@ -166,6 +255,41 @@ def test_that_a_wrong_value_is_not_verified_and_a_right_one_is(key, place, amoun
     verification = changed(key, add(place, amount), **settings)
     assert not verification.passed
     assert verification.reason.startswith("not verified: ")
+
+
+def verified(key, samples, change=lambda values: None, affordable=None, seed=0, report=lambda _: None):
+    """Return the verification of a CPU variant's result after a change of it."""
+    resolved = ResolvedOperation(OperationRequest(operation=key, device="cpu"), samples)
+    values = compute(resolved.job(), backend("cpu"))
+    change(values)
+    return resolved.operation.verify(values, resolved.operands, resolved.problem, seed, affordable, report)
+
+
+def test_that_the_first_and_the_last_rows_of_blocks_are_always_checked():
+    samples = picture(8 * 30 + 3, 9, 1)
+    for seed in (0, 5, 17):
+        proof = verified("compress", samples, affordable=1, seed=seed)
+        assert proof.passed
+        assert 11 * 9 <= proof.checked_pixels < proof.total_pixels
+        for row in (0, 247, 248, 2 * 248 - 1):
+            wrong = verified("compress", samples, add((row, 8, 0), 3), affordable=1, seed=seed)
+            assert not wrong.passed, row
+
+
+@pytest.mark.parametrize(("amount", "value"), [(0.5, r".*\.5"), (math.nan, "nan")])
+def test_that_what_is_wrong_with_a_coefficient_is_told_with_its_value(amount, value):
+    found = verified("compress", picture(8, 8, 1), add((2, 3, 0), amount))
+    assert re.search(f"coefficient at row 2, column 3, channel 0 is {value}, off by inf", found.reason)
+
+
+def test_that_a_histogram_is_counted_in_bands_between_which_it_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(histogram, "_BAND_SAMPLES", 60)
+    steps = []
+    samples = picture(9, 11, 3, "float32")
+    samples[4, 4, 1] = np.nan
+    assert verified("histogram", samples, report=steps.append).passed
+    assert steps == [row / 9 for row in range(9)]
+    assert not verified("histogram", samples, add((2, 255, 0), 1)).passed
 
 
 REFUSED = [
@@ -241,8 +365,8 @@ def test_that_plots_and_marks_are_drawn():
     counts = np.zeros((3, 256), np.int64)
     counts[0, 0], counts[1, 255] = 10, 5
     plot = histogram_picture(counts)
-    assert plot[-1, 0].tolist() == [BAR, plot[-1, 0, 1], plot[-1, 0, 2]]
-    assert plot[-1, -1, 1] == BAR
+    assert plot[-1, 0].tolist() == [BAR, BACKGROUND, BACKGROUND]
+    assert plot[-1, -1].tolist() == [BACKGROUND, BAR, BACKGROUND]
     assert plot[10, 0, 0] == BAR
     assert plot[10, -1, 1] < BAR
     framed = marked(np.full((20, 20, 1), 100, np.uint8), Mark(5, 6, 4, 3), 255.0)[..., 0]

@@ -15,8 +15,8 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.box.tile_sums import ColumnWindows, RowWindows, column_summer, row_summer, sums_store
-from engine.variants.box.window_sums import Windows, window_sums
+from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
+from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows, window_sums
 from engine.variants.cpu import box as cpu_box
 from engine.variants.registry import variant
 from tests.engine.variants.cases import problem_of, verified
@@ -202,21 +202,22 @@ def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_addi
     for length, count in itertools.product((*range(1, 20), 31, 63, 64, 127), (4, 5, 8, 16, 32)):
         windows, weighed, joins = Windows(length, apart, count), [], []
 
-        def first(cell, weighed=weighed):
+        class Cells(list):
+            def __add__(self, other, joins=joins):
+                joins.append(1)
+                return Cells([*self, *other])
+
+        def first(cell, weighed=weighed, cells=Cells):
             weighed.append(cell)
-            return [cell]
+            return cells([cell])
 
-        def joined(left, right, joins=joins):
-            joins.append(1)
-            return left + right
+        def added(total, cell, first=first):
+            return total + first(cell)
 
-        def added(total, cell, first=first, joined=joined):
-            return joined(total, first(cell))
+        def begin(cell, first=first, cells=Cells):
+            return cells(["start", *first(cell)])
 
-        def begin(cell, first=first):
-            return ["start", *first(cell)]
-
-        sums = window_sums(windows, lambda cell: cell, begin, first, added, joined)
+        sums = window_sums(windows, lambda cell: cell, begin, first, added)
         for place, cells in enumerate(sums):
             assert cells.count("start") == 1
             cells.remove("start")

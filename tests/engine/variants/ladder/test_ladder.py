@@ -1,6 +1,6 @@
 """The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ def kernel_for(key, mask, border=Border.ZERO):
         ("constant", (1, 1), 15_876), ("constant", (MAX_SIDE, MAX_SIDE), 15_876),
         ("constant", (MAX_LINE, 1), 15_876), ("row-constant", (1, 1), 508),
         ("row-constant", (1, MAX_LINE), 508), ("cached-constant", (1, 1), 4),
+        ("row-tiled-constant", (1, 3), 508), ("row-cached-constant", (1, 3), 508),
         ("cached-constant", (5, 5), 100), ("cached-constant", (MAX_SIDE, MAX_SIDE), 15_876),
     ],
 )  # fmt: skip
@@ -53,13 +54,19 @@ def test_that_an_edited_mask_has_the_same_kernel():
     # The report's KERNEL_SIZE is known when its kernel is compiled.
     assert kernel_for("constant", mask) is kernel_for("constant", other)
     assert kernel_for("cached-constant", mask) is not kernel_for("cached-constant", other)
-    assert kernel_for("row-constant", Mask([[1, 2, 3]])) is kernel_for("row-constant", Mask([[5.0]]))
+    # The lecture's MAX_MASK_WIDTH is: its kernels take a mask of any width.
+    for key in ("row-constant", "row-tiled-constant", "row-cached-constant"):
+        assert kernel_for(key, Mask([[1, 2, 3]])) is kernel_for(key, Mask([[5.0]]))
 
 
 @pytest.mark.parametrize("border", list(Border))
 @pytest.mark.parametrize(
-    ("key", "naive"), [("constant", "naive"), ("row-constant", "row-naive"), ("cached-constant", "cached")]
-)
+    ("key", "naive"),
+    [
+        ("constant", "naive"), ("row-constant", "row-naive"), ("cached-constant", "cached"),
+        ("row-tiled-constant", "row-tiled"), ("row-cached-constant", "row-cached"),
+    ],
+)  # fmt: skip
 def test_that_the_weights_loads_alone_differ_from_those_with_a_mask_in_global_memory(key, naive, border):
     random = np.random.default_rng(5)
     image = random.standard_normal((3, 2, 2), np.float32)
@@ -126,7 +133,13 @@ def work_of(key, cells, border):
     return variant(key).work(describe_problem(row_of(cells), FIVE, border, 0.0), TILE)
 
 
-@pytest.mark.parametrize(("key", "loads"), [("row-naive", 40), ("row-tiled", 12), ("row-cached", 14)])
+@pytest.mark.parametrize(
+    ("key", "loads"),
+    [
+        ("row-naive", 40), ("row-tiled", 12), ("row-cached", 14), ("row-tiled-constant", 12),
+        ("row-cached-constant", 14),
+    ],
+)  # fmt: skip
 def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, loads):
     # `row-cached`: its own 8, and 2 + 1 taps of halo on each side.
     longer, shorter = (work_of(key, cells, Border.ZERO).picture_loads for cells in (32, 24))
@@ -137,26 +150,15 @@ def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, lo
     assert work_of(key, 8, Border.WRAP).picture_loads == loads
 
 
-@dataclass
-class _Recording(CountingArray):
-    """A picture that writes down which columns are read, in order."""
-
-    columns: list[int] = field(default_factory=list)
-
-    def __getitem__(self, index):
-        self.columns.append(index[1])
-        return super().__getitem__(index)
-
-
 def columns_loaded(mask, width=24):
     """Return the columns that `row-tiled` reads, thread by thread: all its loads lie before the barrier."""
-    counts = Counts()
+    counts = Counts(trace=[])
     problem = describe_problem(row_of(width), mask, Border.ZERO, 0.0)
-    picture = _Recording(row_of(width), counts, "picture")
+    picture = CountingArray(row_of(width), counts, "picture")
     out = CountingArray(np.empty(picture.shape, np.float32), counts, "out")
     (step,) = variant("row-tiled").passes(problem, mask, TILE)
     run_pass(step, counts, {Operand.IMAGE: picture, Operand.OUT: out}, in_order=True)
-    return picture.columns
+    return [index[1] for *_, array, _, index in counts.trace if array is picture]
 
 
 def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.network.cpu_fast import packed, packed_filters
 from engine.variants.network.fast import packed_filters as packed_for_cuda
 from engine.variants.network.tile_emitters import (
@@ -11,7 +12,6 @@ from engine.variants.network.tile_emitters import (
     parts_store,
     phase_loader,
     pooled_store,
-    zero_sums,
 )
 from engine.variants.network.tile_shape import ConnectedShape, connected_shape, convolution_shape
 from tests.engine.variants.emitted import on_the_processor, whole
@@ -141,7 +141,7 @@ def test_that_a_thread_of_the_connected_layers_sums_for_each_drawing(drawings):
     store(parts, 5, tuple(map(np.float32, sums)))
     assert np.array_equal(parts.reshape(drawings, shape.lanes)[:, 5], sums)
     assert (parts == -1).sum() == parts.size - drawings
-    assert on_the_processor(zero_sums(3))() == (0.0, 0.0, 0.0)
+    assert on_the_processor(zero_accumulators(3))() == (0.0, 0.0, 0.0)
 
 
 def test_that_weights_are_packed_so_that_neighbouring_maps_are_neighbours():

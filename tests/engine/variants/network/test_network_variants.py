@@ -1,5 +1,9 @@
 """Every stage on small networks against the oracle; its model of work against counts; its divergence."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -16,6 +20,7 @@ from engine.variants.network.passes import chunks
 from engine.variants.registry import NETWORK_VARIANTS, network_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, scores_of
+from tests.fresh_python import ROOT
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 CPU = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CPU]
@@ -36,7 +41,8 @@ def test_that_the_stages_have_their_stable_keys_in_the_order_of_the_report():
 
 @pytest.mark.parametrize("stage", CPU, ids=lambda stage: stage.key)
 def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
-    for case in (*SMALL, Case(2, 28, 32, 64, 128, 10)):
+    # In the last one each layer has more values than two vectors hold.
+    for case in (*SMALL, Case(2, 28, 32, 64, 128, 10), Case(5, 16, 33, 34, 40, 70)):
         check(stage, case, "cpu")
 
 
@@ -56,6 +62,25 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
         outcome = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for)
         assert outcome.result.is_proven, outcome.result.status
         assert outcome.values.shape == (case.batch, case.classes)
+
+
+IN_CHUNKS = """
+from engine.variants.network import streams
+from engine.variants.registry import network_variant
+from tests.engine.variants.network.cases import Case, check
+streams.CHUNK = 2
+_, prepared = check(network_variant("network-streams"), Case(5, 16, 1, 1, 2, 2), "simulator")
+print(len({slot.stream for slot in prepared._slots.values()}), len(prepared._slots))
+"""
+
+
+@pytest.mark.slow
+def test_that_every_chunk_of_a_batch_has_its_own_drawings_and_scores_and_one_of_two_streams():
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-c", IN_CHUNKS]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    # Two slots of two drawings, and one for the last chunk, which has one.
+    assert done.stdout == "2 3\n", done.stderr
 
 
 def arrays_of(job_maps, problem, passes, counts):
@@ -183,6 +208,16 @@ def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
     assert round(all_of_them / 1e9, 1) == 2.6
 
 
+def test_that_a_batch_whose_matrices_would_fill_the_memory_is_refused_with_the_largest():
+    refused = unrolled_matrix.unsupported
+    assert refused(ForwardPass(10_000), None, BLOCK, Limits()) is None
+    reason = refused(ForwardPass(30_000), None, BLOCK, Limits()).reason
+    assert "30,000 drawings take 10.6 GiB, the limit is 4.0 GiB" in reason
+    most = int(reason.split()[-1].rstrip(".").replace(",", ""))
+    assert refused(ForwardPass(most), None, BLOCK, Limits()) is None
+    assert refused(ForwardPass(most + 1), None, BLOCK, Limits()) is not None
+
+
 def test_that_a_batch_is_cut_into_chunks_without_a_gap():
     assert chunks(250, 100) == [(0, 100), (100, 200), (200, 250)]
     launches = network_variant("network-streams").plan(ForwardPass(250), BLOCK)
@@ -239,7 +274,13 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4), Case(2, 16, 1, 1, 1000, 2)], ids=str
+    "case",
+    [
+        *(Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4), Case(2, 16, 1, 1, 1000, 2)),
+        # Values before the hidden layer for two phases of it.
+        Case(3, 16, 1, 130, 3, 2),
+    ],
+    ids=str,
 )
 def test_that_the_blocks_for_many_drawings_give_the_same_scores_and_are_counted_right(case, monkeypatch):
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,8 +50,31 @@ def test_that_a_cpu_variant_agrees_with_the_oracle(variant):
 @every_cpu_variant
 def test_that_a_cpu_variant_agrees_with_the_oracle_on_two_threads(variant, monkeypatch):
     monkeypatch.setattr("engine.variants.operations.bands.workers_for", lambda work, most: 2)
+    # Two rows a call, as for a picture that takes seconds: Ctrl+C is heard between calls.
+    monkeypatch.setattr("engine.variants.operations.bands.STEPS_A_CALL", 1)
     for case in cases_of(variant, with_blocks=False):
         check(variant, case, "cpu")
+
+
+def test_that_launches_at_the_same_time_count_into_bins_of_their_own():
+    samples = np.zeros((3, 4, 1), np.uint8)
+    _, problem, _ = resolved_operands(OperationRequest(operation="histogram"), samples)
+    prepared = next(one for one in CPU if one.key == "cpu-histogram").prepare(problem, None, Block(1, 1))
+    found = []
+
+    class Calls(list):
+        """Another thread takes over a call at the moment it is given back."""
+
+        def append(self, call):
+            super().append(call)
+            if len(found) < 2:
+                found.append(np.empty(problem.result_shape, np.uint32))
+                prepared.launch(samples, found[-1])
+
+    prepared._bands._calls = Calls(prepared._bands._calls)
+    out = np.empty(problem.result_shape, np.uint32)
+    prepared.launch(samples, out)
+    assert [counts[0, 0, 0] for counts in (out, *found)] == [12, 12, 12]
 
 
 @pytest.fixture(scope="module")
@@ -188,9 +212,15 @@ def test_that_what_a_variant_cannot_do_is_said_in_words():
     refusal = tiled.unsupported(compress, patch, Block(12, 20), Limits())
     assert "multiples of 8" in refusal.reason
     assert tiled.unsupported(compress, patch, refusal.nearest_block, Limits()) is None
-    for sides in ((1000, 1), (1, 1000), (33, 31)):
-        near = tiled.unsupported(compress, patch, Block(*sides), Limits()).nearest_block
-        assert near is None or tiled.unsupported(compress, patch, near, Limits()) is None
+    # So many rows that blocks of 8 would be too many down.
+    tall = replace(compress, height=1 << 20, result_shape=(2 << 20, 16, 1))
+    for sides in ((1000, 1), (1, 1000), (33, 31), (2048, 1), (1, 2048), (0, 8), (4, 700), (8, 8), (9, 12)):
+        for problem in (compress, tall):
+            refusal = tiled.unsupported(problem, patch, Block(*sides), Limits())
+            assert (
+                refusal is None or tiled.unsupported(problem, patch, refusal.nearest_block, Limits()) is None
+            )
+    assert tiled.unsupported(tall, patch, Block(8, 8), Limits()).nearest_block == Block(8, 24)
     other = tiled.why_not(problem_of(Case("median"))[0], None, Block(8, 8), Limits(), OPERATION_VARIANTS)
     assert "It computes compress, not median. Choose one of: cpu-median, median-naive" in other.reason
     large = Case("find-patch", {"width": 64, "height": 64}, 80, 80)

@@ -6,14 +6,16 @@ from PySide6.QtGui import QHelpEvent, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
+from engine.geometry import block_rules
 from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.host.protocol import BlockAvailability
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.blocks_panel import BlocksPanel
+from gui.explore.blocks.map_cells import Kind
 from gui.style.heat import HEAT
 from gui.style.theme import current_theme
-from tests.gui.made_results import VARIANTS
+from tests.gui.made_results import VARIANTS, make_engine_state
 from tests.made_runs import make_result, make_simulated
 
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
@@ -235,7 +237,27 @@ def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     shown.panel.explain("Blocks are compared for convolutions.")
     assert not shown.field.field.isEnabled()
     assert not shown.panel.kernels.isEnabled()
-    assert shown.field.note.text() == "Blocks are compared for convolutions."
+    assert shown.panel.words == "Blocks are compared for convolutions."
+    assert not shown.map.isVisible(), "a click there would choose a block unseen"
     shown.panel.explain("")
     assert shown.field.field.isEnabled()
     assert shown.field.note.isHidden()
+
+
+def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_do(qtbot, workspace, results):
+    state = make_engine_state(cuda=False)
+    text = Shown(qtbot, workspace, state, results).map.empty_text.text()
+    assert "There is no GPU here (There is no NVIDIA driver here)." in text
+    assert "In the simulator" in text
+    assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).map.empty_text.text()
+
+
+def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(shown, monkeypatch):
+    # The search takes 3 ms a cell, and a map of all blocks has 55 of these: no window stays smooth with that.
+    def search(*_args):
+        raise AssertionError("searched for the nearest legal block")
+
+    monkeypatch.setattr(block_rules, "nearest_legal", search)
+    shown.add(*((block, 0.1) for block in (Block(1, 1024), Block(1024, 1), Block(512, 2))))
+    cell = shown.map.data.cells[Block(512, 1024)]
+    assert (cell.kind, "524,288 threads" in cell.words) == (Kind.ILLEGAL, True)

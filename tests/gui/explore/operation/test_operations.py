@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox
 
 from engine.geometry.block import Block
 from engine.host.protocol import (
@@ -107,6 +107,7 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     operations.set_availability((Availability("cpu-median"), Availability("median-tiled", "No GPU.")))
     assert model.index(2, 1).data() == "cannot"
     assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert kernels.reasons.text() == "Tiled cannot run: No GPU"
     assert not model.flags(model.index(2, 0)) & Qt.ItemFlag.ItemIsEnabled
     operations.set_availability(())
     kernels.table.setCurrentIndex(model.index(2, 0))
@@ -118,6 +119,8 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     assert operations.job().block is None
     kernels.table.setCurrentIndex(model.index(1, 0))
     assert not kernels.width_box.isEnabled()
+    assert kernels.width_box.text() == "–"
+    assert kernels.block_note.text() == "not used: no blocks on the CPU"
 
 
 def test_that_a_histogram_tells_its_counts(qtbot):
@@ -125,8 +128,21 @@ def test_that_a_histogram_tells_its_counts(qtbot):
     qtbot.addWidget(plot)
     plot.resize(300, 200)
     plot.show_counts(((1, 2, 0, 1),))
-    assert plot.accessibleDescription() == "4 samples in 4 bins of 1 channels"
+    assert plot.accessibleDescription().startswith("4 samples in 4 bins of 1 channel. Arrow keys")
     assert not plot.grab().isNull()
+    plot.show()
+    plot.setFocus()
+    for key, told in (
+        (Qt.Key.Key_Right, "Bin 0 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples"),
+        (Qt.Key.Key_End, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Home, "Bin 0 of 4, 1 samples"),
+    ):
+        qtbot.keyClick(plot, key)
+        assert plot.accessibleDescription().startswith(told)
+    plot.show_counts(((1, 2), (3, 4), (5, 6)))
+    assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 
 
 @pytest.mark.slow
@@ -137,6 +153,9 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
     assert isinstance(page.kernel_dock.currentWidget(), OperationKernels)
     assert page.docks[0].windowTitle() == "Operation"
+    box = page.picture_view.toolbar.range_box
+    assert (box.isEnabled(), "nothing lies out of range" in box.toolTip()) == (False, True)
+    assert not any(action.isEnabled() for action in page.commands.range_modes.actions())
     panel = page.operation_dock.panel("histogram")
     assert panel.plot.isVisible()
     seen = haloscope.link._client.seen[asked:]
@@ -172,6 +191,30 @@ def test_that_runs_are_in_the_list_the_table_and_the_status(page, haloscope, qtb
     page.run()
     qtbot.waitUntil(lambda: len(page.operation_results.rows()) == 2 and not haloscope.state.running)
     assert len([one for one in haloscope.link._client.seen if isinstance(one, RunOperation)]) == 2
+    kernels = page.kernel_dock.currentWidget().table.model()
+    assert kernels.index(1, 1).data() == "2.00 ms"
+    haloscope.actions["copy_results"].trigger()
+    assert haloscope.window.message_bar.text == "2 rows copied."
+    haloscope.actions["clear_results"].trigger()
+    assert page.operation_results.rows() == ()
+    assert kernels.index(1, 1).data() == "", "no time is left behind"
+    assert not haloscope.actions["export_csv"].isEnabled()
+    assert not haloscope.actions["clear_results"].isEnabled()
+
+
+@pytest.mark.slow
+def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
+    choose(page, qtbot, "negative")
+    page.blocks_dock.raise_()
+    page.tile_dock.raise_()
+    qtbot.waitUntil(lambda: page.tile_place.is_filled)
+    tile = page.tile_place.layout().itemAt(0).widget()
+    qtbot.waitUntil(lambda: tile.words.startswith("Tiles are drawn of convolutions only."))
+    assert not tile.kernel.isEnabled()
+    assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")
+    choose(page, qtbot, "")
+    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of") and tile.kernel.isEnabled())
+    assert page.blocks_panel.words == ""
 
 
 @pytest.mark.slow
@@ -197,3 +240,21 @@ def test_that_the_result_is_saved_as_it_is_shown_and_a_new_mask_brings_convoluti
     assert request.range_mode == "clip"
     page.workspace.set_mask(page.workspace.mask.with_offset(3.0))
     assert not page.operations.is_active
+
+
+@pytest.mark.slow
+def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_to_its_kernels(
+    page, haloscope, qtbot
+):
+    choose(page, qtbot, "median")
+    haloscope.window.activateWindow()
+    page.operation_dock.box.setFocus()
+    size = page.operation_dock.panel("median").parameters.controls["size"]
+    kernels = page.kernel_dock.currentWidget()
+    met = []
+    while (widget := QApplication.focusWidget()) not in met:
+        met.append(widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
+    stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.table, kernels.device]
+    assert [widget for widget in met if widget in stops] == stops
+    assert met[1] is size

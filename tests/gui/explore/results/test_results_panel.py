@@ -244,3 +244,13 @@ def test_that_numbers_are_on_the_right_durations_have_a_unit_and_angle_brackets_
         assert results.headerData(results.position(key), Qt.Orientation.Horizontal).endswith(", ms")
     results.add(make_failure(reason="<b>no</b>"))
     assert "&lt;b&gt;no" in cell(results, 1, KERNEL, TOOLTIP)
+
+
+def test_that_layouts_stand_beside_the_block_where_they_differ_and_nowhere_else(panel, results):
+    results.add(make_result("tiled", 0.05, layout="pitched"))
+    table = panel.table
+    at = results.position("layout")
+    assert table.isColumnHidden(at)
+    results.add(make_result("tiled", 0.06, layout="packed"))
+    assert not table.isColumnHidden(at)
+    assert results.position("block") < at < results.position(KERNEL)

@@ -247,3 +247,20 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert panel.title.text() == "tiled, 8 x 8 threads"
     # Behind the mask, so that block and kernel can be chosen while it is in sight.
     assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
+
+
+def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):
+    slow_bench.change(variant="cpu-serial")
+    state = TileState(slow_bench.workspace, slow_bench.state, slow_bench.link)
+    panel = TilePanel(state)
+    qtbot.addWidget(panel)
+    state.watch(True)
+    slow_bench.settle()
+    assert panel.words == "Finding out who loads which cell."
+    slow_bench.answer_all(DescribeTile)
+    assert "no blocks of threads" in panel.words
+    state.choose_kernel("tiled")
+    slow_bench.settle()
+    assert panel.words == "Finding out who loads which cell."
+    slow_bench.answer_all(DescribeTile)
+    assert panel.words == ""

@@ -1,0 +1,109 @@
+"""Requests to a host about the network, and their replies; as `engine.host.protocol` has the others."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.host.messages import VariantInfo
+from engine.host.request import QueuePolicy, Request
+from engine.host.shared_array import SharedArray
+from engine.results.measurement import NetworkResult
+from engine.tasks.network.problem import Layer
+from engine.tasks.network.results import ChunkSpan, LayerTime
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeNetwork(Request):
+    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+
+    `weights` is a file in place of the program's own, here and in the requests below.
+    """
+
+    weights: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardDrawing(Request):
+    """Pass one drawing through the network, with every feature map. Reply: Recognised.
+
+    `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
+    """
+
+    ink: bytes
+    weights: str = ""
+    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class RunNetwork(Request):
+    """Run a stage on a batch of held-out digits: verify, warm up, sample, and time each layer.
+
+    Reply: NetworkRun. Reports progress.
+    """
+
+    stage: str
+    batch: int = 100
+    device: str = "auto"
+    seed: int = 0
+    budget_s: float = 0.5
+    weights: str = ""
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStages(Request):
+    """Check which stages can compute a batch, also during a run. Reply: tuple of Availability."""
+
+    batch: int
+    device: str = "auto"
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class TellDigits(Request):
+    """Tell every held-out digit with one stage. Reply: Confusion."""
+
+    stage: str = "auto"
+    device: str = "auto"
+    weights: str = ""
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFacts:
+    """What the page on the network shows before anything is run; the arrays lie in shared memory."""
+
+    layers: tuple[Layer, ...]
+    stages: tuple[VariantInfo, ...]
+    first_filters: SharedArray  # (32, 1, 5, 5) float32: a filter for each map
+    second_filters: SharedArray  # (64, 32, 5, 5) float32: a filter for each map and each map before
+    hidden_weights: SharedArray  # (1024, 128) float32: a column for each value
+    output_weights: SharedArray  # (128, 10) float32
+    digits: SharedArray  # (n, 28, 28) uint8, never trained on: 0 is paper, 255 is ink
+    labels: tuple[int, ...]  # which digit each one is
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMaps:
+    """A layer's values of one drawing: (maps, rows, columns) or (values,), float32."""
+
+    layer: Layer
+    values: SharedArray
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A drawing with every layer's values, the probability of each digit, and the most likely one."""
+
+    layers: tuple[LayerMaps, ...]
+    probabilities: tuple[float, ...]
+    digit: int
+    elapsed_ms: float  # by the host's clock
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """A stage's run: its proof and times, the time of each layer, and of streams the chunks' timeline."""
+
+    result: NetworkResult
+    layers: tuple[LayerTime, ...] = ()
+    timeline: tuple[ChunkSpan, ...] = ()

@@ -1,0 +1,33 @@
+"""What the host tells of a variant of any task: what it is, and whether it can do a job."""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import EngineError, UnsupportedVariant
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
+from engine.variants.contract import AnyVariant
+
+
+def info_of(variant: AnyVariant[Any, Any]) -> VariantInfo:
+    """Return a variant as the window shows it."""
+    return VariantInfo(
+        variant.key,
+        variant.title,
+        variant.device.value,
+        variant.idea,
+        variant.default_block,
+        variant.uses_block,
+        variant.remark,
+    )
+
+
+def availability_of(key: str, refuse: Callable[[], object]) -> Availability:
+    """Return whether a variant can do a job, which `refuse` refuses with an `EngineError`, and why not."""
+    try:
+        refuse()
+    except UnsupportedVariant as error:
+        return Availability(key, error.why, error.nearest_block)
+    except EngineError as error:
+        return Availability(key, f"{error.why.rstrip('.')}. {error.remedy}".strip())
+    return Availability(key)

@@ -1,0 +1,92 @@
+"""`row-cached-constant`: `row-cached` with the mask in constant memory, as the lecture prints it.
+
+Idea
+    Shared memory holds the block's own cells, constant memory the mask; the halo is left to L1 and L2.
+Who loads what
+    One load per thread for the tile. The threads near its ends load their halo taps again and again, from the
+    cache. The host has copied the weights before the launch.
+What it saves
+    Against `row-cached`: the weight's load from global memory at every tap.
+Limit
+    That of `row-cached`: a branch at every tap; the shorter the tile and the wider the mask, the more taps
+    are halo.
+The simulator
+    It has no constant memory: there the weights are read from the array that is passed as an argument.
+
+Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is no parameter,
+it is `__constant__ float M[MAX_MASK_WIDTH]`.
+"""
+
+from functools import lru_cache, partial
+
+from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
+from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
+from engine.variants.ladder.tile_plans import own_cell_tiles
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, block: Block):
+    """Return the kernel for a border and a block; any mask."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_kernels import float32, registers_for
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.ladder.constant_weights import constant_weights
+
+    rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
+    TILE_SIZE, TILE_ROWS = block.x, block.y
+
+    @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH, max_registers=registers_for(block.threads))
+    def correlate_row_cached_constant(image, weights, width, anchor, ghost_value, offset, out):
+        # __constant__ float M[MAX_MASK_WIDTH];
+        M = in_constant_memory(weights)
+        N_ds = cuda.shared.array((TILE_ROWS, TILE_SIZE), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        i, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        inside = row < image.shape[0] and i < width
+
+        # Load the block's own cells, one per thread.
+        if inside:
+            N_ds[ty, tx] = float32(image[row, i, channel])
+        # No thread may read a cell before it is stored.
+        cuda.syncthreads()
+
+        if inside:
+            this_tile_start_point = i - tx
+            next_tile_start_point = min(this_tile_start_point + TILE_SIZE, width)
+            start_point = i - anchor
+            total = float32(0.0)
+            for j in range(weights.shape[0]):
+                wanted = start_point + j
+                value = ghost_value
+                if wanted >= this_tile_start_point and wanted < next_tile_start_point:
+                    value = N_ds[ty, tx + j - anchor]
+                else:
+                    source = rule(wanted, width)
+                    if source >= 0:
+                        value = float32(image[row, source, channel])
+                total += value * M[j]
+            out[row, i, channel] = total + offset
+
+    return correlate_row_cached_constant
+
+
+VARIANT = row_variant(
+    lambda problem, block: kernel(problem.border, block),
+    bytes_of_own_cells,
+    wider="cached-constant",
+    constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
+    key="row-cached-constant",
+    title="1-D, cached halo, constant memory",
+    idea="Along the rows, for masks of one row: as row-cached, but the weights come from constant memory, as "
+    "the lecture prints it.",
+    tiles=own_cell_tiles,
+    work=partial(work_of_own_cells, constant_weights=True),
+)

@@ -1,0 +1,238 @@
+"""Paints a tile: cells, patterns and numbers, the current cell with what belongs to it, the rulers."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
+
+from engine.geometry.tile_plan import TilePlan
+from gui.explore.tile.tile_colours import ColourBy, colours_of, patterns_of
+from gui.explore.tile.tile_words import is_line
+from gui.style.metrics import HALF_GRID
+from gui.style.theme import Theme
+
+GAP = HALF_GRID
+_LEAST_LINED, _LEAST_PATTERNED = 8, 5
+_CENTRE = int(Qt.AlignmentFlag.AlignCenter)
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+
+@dataclass(frozen=True, slots=True)
+class TileFrame:
+    """Where things lie: pixels of a cell, room for the rulers, how far the cells are scrolled."""
+
+    plan: TilePlan
+    cell: int
+    left: int  # for the numbers of rows
+    top: int  # for the numbers of columns
+    scrolled: QPoint
+    room: QSize
+
+    def rect(self, row: int, column: int) -> QRect:
+        """Return where a cell lies."""
+        x = self.left + column * self.cell - self.scrolled.x()
+        y = self.top + row * self.cell - self.scrolled.y()
+        return QRect(x, y, self.cell, self.cell)
+
+    def cell_at(self, place: QPoint) -> tuple[int, int] | None:
+        """Return the cell at a place; None beside the tile."""
+        column = (place.x() - self.left + self.scrolled.x()) // self.cell
+        row = (place.y() - self.top + self.scrolled.y()) // self.cell
+        rows, columns = self.plan.shape
+        if place.x() < self.left or place.y() < self.top or not 0 <= column < columns:
+            return None
+        if has_results_row(self.plan) and row == 2:
+            # The row of results: they lie under their own cells.
+            row = 0
+        return (row, column) if 0 <= row < rows else None
+
+    def visible(self) -> tuple[range, range]:
+        """Return the rows and columns that are in sight, at least in part."""
+        first_row, first = self.scrolled.y() // self.cell, self.scrolled.x() // self.cell
+        rows, columns = self.plan.shape
+        last_row = min(rows, first_row + (self.room.height() - self.top) // self.cell + 2)
+        last = min(columns, first + (self.room.width() - self.left) // self.cell + 2)
+        return range(first_row, last_row), range(first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class TileLook:
+    """The colours of a tile, a pixel a cell, and its patterns."""
+
+    by: ColourBy
+    image: QImage
+    patterns: list[tuple[NDArray[np.bool_], Qt.BrushStyle]]
+
+
+def look_of(plan: TilePlan | None, by: ColourBy, theme: Theme) -> TileLook:
+    """Return what a tile looks like; 100,000 cells take no longer to paint than 100."""
+    if plan is None or 0 in plan.shape:
+        return TileLook(by, QImage(), [])
+    colours = np.ascontiguousarray(colours_of(plan, by, theme))
+    height, width = plan.shape
+    image = QImage(colours.data, width, height, 3 * width, QImage.Format.Format_RGB888)
+    # The array's memory is not kept.
+    return TileLook(by, image.copy(), patterns_of(plan))
+
+
+def has_results_row(plan: TilePlan) -> bool:
+    """Return whether results are drawn in a row of their own, as in the lecture: of a tile of one row."""
+    return plan.shape[0] == 1 and plan.window_stride[0] == 1
+
+
+def paint_tile(
+    painter: QPainter,
+    frame: TileFrame,
+    look: TileLook,
+    current: tuple[int, int] | None,
+    has_focus: bool,
+    theme: Theme,
+) -> None:
+    """Paint a tile."""
+    plan, (rows, columns) = frame.plan, frame.visible()
+    painter.setClipRect(QRect(QPoint(frame.left, frame.top), frame.room))
+    target = frame.rect(0, 0).united(frame.rect(plan.shape[0] - 1, plan.shape[1] - 1))
+    painter.drawImage(target, look.image)
+    if frame.cell >= _LEAST_PATTERNED:
+        _paint_patterns(painter, frame, look, theme)
+    if frame.cell >= _LEAST_LINED:
+        painter.setPen(QColor(theme.base))
+        for column in (*columns, columns.stop):
+            x = frame.rect(0, column).left()
+            painter.drawLine(x, target.top(), x, target.bottom())
+        for row in (*rows, rows.stop):
+            y = frame.rect(row, 0).top()
+            painter.drawLine(target.left(), y, target.right(), y)
+    _paint_numbers(painter, frame, look.by, theme)
+    if has_results_row(plan):
+        _paint_results(painter, frame, look.by, theme)
+    if current is not None:
+        _paint_current(painter, frame, current, has_focus, theme)
+    painter.setClipping(False)
+    _paint_rulers(painter, frame, theme)
+    if has_focus:
+        painter.setPen(QPen(QColor(theme.accent), 2))
+        painter.drawRect(QRect(QPoint(0, 0), frame.room).adjusted(1, 1, -1, -1))
+
+
+def _paint_patterns(painter: QPainter, frame: TileFrame, look: TileLook, theme: Theme) -> None:
+    rows, columns = frame.visible()
+    colour = QColor(theme.text)
+    colour.setAlphaF(0.55)
+    for mask, pattern in look.patterns:
+        brush = QBrush(colour, pattern)
+        for row in rows:
+            at = columns.start
+            for is_one, run in groupby(mask[row, columns.start : columns.stop].tolist()):
+                count = len(list(run))
+                if is_one:
+                    corner = frame.rect(row, at).topLeft()
+                    painter.fillRect(QRect(corner, QSize(count * frame.cell, frame.cell)), brush)
+                at += count
+
+
+def _paint_numbers(painter: QPainter, frame: TileFrame, by: ColourBy, theme: Theme) -> None:
+    """Write the index of each cell, its step or its thread, where the longest has room."""
+    plan, (rows, columns) = frame.plan, frame.visible()
+    if by is ColourBy.STEP:
+        numbers, most = plan.steps, int(plan.steps.max())
+    elif by is ColourBy.THREAD:
+        numbers, most = plan.loaders, plan.block.threads - 1
+    elif is_line(plan):
+        numbers, most = plan.source_columns // plan.apart, plan.width - 1
+    else:
+        return
+    metrics = painter.fontMetrics()
+    if metrics.horizontalAdvance(str(most)) + 2 > frame.cell or metrics.height() > frame.cell + 2:
+        return
+    painter.setPen(QColor(theme.text))
+    for row in rows:
+        for column in columns:
+            if by is ColourBy.ROLE or plan.loaders[row, column] >= 0:
+                painter.drawText(frame.rect(row, column), _CENTRE, str(int(numbers[row, column])))
+
+
+def _paint_results(painter: QPainter, frame: TileFrame, by: ColourBy, theme: Theme) -> None:
+    """Draw the results of a tile of one row below their own cells, as the lecture does."""
+    plan, metrics = frame.plan, painter.fontMetrics()
+    for j, column in enumerate(plan.result_columns[0].tolist()):
+        rect = frame.rect(2, column - int(plan.source_columns[0, 0]))
+        painter.setPen(QColor(theme.outline))
+        painter.drawRect(rect.adjusted(0, 0, -1, -1))
+        text = str(int(plan.computers[0, j])) if by is ColourBy.THREAD else str(column)
+        if metrics.horizontalAdvance(text) + 2 <= frame.cell:
+            painter.setPen(QColor(theme.text))
+            painter.drawText(rect, _CENTRE, text)
+
+
+def _paint_current(
+    painter: QPainter, frame: TileFrame, current: tuple[int, int], has_focus: bool, theme: Theme
+) -> None:
+    """Mark the current cell, what its thread loads besides, and the cells under its result's mask."""
+    plan, (rows, columns) = frame.plan, frame.visible()
+    loader = plan.loaders[current]
+    if loader >= 0 and frame.cell >= _LEAST_LINED:
+        painter.setPen(QPen(QColor(theme.text), 1))
+        view = plan.loaders[rows.start : rows.stop, columns.start : columns.stop]
+        for row, column in np.argwhere(view == loader).tolist():
+            rect = frame.rect(rows.start + row, columns.start + column)
+            painter.drawRect(rect.adjusted(2, 2, -3, -3))
+    result = plan.result_at(*current)
+    if result is not None:
+        painter.setPen(QPen(QColor(theme.accent), 2))
+        down, across = plan.window(*result)
+        last = min(down.stop, plan.shape[0]) - 1
+        for first, end in _runs(across):
+            rect = frame.rect(down.start, first).united(frame.rect(last, end))
+            painter.drawRect(rect.adjusted(1, 1, -1, -1))
+        if has_results_row(plan):
+            painter.drawRect(frame.rect(2, current[1]).adjusted(1, 1, -1, -1))
+    pen = QPen(QColor(theme.text), 2)
+    if has_focus:
+        pen.setStyle(Qt.PenStyle.DotLine)
+    painter.setPen(pen)
+    painter.drawRect(frame.rect(*current).adjusted(1, 1, -1, -1))
+
+
+def _paint_rulers(painter: QPainter, frame: TileFrame, theme: Theme) -> None:
+    """Write numbers of columns above and of rows on the left, as many as there is room for."""
+    plan, (rows, columns) = frame.plan, frame.visible()
+    painter.setPen(QColor(theme.muted))
+    metrics = painter.fontMetrics()
+    if plan.window_stride[0] == 0:
+        # Rows of X are cells of the mask, columns are pixels.
+        names_across, names_down = plan.result_columns[0], np.arange(plan.shape[0], dtype=np.int32)
+    else:
+        names_across, names_down = plan.source_columns[0] // plan.apart, plan.source_rows[:, 0]
+    width = max(metrics.horizontalAdvance(str(name)) for name in (*names_across[[0, -1]], -99)) + HALF_GRID
+    every = -(-width // frame.cell)
+    for column in columns:
+        if column % every == 0:
+            rect = frame.rect(0, column)
+            place = QRect(rect.center().x() - width, 0, 2 * width, frame.top - GAP)
+            if place.center().x() >= frame.left:
+                painter.drawText(place, _CENTRE, str(names_across[column]))
+    if has_results_row(plan):
+        for row, name in ((0, plan.reads), (2, plan.writes)):
+            rect = frame.rect(row, 0)
+            painter.drawText(QRect(0, rect.top(), frame.left - HALF_GRID, frame.cell), _RIGHT, name)
+        return
+    every = -(-metrics.height() // frame.cell)
+    for row in rows:
+        rect = frame.rect(row, 0)
+        if row % every == 0 and rect.center().y() >= frame.top:
+            place = QRect(
+                0, rect.center().y() - metrics.height(), frame.left - HALF_GRID, 2 * metrics.height()
+            )
+            painter.drawText(place, _RIGHT, str(names_down[row]))
+
+
+def _runs(columns: slice) -> list[tuple[int, int]]:
+    """Return first and last of neighbouring columns: one run, or each by itself where they lie apart."""
+    numbers = range(columns.start, columns.stop, columns.step or 1)
+    if numbers.step == 1:
+        return [(numbers[0], numbers[-1])]
+    return [(number, number) for number in numbers]
