@@ -1,6 +1,6 @@
 """The kernels of an operation: which one, with which block, on which device; newest times and proofs."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -64,7 +64,10 @@ class OperationKernels(QWidget):
         self.table.setItemDelegateForColumn(0, _Titles(self.table))
         self.table.setIconSize(QSize(_GLYPH_SIDE, _GLYPH_SIDE))
         self.table.verticalHeader().setMinimumSectionSize(3 * GRID)
-        self.table.horizontalHeader().sectionResized.connect(self.table.resizeRowsToContents)
+        # Later: while sections are being resized their rows cannot be.
+        self._heights = QTimer(self, singleShot=True, interval=0)
+        self._heights.timeout.connect(self.table.resizeRowsToContents)
+        self.table.horizontalHeader().sectionResized.connect(lambda *_: self._heights.start())
         self.reasons = ElidedLabel(most=_NOTE_LINES, small=True)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
@@ -153,7 +156,7 @@ class OperationKernels(QWidget):
             tooltip = f"{one.title}: {one.idea}\n\n{one.key}"
             self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
         self.table.setCurrentIndex(self._items.index(at, 0))
-        self.table.resizeRowsToContents()
+        self._heights.start()
         self._is_refreshing = False
         self.reasons.setText(self._reasons())
         self.reasons.setVisible(bool(self.reasons.text()))
