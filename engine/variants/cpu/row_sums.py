@@ -12,7 +12,7 @@ masks are taken in parts. For a mask that is a column times a row, the sum along
 mask rows but for the column's weight: it is formed once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,7 +59,9 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
             waiting.append(waiting[-1] + a["totals_pitch"])
 
         def input_row(values: Values) -> tuple[Values, Value]:
-            added = added_product(across, values) if is_product else added_rows(across, values, columns)
+            added = (
+                added_product(across, values, columns) if is_product else added_rows(across, values, columns)
+            )
             following: Values = {
                 "source": values["source"] + a["source_pitch"],
                 "entering": values["entering"] + a["entering_pitch"],
@@ -147,13 +149,17 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
             return made
         for _ in range(columns):
             start, _ = mask_column(start)
-            kept = vectors.kept([start[cell] for cell in sums])
-            start |= dict(zip(sums, kept, strict=True))
+            start = kept_sums(start, sums)
         return start
 
-    def added_product(across: int, values: Values) -> Values:
+    def kept_sums(values: Values, cells: Iterable[Any]) -> Values:
+        """Return the same values; sums of these cells are not computed later than here."""
+        kept = vectors.kept([values[cell] for cell in cells])
+        return values | dict(zip(cells, kept, strict=True))
+
+    def added_product(across: int, values: Values, columns: int) -> Values:
         """Do as `added_rows` does, with a mask that is a column times a row."""
-        sums, added = sums_along(across, values["source"]), {}
+        sums, added = sums_along(across, values["source"], columns), {}
         # The results first: else the compiler loads all weights before it stores them, and registers run out.
         for row in reversed(range(rows)):
             weight = vectors.splat((a["weights"] + row).load())
@@ -163,7 +169,7 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
                 store([added[row, v] for v in range(across)], values["out"])
         return added
 
-    def sums_along(across: int, source: Value) -> Values:
+    def sums_along(across: int, source: Value, columns: int) -> Values:
         """Return the sums along the row factor; integer samples under equal weights are added first."""
         last = (a["mask_columns"] - 1) * a["step"]
         values: Values = dict.fromkeys(range(across), vectors.zero)
@@ -173,31 +179,42 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
         def two(at: int, places: Values) -> Value:
             return vectors.load_sum(places["source"], places["behind"], at)
 
+        def one(at: int, places: Values) -> Value:
+            return vectors.load(places["source"], at)
+
+        if columns:
+            # Two of them are a pair.
+            return tap(across, kept_sums(tap(across, values, two), range(across)), one)
         if whole_numbers:
             values = taps(across, values, a["pairs"], two)
             left = left - (a["pairs"] + a["pairs"])
-        return taps(across, values, left, lambda at, places: vectors.load(places["source"], at))
+        return taps(across, values, left, one)
+
+    def tap(across: int, values: Values, samples: Callable[[int, Values], Value]) -> Values:
+        """Emit a tap, a weight times `samples` of each vector."""
+        weight = vectors.splat(values["weight"].load())
+        added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
+        return added | {
+            "source": values["source"] + a["step"],
+            "behind": values["behind"] + (0 - a["step"]),
+            "weight": values["weight"] + 1,
+        }
 
     def taps(across: int, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
-        """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
-        step = a["step"]
+        """Emit a loop of `count` taps; return the last values."""
 
-        def tap(values: Values) -> Values:
-            weight = vectors.splat(values["weight"].load())
-            added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
-            return added | {
-                "source": values["source"] + step,
-                "behind": values["behind"] + (0 - step),
-                "weight": values["weight"] + 1,
-                "left": values["left"] - 1,
-            }
+        def counted(values: Values) -> Values:
+            return tap(across, values, samples) | {"left": values["left"] - 1}
 
-        made: Values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
+        made: Values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, counted)
         return made
 
-    columns = 0 if is_product else UNROLLED_COLUMNS.get(rows, 0)
+    columns, is_so = UNROLLED_COLUMNS.get(rows, 0), a["mask_columns"] == UNROLLED_COLUMNS.get(rows, 0)
+    if is_product:
+        columns = columns if whole_numbers else 0
+        is_so = vectors.all_of(is_so, a["pairs"] == 1)
     if columns:
-        vectors.when(a["mask_columns"] == columns, lambda: all_strips(columns), all_strips)
+        vectors.when(is_so, lambda: all_strips(columns), all_strips)
     else:
         all_strips()
 
