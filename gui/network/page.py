@@ -86,7 +86,10 @@ class NetworkPage(Page):
         cell.raise_()
         self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
         layers = self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
-        timeline = self.add_dock("timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea)
+        timeline = self.timeline_dock = self.add_dock(
+            "timeline", "Timeline", self.timeline_panel, _AREA.BottomDockWidgetArea
+        )
+        self._ran_one = False
         product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
         for dock in (timeline, product):
             self.tabifyDockWidget(layers, dock)
@@ -123,9 +126,11 @@ class NetworkPage(Page):
         return self.stages.is_settled and self.network.facts is not None
 
     def run(self) -> None:
+        self._ran_one = True
         self.stages.run()
 
     def run_all(self) -> None:
+        self._ran_one = False
         self.stages.run_all()
 
     def export(self, suffix: str) -> None:
@@ -182,6 +187,7 @@ class NetworkPage(Page):
         actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
         network.facts_changed.connect(self._show_weights)
         network.running_changed.connect(self._show_weights)
+        network.running_changed.connect(self._show_timeline)
         self._show_weights()
         self.confusion_panel.tell.clicked.connect(self.stages.tell_digits)
         self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
@@ -209,6 +215,12 @@ class NetworkPage(Page):
         why_not = "" if is_idle else "Not during a run."
         actions.explain("open_weights", why_not)
         actions.explain("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
+
+    def _show_timeline(self) -> None:
+        """Bring the chunks to the front when the chosen stage has run by itself and works in some."""
+        run = self.network.runs.get(self.network.settings.stage)
+        if self._ran_one and not self.network.running and run is not None and run.timeline:
+            self.timeline_dock.raise_()
 
     def _give_mask(self, mask: Mask) -> None:
         self._services.offer(LoadMask(mask))

@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
+from engine.errors import UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
@@ -150,6 +151,15 @@ class Page(QMainWindow):
 
     def finish(self) -> None:
         """Add widgets that the first paint does not need."""
+
+    def bring_to_front(self, name: str) -> None:
+        """Show a panel and raise its tab; an UnknownName lists the panels of the page."""
+        dock = next((dock for dock in self.docks if dock.objectName() == name), None)
+        if dock is None:
+            known = ", ".join(dock.objectName() for dock in self.docks) or "none"
+            raise UnknownName(f"panel '{name}'", "the page has none of that name", f"It has {known}.")
+        dock.show()
+        dock.raise_()
 
     def keep_first_layout(self) -> None:
         """Remember where the docks are at first."""

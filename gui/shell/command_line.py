@@ -52,6 +52,7 @@ class ScreenshotOptions:
     border: str = ""
     flip: bool = False
     page: str = ""
+    panel: str = ""
 
 
 def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
@@ -111,6 +112,7 @@ def _screenshot_parser() -> _Parser:
         ("--border", "NAME", ", ".join(Border)),
         ("--session", "FILE", "open a saved session"),
         ("--page", "KEY", "page to show instead of explore, such as course"),
+        ("--panel", "KEY", "panel of the page to bring to the front, such as tile, blocks or timeline"),
     ):
         parser.add_argument(name, default="", metavar=metavar, help=explanation)
     parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")

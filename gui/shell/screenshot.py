@@ -33,6 +33,8 @@ def take_screenshot(
     haloscope.window.offer(begin_of(options, first))
     if options.page:
         haloscope.window.show_page(options.page)
+    if options.panel:
+        haloscope.window.page.bring_to_front(options.panel)
     with interrupts.calling(shot.stopped.emit):
         haloscope.window.show()
         app.exec()

@@ -5,6 +5,7 @@ vectors are read and written, so up to VECTOR - 1 samples past the width; two ve
 row.
 """
 
+from collections.abc import Callable
 from functools import partial
 from operator import add
 from typing import Any
@@ -17,6 +18,7 @@ from engine.variants.cpu.register_tiles import (
     PAIRS,
     RESULTS_AT_ONCE,
     ROWS_A_ROUND,
+    SHARES_SAMPLES,
     TAPS_AT_ONCE,
     VECTOR,
 )
@@ -46,9 +48,9 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
 
     `source` is the address of the first of `width` results' first sample; the flat array `sample` has the
     type of the picture's samples, from which these were made. `factor` has `taps` weights for samples `step`
-    apart, at most VECTOR. If it is `mirrored`, integer samples under equal weights are added first, which
-    takes half the multiply-adds; float32 samples might overflow. The sums go to the flat float32 array `sums`
-    from element `sums_at` on.
+    apart, at most VECTOR. If it is `mirrored`, and taps do not share samples, integer samples under equal
+    weights are added first, which takes half the multiply-adds; float32 samples might overflow. The sums go
+    to the flat float32 array `sums` from element `sums_at` on.
     """
     # Else the compiler writes loops twice, with and without their branches, which takes 0.2 s.
     code.builder.function.attributes.add("optsize")
@@ -84,11 +86,47 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
             "left": values["left"] - at_once * (1 + both_ends),
         }
 
-    def strip(folds: bool, column: Value, across: int) -> None:
+    def two_that_share(values: Values, across: int, channels: int) -> Values:
+        """Add a tap and the one VECTOR taps later: its samples are those of the vectors `channels` later."""
+        source, weight, added = values["source"], values["weight"], dict(values)
+        one, other = (code.splat((weight + tap).load()) for tap in (0, VECTOR))
+        for v in range(across + channels):
+            if v < across or v >= channels:
+                loaded = code.load(source, v * VECTOR)
+            if v < across:
+                added[v] = code.fma(loaded, one, added[v])
+            if v >= channels:
+                added[v - channels] = code.fma(loaded, other, added[v - channels])
+        return added | {"source": source + step, "weight": weight + 1, "rounds": values["rounds"] - 1}
+
+    def sharing_taps(values: Values, across: int, channels: int) -> Values:
+        """Add the taps that share samples, in blocks of 2 VECTOR; at most VECTOR neighbours are left."""
+
+        def two_vectors_of_taps(values: Values) -> Values:
+            rounds = code.smaller(values["left"] - VECTOR, code.index(VECTOR))
+            made = code.while_loop(
+                values | {"rounds": rounds},
+                lambda values: values["rounds"] > 0,
+                partial(two_that_share, across=across, channels=channels),
+            )
+            # Of a whole block its second half is done too; else the taps that are left are neighbours.
+            taken = code.select(rounds < VECTOR, code.index(0), code.index(VECTOR))
+            del made["rounds"]
+            return made | {
+                "source": made["source"] + step * taken,
+                "weight": made["weight"] + taken,
+                "left": values["left"] - (rounds + rounds),
+            }
+
+        return code.while_loop(values, lambda values: values["left"] > VECTOR, two_vectors_of_taps)
+
+    def strip(folds: bool, channels: int, column: Value, across: int) -> None:
         source = first_sample + column
         values: Values = dict.fromkeys(range(across), code.zero)
         # `behind` is the last tap not yet taken, from the other end.
         values |= {"source": source, "behind": source + (taps - 1) * step, "weight": weights, "left": taps}
+        if channels:
+            values = sharing_taps(values, across, channels)
         # Loops that take so many taps at a time, from both ends of the factor or from one.
         loops = [(at_once, False) for at_once in TAPS_AT_ONCE]
         if folds:
@@ -102,10 +140,31 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         for v in range(across):
             code.store(values[v], target, column + v * VECTOR)
 
-    def all_strips(folds: bool) -> None:
-        code.strips(width, ALONG_VECTORS, partial(strip, folds))
+    def all_strips(folds: bool, channels: int = 0) -> None:
+        one_strip = partial(strip, folds, channels)
+        if not SHARES_SAMPLES:
+            code.strips(width, ALONG_VECTORS, one_strip)
+            return
+        strip_samples = ALONG_VECTORS * VECTOR
+        # The last strip ends with the row, and computes some sums again: vectors one by one, which wait for
+        # their own multiply-adds, took up to a third of the time of all.
+        last = (width + (VECTOR - 1)) // VECTOR * VECTOR - strip_samples
 
-    if sample.kind.dtype == types.float32:
+        def wide() -> None:
+            def at_once(column: Value) -> None:
+                one_strip(code.smaller(column, last), ALONG_VECTORS)
+
+            code.stride(code.index(0), width, strip_samples, at_once, 1)
+
+        code.when(last >= 0, wide, lambda: code.strips(width, 1, one_strip))
+
+    def sharing(channels: int, otherwise: Callable[[], None]) -> None:
+        shares = code.all_of(step == channels, taps > VECTOR)
+        code.when(shares, lambda: all_strips(folds=False, channels=channels), otherwise)
+
+    if SHARES_SAMPLES:
+        sharing(1, lambda: sharing(3, lambda: all_strips(folds=False)))
+    elif sample.kind.dtype == types.float32:
         all_strips(folds=False)
     else:
         code.when(code.flag(mirrored), lambda: all_strips(folds=True), lambda: all_strips(folds=False))

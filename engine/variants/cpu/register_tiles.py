@@ -35,7 +35,8 @@ STRIP_VECTORS = _by_target(
     {1: 4, 2: 2, 3: 4}, {1: 4, 2: 4, 3: 4, 4: 3, 5: 2, 6: 2}, {1: 8, 2: 8, 3: 8, 4: 6, 5: 4, 6: 4}
 )
 # Mask columns that are written one after another instead of as a loop, by mask rows. The loop of 3 x 3 is a
-# fifth of its instructions, which are what it takes (AVX2).
+# fifth of its instructions, which are what it takes (AVX2). Of a column times a row too, for integers and a
+# symmetric row (8 bit: 7 to 12 % less time; 5 x 5: nothing).
 UNROLLED_COLUMNS = _by_target(dict[int, int](), {3: 3}, dict[int, int]())
 # Masks of so many rows have integer samples made float32 before they are summed, once, and not for each mask
 # column and part of the mask's rows (AVX2, 7 x 7: 87 G multiply-adds/s instead of 58). Smaller ones do not: a
@@ -77,8 +78,13 @@ ROWS_AT_ONCE = 8
 PART_SAMPLES = 288
 
 # Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it. AVX2
-# has registers for eight, which share a weight.
-ALONG_VECTORS = _by_target(4, 8, 8)
+# has registers for twelve, which share a weight.
+ALONG_VECTORS = _by_target(4, 12, 8)
+# Whether two taps a vector apart (8 apart, of 1 or 3 channels) are added together: vector v under one has the
+# samples of vector v + channels under the other, so 13 or 15 loads serve 24 multiply-adds. With a load each
+# they take 0.78 cycles instead of 0.5 (AVX2, 8-bit Gaussians: 9 taps 6 to 8 % less, 15 taps 15 to 19, 31 taps
+# 17 to 22).
+SHARES_SAMPLES = _by_target(False, True, False)
 # Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
 # a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
 # units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
@@ -89,6 +95,9 @@ TAPS_AT_ONCE = _by_target((2, 1), (4, 1), (4, 1))
 # with AVX2 12 totals, 3 vectors of sums and a weight.
 RESULTS_AT_ONCE = 4
 DOWN_VECTORS = _by_target(4, 3, 4)
+# Least rows of results between two moves of sums that are still needed to the top of their buffer (AVX2, 48
+# instead of 32: 8-bit Gaussians 1 to 4 % less; 64 and more: float32 4 to 10 % more).
+BLOCK_ROWS = _by_target(32, 48, 32)
 # Columns that are summed down for all rows of a block before the next ones: with 31 rows a block has 62 rows
 # of sums, and 24 KB of them stay in a first cache of 32 KB (31 x 1: 20 cycles per vector instead of 24).
 DOWN_SAMPLES = _by_target(1 << 16, 96, 96)

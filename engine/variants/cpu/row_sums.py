@@ -9,10 +9,11 @@ its next mask row: no input row is read again.
 The loops over mask columns and input rows have bounds known only at run time: one compilation serves every
 mask. The number of mask rows decides on the registers, so there is code for each up to MOST_ROWS; larger
 masks are taken in parts. For a mask that is a column times a row, the sum along the row is the same for all
-mask rows but for the column's weight: it is formed once (`ProductSums`).
+mask rows but for the column's weight: it is formed once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -36,40 +37,20 @@ from engine.variants.ir.value import Value
 Values = dict[Any, Value]
 
 
-class RowSums:
-    """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
+def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: bool) -> None:
+    """Emit all strips of the width for a number of mask rows; `a` are the arguments of `sum_rows`."""
+    is_product = "row_factor" in a
+    bias = vectors.splat(a["offset"])
+    completes, past_cache = vectors.flag(a["completes"]), vectors.flag(a["past_cache"])
+    fits = vectors.flag(a["fits"])
 
-    strip_vectors, unrolled = STRIP_VECTORS, UNROLLED_COLUMNS
-    # Else it is added at the end.
-    begins_with_offset = not PARTIAL_SUMS
-
-    def __init__(self, vectors: Vectors, a: dict[str, Value], whole_numbers: bool) -> None:
-        self.vectors, self.a, self.whole_numbers = vectors, a, whole_numbers
-        self.bias = vectors.splat(a["offset"])
-        self.completes, self.past_cache = vectors.flag(a["completes"]), vectors.flag(a["past_cache"])
-        self.fits = vectors.flag(a["fits"])
-
-    def emit(self, rows: int) -> None:
-        """Emit all strips of the width."""
-        columns = self.unrolled.get(rows, 0)
-        if columns:
-            is_so = self.a["mask_columns"] == columns
-            self.vectors.when(is_so, lambda: self._strips(rows, columns), lambda: self._strips(rows))
-        else:
-            self._strips(rows)
-
-    def _strips(self, rows: int, columns: int = 0) -> None:
+    def all_strips(columns: int = 0) -> None:
         """Emit all strips, for so many mask columns, or for any number."""
-        self.columns = columns
-        self.vectors.strips(
-            self.a["width"],
-            self.strip_vectors.get(rows, 1),
-            lambda column, across: self._strip(rows, column, across),
-        )
+        most = PRODUCT_VECTORS if is_product else STRIP_VECTORS
+        vectors.strips(a["width"], most.get(rows, 1), partial(strip, columns))
 
-    def _strip(self, rows: int, column: Value, across: int) -> None:
+    def strip(columns: int, column: Value, across: int) -> None:
         """Emit a strip that streams down the input rows with its totals in registers."""
-        vectors, a = self.vectors, self.a
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
 
         # Each row's address from that of the one before: products would be kept in registers, and spilled.
@@ -78,7 +59,9 @@ class RowSums:
             waiting.append(waiting[-1] + a["totals_pitch"])
 
         def input_row(values: Values) -> tuple[Values, Value]:
-            added = self._added(rows, across, values)
+            added = (
+                added_product(across, values, columns) if is_product else added_rows(across, values, columns)
+            )
             following: Values = {
                 "source": values["source"] + a["source_pitch"],
                 "entering": values["entering"] + a["entering_pitch"],
@@ -87,7 +70,7 @@ class RowSums:
                 "left": values["left"] - 1,
             }
             for row, vector in cells:
-                following[row, vector] = added[row - 1, vector] if row else self._entering(values, vector)
+                following[row, vector] = added[row - 1, vector] if row else entering(values, vector)
             return following, following["left"] > 0
 
         start: Values = {key: a[key] + column for key in ("source", "entering", "leaving", "out")}
@@ -99,31 +82,36 @@ class RowSums:
             if row:
                 vectors.store(left[row, vector], waiting[row], vector * VECTOR)
 
-    def _entering(self, values: Values, vector: int) -> Value:
+    def entering(values: Values, vector: int) -> Value:
         """Return the totals of the next input row's newest result: 0, or what it got of mask rows before."""
-        if PARTIAL_SUMS:
-            return self.vectors.zero
-        return self.vectors.load(values["entering"], vector * VECTOR)
+        if is_product or PARTIAL_SUMS:
+            return vectors.zero
+        return vectors.load(values["entering"], vector * VECTOR)
 
-    def _added(self, rows: int, across: int, values: Values) -> Values:
+    def store(totals: list[Value], out: Value) -> None:
+        # Else the totals began with the offset.
+        is_left = is_product or PARTIAL_SUMS
+        results = [total + bias for total in totals] if is_left else totals
+        store_results(vectors, results, out, past_cache=past_cache, fits=fits)
+
+    def added_rows(across: int, values: Values, columns: int) -> Values:
         """Add the input row at values["source"] to the totals, and store those of the last mask row."""
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
-        start: Values = {cell: self.vectors.zero if PARTIAL_SUMS else values[cell] for cell in cells}
-        added = self._sums(rows, across, values["source"], start)
+        start: Values = {cell: vectors.zero if PARTIAL_SUMS else values[cell] for cell in cells}
+        added = sums_of_rows(across, values["source"], start, columns)
         if PARTIAL_SUMS:
             added = {cell: values[cell] + added[cell] for cell in cells}
         oldest = [added[rows - 1, vector] for vector in range(across)]
 
         def keep() -> None:
             for vector, total in enumerate(oldest):
-                self.vectors.store(total, values["leaving"], vector * VECTOR)
+                vectors.store(total, values["leaving"], vector * VECTOR)
 
-        self.vectors.when(self.completes, lambda: self._store_results(oldest, values["out"]), keep)
+        vectors.when(completes, lambda: store(oldest, values["out"]), keep)
         return added
 
-    def _sums(self, rows: int, across: int, source: Value, sums: Values) -> Values:
+    def sums_of_rows(across: int, source: Value, sums: Values, columns: int) -> Values:
         """Emit the loop along the mask's columns; return the sums for each mask row and vector."""
-        vectors, a = self.vectors, self.a
 
         def mask_column(values: Values) -> tuple[Values, Value]:
             following: Values = {
@@ -156,75 +144,79 @@ class RowSums:
 
         start: Values = {"source": source, "weights": a["weights"], "left": a["mask_columns"]}
         start |= sums
-        if not self.columns:
+        if not columns:
             made: Values = vectors.do_while(start, mask_column)
             return made
-        for _ in range(self.columns):
+        for _ in range(columns):
             start, _ = mask_column(start)
-            kept = vectors.kept([start[cell] for cell in sums])
-            start |= dict(zip(sums, kept, strict=True))
+            start = kept_sums(start, sums)
         return start
 
-    def _store_results(self, totals: list[Value], out: Value) -> None:
-        results = totals if self.begins_with_offset else [total + self.bias for total in totals]
-        store_results(self.vectors, results, out, past_cache=self.past_cache, fits=self.fits)
+    def kept_sums(values: Values, cells: Iterable[Any]) -> Values:
+        """Return the same values; sums of these cells are not computed later than here."""
+        kept = vectors.kept([values[cell] for cell in cells])
+        return values | dict(zip(cells, kept, strict=True))
 
-
-class ProductSums(RowSums):
-    """Emits the sums for a mask that is a column times a row."""
-
-    strip_vectors, unrolled = PRODUCT_VECTORS, dict[int, int]()
-    begins_with_offset = False
-
-    def _entering(self, values: Values, vector: int) -> Value:
-        return self.vectors.zero
-
-    def _added(self, rows: int, across: int, values: Values) -> Values:
-        vectors = self.vectors
-        sums = self._sums_along(across, values["source"])
-        added = {}
+    def added_product(across: int, values: Values, columns: int) -> Values:
+        """Do as `added_rows` does, with a mask that is a column times a row."""
+        sums, added = sums_along(across, values["source"], columns), {}
         # The results first: else the compiler loads all weights before it stores them, and registers run out.
         for row in reversed(range(rows)):
-            weight = vectors.splat((self.a["weights"] + row).load())
+            weight = vectors.splat((a["weights"] + row).load())
             for v in range(across):
                 added[row, v] = vectors.fma(sums[v], weight, values[row, v])
             if row == rows - 1:
-                self._store_results([added[row, v] for v in range(across)], values["out"])
+                store([added[row, v] for v in range(across)], values["out"])
         return added
 
-    def _sums_along(self, across: int, source: Value) -> Values:
+    def sums_along(across: int, source: Value, columns: int) -> Values:
         """Return the sums along the row factor; integer samples under equal weights are added first."""
-        vectors, a = self.vectors, self.a
         last = (a["mask_columns"] - 1) * a["step"]
         values: Values = dict.fromkeys(range(across), vectors.zero)
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
-        taps = a["mask_columns"]
-        if self.whole_numbers:
-            values = self._taps(
-                values,
-                a["pairs"],
-                lambda at, places: vectors.load_sum(places["source"], places["behind"], at),
-            )
-            taps = taps - (a["pairs"] + a["pairs"])
-        return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
+        left = a["mask_columns"]
 
-    def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
-        """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
-        vectors, step = self.vectors, self.a["step"]
-        across = len(start) - 3
+        def two(at: int, places: Values) -> Value:
+            return vectors.load_sum(places["source"], places["behind"], at)
 
-        def tap(values: Values) -> Values:
-            weight = vectors.splat(values["weight"].load())
-            added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
-            return added | {
-                "source": values["source"] + step,
-                "behind": values["behind"] + (0 - step),
-                "weight": values["weight"] + 1,
-                "left": values["left"] - 1,
-            }
+        def one(at: int, places: Values) -> Value:
+            return vectors.load(places["source"], at)
 
-        values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
-        return {key: value for key, value in values.items() if key != "left"}
+        if columns:
+            # Two of them are a pair.
+            return tap(across, kept_sums(tap(across, values, two), range(across)), one)
+        if whole_numbers:
+            values = taps(across, values, a["pairs"], two)
+            left = left - (a["pairs"] + a["pairs"])
+        return taps(across, values, left, one)
+
+    def tap(across: int, values: Values, samples: Callable[[int, Values], Value]) -> Values:
+        """Emit a tap, a weight times `samples` of each vector."""
+        weight = vectors.splat(values["weight"].load())
+        added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
+        return added | {
+            "source": values["source"] + a["step"],
+            "behind": values["behind"] + (0 - a["step"]),
+            "weight": values["weight"] + 1,
+        }
+
+    def taps(across: int, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
+        """Emit a loop of `count` taps; return the last values."""
+
+        def counted(values: Values) -> Values:
+            return tap(across, values, samples) | {"left": values["left"] - 1}
+
+        made: Values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, counted)
+        return made
+
+    columns, is_so = UNROLLED_COLUMNS.get(rows, 0), a["mask_columns"] == UNROLLED_COLUMNS.get(rows, 0)
+    if is_product:
+        columns = columns if whole_numbers else 0
+        is_so = vectors.all_of(is_so, a["pairs"] == 1)
+    if columns:
+        vectors.when(is_so, lambda: all_strips(columns), all_strips)
+    else:
+        all_strips()
 
 
 @cpu_function(types.void)
@@ -307,29 +299,21 @@ def sum_rows(
     code.builder.function.attributes.add("optsize")
 
     def sums_of(count: int) -> None:
-        function = _sums_of(code, count, passed, whole_numbers)
+        """Call a function of its own that is optimised for size.
+
+        Else the compiler writes each loop twice, with and without its branches, and takes three times as
+        long.
+        """
+        module, kinds = code.builder.module, [value.llvm.type for value in passed.values()]
+        name = module.get_unique_name(f"sums_of_{count}_rows")
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        function.attributes.add("optsize")
+        vectors = Vectors(code.context, ir.IRBuilder(function.append_basic_block()))
+        own = dict(zip(passed, map(vectors.value, function.args), strict=True))
+        _emit_sums(vectors, own, count, whole_numbers)
+        vectors.builder.ret_void()
         code.builder.call(function, [value.llvm for value in passed.values()])
 
     code.switch(rows, counts, sums_of)
-
-
-def _sums_of(code: Vectors, rows: int, passed: dict[str, Value], whole_numbers: bool) -> ir.Function:
-    """Return the function for a number of mask rows.
-
-    It is a function of its own and optimised for size: else the compiler writes each loop twice, with and
-    without its branches, and takes three times as long.
-    """
-    kind = ir.FunctionType(ir.VoidType(), [value.llvm.type for value in passed.values()])
-    module = code.builder.module
-    function = ir.Function(module, kind, module.get_unique_name(f"sums_of_{rows}_rows"))
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("optsize")
-    builder = ir.IRBuilder(function.append_basic_block())
-    emitted = ProductSums if "row_factor" in passed else RowSums
-    vectors = Vectors(code.context, builder)
-    emitted(vectors, dict(zip(passed, map(vectors.value, function.args), strict=True)), whole_numbers).emit(
-        rows
-    )
-    builder.ret_void()
-    return function

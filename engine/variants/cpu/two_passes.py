@@ -15,15 +15,13 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
-from engine.variants.cpu.register_tiles import DOWN_SAMPLES, LINE, RESULTS_AT_ONCE, VECTOR
+from engine.variants.cpu.register_tiles import BLOCK_ROWS, DOWN_SAMPLES, LINE, RESULTS_AT_ONCE, VECTOR
 from engine.variants.cpu.thread_pool import BOARD
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
 # stretches of memory.
 TILE_FLOATS = 1 << 16
 MOST_TILE_SAMPLES = 4096
-# Least rows of results between two moves of sums that are still needed to the top of their buffer.
-BLOCK_ROWS = 32
 # What a band costs beside its own rows, in rows per mask row but one: half a row, and sums leaving the cache.
 COST_OF_MASK_ROWS = 1.0
 

@@ -13,7 +13,7 @@ The instruction takes four words of samples from neighbouring registers. A word 
 has two registers: else it would be moved at every multiplication.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 from typing import Any
@@ -24,7 +24,6 @@ from numba import types
 from engine.variants.digit_sums.digit_layout import Sample, Samples, chains_of, fragment_cells
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
-from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
@@ -35,148 +34,124 @@ Values = list[Any]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
 
 
-class DigitSums:
-    """What a lane does for its results.
-
-    `tile` points to the byte under the lane's first result and the mask's first row, in the first row that
-    the lane reads; `fragments` to its first four words of digits (`digit_layout`), of which there are
-    `digits`.
-    """
-
-    def __init__(self, code: CudaCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:
-        self._code, self._shape, self._digits = code, shape, digits
-        self._fragments, self._tile = fragments.pointing_to(I32), tile.pointing_to(I32)
-        # 0, and the bytes as they are: that there are less than 2^29 digits the compiler cannot know.
-        self._nothing = digits >> 30
-        self._in_place = (digits >> 29) + 0x3210
-        self._chains = chains_of(shape)
-
-    def packed(self, channel: int, unit: Any, offset: Any) -> Values:
-        """Return a channel's results as bytes, a word four pixels; `unit` is that of the top digit."""
-        code = self._code
-        totals = self._totals(self._registers(channel))
-        results = [code.fma(total.load(), unit, offset) for total in totals]
-        return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
-
-    def _words(self, channel: int) -> dict[Sample, Any]:
-        """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
-        shape = self._shape
-        rows: list[dict[int, Any]] = [{} for _ in range(shape.fours_of_rows)]
-        for row, words in enumerate(rows):
-            for first, count in shape.loads_of(channel):
-                loaded = (self._tile + (row * shape.tile_samples + first)).load(count)
-                words.update(zip(range(first, first + count), loaded, strict=True))
-        sources = {group: shape.sources(group, channel) for group in shape.pixel_groups}
-        return {
-            (row, group): planar_word(self._code, words, places)
-            for row, words in enumerate(rows)
-            for group, places in sources.items()
-            if any(places)
-        }
-
-    def _registers(self, channel: int) -> dict[Samples, Values]:
-        """Return a channel's samples as multiplications take them, no register in two positions."""
-        words, taken = self._words(channel), set[Sample]()
-        registers: dict[Samples, Values] = {}
-        for step in (step for chain in self._chains for step in chain.steps):
-            if step.samples not in registers:
-                registers[step.samples] = [self._own(words[one], one in taken) for one in step.samples]
-                taken.update(step.samples)
-        return registers
-
-    def _own(self, word: Any, is_taken: bool) -> Any:
-        """Return a word in a register of its own: equal ones the compiler would keep in one, and move."""
-        if is_taken:
-            line = "prmt.b32 $0, $1, $1, $2;"
-            return self._code.statement(line, "=r,r,r", [word, self._in_place], I32)
-        # Words of one channel lie beside those they were loaded with, not those of their multiplications.
-        return word ^ self._nothing if self._shape.channels == 1 else word
-
-    def _totals(self, registers: dict[Samples, Values]) -> Values:
-        """Loop over the digits; return the slots of the pixels' totals, in units of the top digit."""
-        code = self._code
-        totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
-        unit_left = code.slot()
-        alone = self._digits & 1
-
-        def begin_with_top_digit() -> None:
-            zeros = [[code.integer(_ZERO_BITS)] * 4 for _ in self._chains]
-            sums = self._multiplied(registers, self._words_of(code.integer(0)), zeros)
-            for pixel, value in self._by_pixel(sums):
-                totals[pixel].store(value.bits_as(F32) - _ZERO)
-            unit_left.store(code.f32(2.0**-16))
-
-        def begin_with_zeros() -> None:
-            for total in totals:
-                total.store(code.f32(0.0))
-            unit_left.store(code.f32(2.0**-8))
-
-        code.when(alone != 0, begin_with_top_digit, begin_with_zeros)
-        for digit in code.loop(alone, self._digits, 2):
-            unit = unit_left.load()
-            unit_left.store(unit * 2.0**-16)
-            # The upper digit's sums, times 256, to which the lower one's are added.
-            zeros = [[code.integer(0)] * 4 for _ in self._chains]
-            sums = self._multiplied(registers, self._words_of(digit), zeros)
-            lower = self._words_of(digit + 1)
-            sums = [[value << 8 for value in own] for own in sums]
-            for pixel, value in self._by_pixel(self._multiplied(registers, lower, sums, kind="u8")):
-                totals[pixel].store(code.fma(code.signed_float32(value), unit, totals[pixel].load()))
-        return totals
-
-    def _multiplied(
-        self, registers: dict[Samples, Values], weights: Values, sums: list[Values], kind: str = "s8"
-    ) -> list[Values]:
-        """Do all multiplications with one digit, the chains side by side; return the sums of each chain.
-
-        A multiplication takes about 30 cycles until the next of its chain may begin.
-        """
-        multiplication = f"m16n8k32.row.col.s32.u8.{kind}.s32"
-        for number in range(max(len(chain.steps) for chain in self._chains)):
-            for place, chain in enumerate(self._chains):
-                if number < len(chain.steps):
-                    step = chain.steps[number]
-                    digits = weights[step.first_word : step.first_word + 2]
-                    samples = registers[step.samples]
-                    sums[place] = self._code.multiplied(multiplication, samples, digits, sums[place])
-        return sums
-
-    def _words_of(self, digit: Any) -> Values:
-        """Return the lane's words of one digit."""
-        vectors = self._shape.digit_vectors
-        first = self._fragments + digit * (32 * 4 * vectors)
-        return [word for number in range(vectors) for word in (first + number * 32 * 4).load(4)]
-
-    def _by_pixel(self, sums: list[Values]) -> Iterator[tuple[int, Any]]:
-        """Yield each pixel and its sum."""
-        for chain, own in zip(self._chains, sums, strict=True):
-            yield from zip(chain.pixels, own, strict=True)
-
-
 def digit_filter(shape: DigitShape) -> Any:
     """Return the function that computes and stores a lane's results of 8 bit.
 
     `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
     byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's own
-    `shape.stage_bytes`; `digits` are `fragments`, `unit` is the top one's; `row` and `sample` are those of
-    the warp's first result, and a row of the picture has `samples` samples. All lanes of a warp have to call
-    it together.
+    `shape.stage_bytes`; `fragments` are the words of all lanes (`digit_layout`), of `digits` digits, of which
+    `unit` is the top one's; `row` and `sample` are those of the warp's first result, and a row of the picture
+    has `samples` samples. All lanes of a warp have to call it together.
     """
+    chains, vectors = chains_of(shape), shape.digit_vectors
 
-    def filter_(
-        code: CudaCode, tile: Any, at: Any, lane: Any, stage: Any, fragments: Any, digits: Any, unit: Any,
-        offset: Any, out: Any, row: Any, sample: Any, samples: Any,
-    ) -> None:  # fmt: skip
+    def filter_(code, tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
         at, lane, stage, digits, *place = (
             code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
         )
         along, row_of_four = lane >> 2, lane & 3
         across, below = along * shape.across, row_of_four * shape.tile_samples
         shared = code.shared(tile)
-        first = shared + (at + (below + across))
-        sums = DigitSums(code, shape, first, code.pointer(fragments) + lane * 4, digits)
-        planes = [sums.packed(channel, unit, offset) for channel in range(shape.channels)]
-        words = interleaved_words(code, planes)
+        # The byte under the lane's first result and the mask's first row, in the first row that it reads.
+        first_cell = shared + (at + (below + across))
+        first_digits = (code.pointer(fragments) + lane * 4).pointing_to(I32)
+        first_cell = first_cell.pointing_to(I32)
+        # 0, and the bytes as they are: that there are less than 2^29 digits the compiler cannot know.
+        nothing = digits >> 30
+        in_place = (digits >> 29) + 0x3210
+
+        def words_of(channel):
+            """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
+            rows: list[dict[int, Any]] = [{} for _ in range(shape.fours_of_rows)]
+            for row, words in enumerate(rows):
+                for first, count in shape.loads_of(channel):
+                    loaded = (first_cell + (row * shape.tile_samples + first)).load(count)
+                    words.update(zip(range(first, first + count), loaded, strict=True))
+            sources = {group: shape.sources(group, channel) for group in shape.pixel_groups}
+            return {
+                (row, group): planar_word(code, words, places)
+                for row, words in enumerate(rows)
+                for group, places in sources.items()
+                if any(places)
+            }
+
+        def registers_of(channel):
+            """Return a channel's samples as multiplications take them, no register in two positions."""
+            words, taken = words_of(channel), set[Sample]()
+            registers: dict[Samples, Values] = {}
+            for step in (step for chain in chains for step in chain.steps):
+                if step.samples not in registers:
+                    registers[step.samples] = [in_register(words[one], one in taken) for one in step.samples]
+                    taken.update(step.samples)
+            return registers
+
+        def in_register(word, is_taken):
+            """Return a word in a register of its own: equal ones the compiler would keep in one, and move."""
+            if is_taken:
+                return code.statement("prmt.b32 $0, $1, $1, $2;", "=r,r,r", [word, in_place], I32)
+            # Words of one channel lie beside those they were loaded with, not those of their multiplications.
+            return word ^ nothing if shape.channels == 1 else word
+
+        def words_of_digit(number):
+            first = first_digits + number * (32 * 4 * vectors)
+            return [word for vector in range(vectors) for word in (first + vector * 32 * 4).load(4)]
+
+        def multiplied(registers, words, sums, kind="s8"):
+            """Return the sums of each chain with all multiplications with one digit, side by side.
+
+            A multiplication takes about 30 cycles until the next of its chain may begin.
+            """
+            multiplication = f"m16n8k32.row.col.s32.u8.{kind}.s32"
+            for number in range(max(len(chain.steps) for chain in chains)):
+                for place, chain in enumerate(chains):
+                    if number < len(chain.steps):
+                        step = chain.steps[number]
+                        own = words[step.first_word :][:2]
+                        sums[place] = code.multiplied(
+                            multiplication, registers[step.samples], own, sums[place]
+                        )
+            return sums
+
+        def by_pixel(sums):
+            """Yield each pixel and its sum."""
+            for chain, own in zip(chains, sums, strict=True):
+                yield from zip(chain.pixels, own, strict=True)
+
+        def packed(channel):
+            """Loop over the digits; return a channel's results as bytes, a word four pixels."""
+            registers = registers_of(channel)
+            # Of the pixels, in units of the top digit.
+            totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
+            unit_left, alone = code.slot(), digits & 1
+
+            def begin_with_top_digit():
+                zeros = [[code.integer(_ZERO_BITS)] * 4 for _ in chains]
+                sums = multiplied(registers, words_of_digit(code.integer(0)), zeros)
+                for pixel, value in by_pixel(sums):
+                    totals[pixel].store(value.bits_as(F32) - _ZERO)
+                unit_left.store(code.f32(2.0**-16))
+
+            def begin_with_zeros():
+                for total in totals:
+                    total.store(code.f32(0.0))
+                unit_left.store(code.f32(2.0**-8))
+
+            code.when(alone != 0, begin_with_top_digit, begin_with_zeros)
+            for digit in code.loop(alone, digits, 2):
+                own_unit = unit_left.load()
+                unit_left.store(own_unit * 2.0**-16)
+                # The upper digit's sums, times 256, to which the lower one's are added.
+                zeros = [[code.integer(0)] * 4 for _ in chains]
+                sums = multiplied(registers, words_of_digit(digit), zeros)
+                lower = words_of_digit(digit + 1)
+                sums = [[value << 8 for value in own] for own in sums]
+                for pixel, value in by_pixel(multiplied(registers, lower, sums, kind="u8")):
+                    total = totals[pixel].load()
+                    totals[pixel].store(code.fma(code.signed_float32(value), own_unit, total))
+            results = [code.fma(total.load(), unit, offset) for total in totals]
+            return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
+
+        words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
         store_words(code, out, place, shared + stage, lane, words, shape)
 
     return device_function(types.void, filter_, digit_sums_in_turn(shape))

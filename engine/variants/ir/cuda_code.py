@@ -162,17 +162,15 @@ class CudaCode(LlvmCode):
 
     def any_lane(self, condition: Value) -> Value:
         """Return whether a condition holds for any lane."""
-        all_lanes = self.integer(-1)
-        return self.called(
-            "nvvm.vote.any.sync", ir.IntType(1), all_lanes, condition, attributes=("convergent",)
-        )
+        return self._of_warp("vote.any.sync", ir.IntType(1), condition)
 
     def from_lane(self, lane: Value, word: Value) -> Value:
         """Return the word of another lane."""
-        all_lanes, most = self.integer(-1), self.integer(31)
-        return self.called(
-            "nvvm.shfl.sync.idx.i32", I32, all_lanes, word, lane, most, attributes=("convergent",)
-        )
+        return self._of_warp("shfl.sync.idx.i32", I32, word, lane, self.integer(31))
+
+    def _of_warp(self, name: str, result: ir.Type, *arguments: Value) -> Value:
+        all_lanes = self.integer(-1)
+        return self.called(f"nvvm.{name}", result, all_lanes, *arguments, attributes=("convergent",))
 
     def of_all_lanes(self, how: str, number: Value) -> Value:
         """Return the largest ("max") or smallest ("min") of the lanes' unsigned numbers (capability 8.0)."""

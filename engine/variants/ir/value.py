@@ -72,7 +72,6 @@ class Value:
     __mul__, __rmul__ = _operator("mul", "fmul"), _operator("mul", "fmul", reflected=True)
     __and__, __or__, __xor__ = _operator("and_"), _operator("or_"), _operator("xor")
     __lshift__, __rshift__, __floordiv__ = _operator("shl"), _operator("lshr"), _operator("udiv")
-    __rlshift__ = _operator("shl", reflected=True)
     __lt__, __le__, __gt__, __ge__ = (_comparison(sign) for sign in ("<", "<=", ">", ">="))
     __eq__, __ne__ = _comparison("=="), _comparison("!=")
 

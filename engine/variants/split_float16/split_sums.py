@@ -6,7 +6,7 @@ lower float16 (`weight_halves.py` has the arithmetic) and passes the words on to
 the overlapping rows of the products. A mask row's products with the group's rows form chains of tensor-core
 multiplications, uppers apart from what holds a lower part; the two sums are added to the result that the mask
 row belongs to. Sums of results that wait for further rows move up meanwhile, as in
-`engine/variants/strips/streaming_accumulator.py`.
+`engine/variants/low_rank/product_sums.py`.
 
 With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN,
 infinity, cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the
@@ -14,7 +14,6 @@ group is multiplied in float32, cell by cell, as a direct sum is: slower, and wi
 scale is kept as long as it suits.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
@@ -49,210 +48,81 @@ ZEROS_ONLY = (1.0, 0.0, 2**32 - 1, 0)
 """A scaling that suits a group of zeros, and no other."""
 
 
-def _power(exponent: Any) -> Any:
-    """Return the bits of a float32 with this exponent, biased, and no fraction."""
-    return exponent << _MANTISSA_BITS
+def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Any]:
+    """Return a scaling for a warp's cells, the old one where it suits them, and whether it does."""
+    line = "{ .reg .f32 a, b; abs.f32 a, $1; abs.f32 b, $2; max.NaN.f32 $0, a, b; }"
+    larger = in_pairs(cells, lambda one, other: code.assembly(line, "=f,f,f", [one, other], F32))
+    # Those of NaN, if there is one, are past all others.
+    largest = larger.bits_as(I32)
+    # Those of all but 0, doubled, less 1: so those of 0 are the largest.
+    smallest = in_pairs(
+        [(cell.bits_as(I32) << 1) - 1 for cell in cells],
+        lambda one, other: code.select(code.is_below(one, other), one, other),
+    )
 
-
-@dataclass
-class SplitSums:
-    """What a lane does with a group of input rows, the first cell of which is at `rows`.
-
-    `weights` are the lane's words (`fragments_of`) and `unit` what their halves count
-    (`WeightHalves.unit`); `mask` points to the weights as float32, row after row, for groups that are not
-    split. Every result begins with `offset`.
-    """
-
-    code: CudaCode
-    shape: SplitShape
-    rows: Any
-    lane: Any
-    weights: Values
-    mask: Any
-    unit: Any
-    offset: Any
-
-    def __post_init__(self) -> None:
-        self.own = self.lane * PAIR
-
-    def accumulate(self, accumulators: Values, scaling: Values) -> tuple[Values, Values, Values]:
-        """Return the results that the rows complete, row by row, the new accumulators, and the scaling.
-
-        The accumulators are 4 sums for each result that waits for further rows, the newest first.
-        """
-        shape = self.shape
-        if self.code.has_warp:
-            cells = [self._pairs(row) for row in range(shape.group_rows)]
-            scaling, suits = self._suited([cell for row in cells for pair in row for cell in pair], scaling)
-            sums = self.code.when(
-                suits,
-                lambda: self._split_sums(cells, scaling, accumulators),
-                lambda: self._direct_sums(accumulators),
-            )
-        else:
-            sums = self._direct_sums(accumulators)
-        # The last rows of results have the group's first row under the mask's last one: they are complete.
-        first = VECTOR * (shape.mask_rows - 1)
-        complete = [sums[place : place + VECTOR] for place in range(first, len(sums), VECTOR)]
-        results = [value for row in reversed(complete) for value in row]
-        # A mask of one row keeps nothing, but a tuple has to have something in it.
-        return results, sums[:first] or accumulators, scaling
-
-    def _pairs(self, row: int) -> list[Values]:
-        """Load a lane's pairs of an input row; lanes with none past the strip load their first one again."""
-        code, at = self.code, row * self.shape.along.tile_samples
-        starts = [self.own, self.own + HALF_STRIP]
-        if self.shape.halo_lanes:
-            has_third = code.is_below(self.lane, self.shape.halo_lanes)
-            starts.append(code.select(has_third, self.own + 2 * HALF_STRIP, self.own))
-        return [(self.rows + start + at).load(PAIR) for start in starts]
-
-    def _suited(self, cells: Values, scaling: Values) -> tuple[Values, Any]:
-        """Return a scaling for the cells, the old one where it suits them, and whether it does."""
-        code = self.code
-        largest, smallest = self._largest_magnitude(cells), self._smallest_magnitude(cells)
-        does_not = code.any_lane(code.negated(self._is_within(largest, smallest, scaling)))
-
-        def fresh_one() -> Values:
-            most, least = code.of_all_lanes("max", largest), code.of_all_lanes("min", smallest)
-            fresh = self._scaling_for(most)
-            return [self._is_within(most, least, fresh), *fresh]
-
-        suits, *found = code.when(does_not, fresh_one, [code.true, *scaling], likely=False)
-        return found, suits
-
-    def _largest_magnitude(self, cells: Values) -> Any:
-        """Return the bits of the largest magnitude; of NaN, which are past all others, if there is one."""
-        line = "{ .reg .f32 a, b; abs.f32 a, $1; abs.f32 b, $2; max.NaN.f32 $0, a, b; }"
-        larger = in_pairs(cells, lambda one, other: self.code.assembly(line, "=f,f,f", [one, other], F32))
-        return larger.bits_as(I32)
-
-    def _smallest_magnitude(self, cells: Values) -> Any:
-        """Return the bits of the smallest magnitude but 0, doubled, less 1: so those of 0 are the largest."""
-        code = self.code
-        return in_pairs(
-            [(cell.bits_as(I32) << 1) - 1 for cell in cells],
-            lambda one, other: code.select(code.is_below(one, other), one, other),
-        )
-
-    def _is_within(self, largest: Any, smallest: Any, scaling: Values) -> Any:
-        code = self.code
+    def suits(largest: Any, smallest: Any, scaling: Values) -> Any:
         return code.all_of(
             code.compared(smallest, ">=", scaling[2]), code.compared(largest, "<=", scaling[3])
         )
 
-    def _scaling_for(self, largest: Any) -> Values:
-        """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
-        code, exponent = self.code, largest >> _MANTISSA_BITS
-        is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
-        found = [
-            _power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
-            _power(exponent - SCALED_TO).bits_as(F32),
-            (_power(exponent - ROOM_BELOW) << 1) - 1,
-            _power(exponent + ROOM_ABOVE),
-        ]
-        return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
+    def fresh_one() -> Values:
+        most, least = code.of_all_lanes("max", largest), code.of_all_lanes("min", smallest)
+        fresh = _scaling_for(code, most)
+        return [suits(most, least, fresh), *fresh]
 
-    def _split_sums(self, cells: list[list[Values]], scaling: Values, accumulators: Values) -> Values:
-        """Return the sums of all results that the rows enter, by tensor cores, the newest result first."""
-        shape, code = self.shape, self.code
-        back = scaling[1] * self.unit
-        back_lower = back * (1 / LOWER_SCALE)
-        factors = [self._factors([self._halves(pair, scaling[0]) for pair in row]) for row in cells]
-        sums: Values = []
-        for result in range(shape.touched):
-            upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
-            for row, (uppers, lowers) in enumerate(factors):
-                # Results are counted from the last one, which has only the group's last row under the mask.
-                mask_row = result - (shape.group_rows - 1) + row
-                if not 0 <= mask_row < shape.mask_rows:
-                    continue
-                for first, count in shape.products:
-                    samples = slice(2 * first, 2 * (first + count))
-                    # The lane's words of these eights of the mask row, upper parts and lower ones.
-                    at = mask_row * shape.eights + first
-                    weights = [self.weights[place:][:count] for place in (at, at + shape.fragments // 2)]
-                    kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
-                    upper = code.multiplied(kind, uppers[samples], weights[0], upper)
-                    lower = code.multiplied(kind, lowers[samples], weights[0], lower)
-                    lower = code.multiplied(kind, uppers[samples], weights[1], lower)
-            for place in range(VECTOR):
-                both = code.fma(lower[place], back_lower, self._before(accumulators, result, place))
-                sums.append(code.fma(upper[place], back, both))
-        return sums
+    does_not = code.any_lane(code.negated(suits(largest, smallest, scaling)))
+    is_suited, *found = code.when(does_not, fresh_one, [code.true, *scaling], likely=False)
+    return found, is_suited
 
-    def _before(self, accumulators: Values, result: int, place: int) -> Any:
-        """Return the sum that a result has from earlier groups; the offset if it has none."""
-        before = result - self.shape.group_rows
-        return accumulators[VECTOR * before + place] if before >= 0 else self.offset
 
-    def _halves(self, pair: Values, scale: Any) -> tuple[Any, Any]:
-        """Return two cells' upper parts in a word, and their lower parts in another."""
-        code = self.code
-        scaled = [cell * scale for cell in pair]
-        uppers = self._packed(scaled)
-        line = "{ .reg .f16 a, b; mov.b32 {a, b}, $2; cvt.f32.f16 $0, a; cvt.f32.f16 $1, b; }"
-        both = code.assembly(line, "=f,=f,r", [uppers], ir.LiteralStructType([F32, F32]))
-        lowers = [
-            (value - upper) * LOWER_SCALE for value, upper in zip(scaled, code.parts(both), strict=True)
-        ]
-        return uppers, self._packed(lowers)
+def _scaling_for(code: CudaCode, largest: Any) -> Values:
+    """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
 
-    def _packed(self, values: Values) -> Any:
+    def power(exponent: Any) -> Any:
+        return exponent << _MANTISSA_BITS
+
+    exponent = largest >> _MANTISSA_BITS
+    is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
+    found = [
+        power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
+        power(exponent - SCALED_TO).bits_as(F32),
+        (power(exponent - ROOM_BELOW) << 1) - 1,
+        power(exponent + ROOM_ABOVE),
+    ]
+    return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
+
+
+def _halves(code: CudaCode, pair: Values, scale: Any) -> tuple[Any, Any]:
+    """Return two cells' upper parts in a word, and their lower parts in another."""
+
+    def packed(values: Values) -> Any:
         """Return two float32 rounded to float16, in a word (PTX ISA 9.7.9)."""
-        return self.code.assembly("cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", values, I32)
+        return code.assembly("cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", values, I32)
 
-    def _factors(self, pairs: list[tuple[Any, Any]]) -> tuple[Values, Values]:
-        """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8.
+    scaled = [cell * scale for cell in pair]
+    word = packed(scaled)
+    line = "{ .reg .f16 a, b; mov.b32 {a, b}, $2; cvt.f32.f16 $0, a; cvt.f32.f16 $1, b; }"
+    uppers = code.parts(code.assembly(line, "=f,=f,r", [word], ir.LiteralStructType([F32, F32])))
+    lowers = [(value - upper) * LOWER_SCALE for value, upper in zip(scaled, uppers, strict=True)]
+    return word, packed(lowers)
 
-        The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the
-        words that the lane 4 further on had.
-        """
-        code = self.code
-        parts = []
-        for words in zip(*pairs, strict=True):
-            found = list(words[:2])
-            for eight in range(1, self.shape.eights):
-                source = (self.lane + 4 * eight) & (LANES - 1)
-                is_first = code.is_below(self.lane, 4 * eight)
-                for own, following in pairwise(words):
-                    found.append(code.from_lane(source, code.select(is_first, following, own)))
-            parts.append(found)
-        return parts[0], parts[1]
 
-    def _direct_sums(self, accumulators: Values) -> Values:
-        """Return the same in float32, in loops: few groups need it, and all would pay for registers."""
-        shape, code = self.shape, self.code
-        sums = [[code.slot() for _ in range(VECTOR)] for _ in range(shape.touched)]
-        for result, own in enumerate(sums):
-            for place, slot in enumerate(own):
-                slot.store(self._before(accumulators, result, place))
-        for number in code.loop(0, shape.touched):
-            result = shape.touched - 1 - number
-            for row in code.loop(0, shape.group_rows):
-                mask_row = result - (shape.group_rows - 1) + row
-                for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
-                    for slot, value in zip(sums[-1], self._row_sum(row, mask_row), strict=True):
-                        slot.store(slot.load() + value)
-            # The next round's result moves to where this one was: after all rounds each is in its place
-            # again.
-            moved_on = [[slot.load() for slot in own] for own in [sums[-1], *sums[:-1]]]
-            for own, values in zip(sums, moved_on, strict=True):
-                for slot, value in zip(own, values, strict=True):
-                    slot.store(value)
-        return [slot.load() for own in sums for slot in own]
+def _factors(code: CudaCode, eights: int, lane: Any, pairs: list[tuple[Any, Any]]) -> list[Values]:
+    """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8.
 
-    def _row_sum(self, row: Any, mask_row: Any) -> Values:
-        """Return a mask row's sums for a lane's 4 results, over an input row of the group."""
-        shape, code = self.shape, self.code
-        weights = self.mask + mask_row * shape.mask_columns
-        cells = self.rows + (self.own + (row * shape.along.tile_samples + shape.shift))
-        totals: Values = [code.f32(0.0)] * VECTOR
-        for column in range(shape.mask_columns):
-            weight = (weights + column).load()
-            for place, apart in enumerate(PLACES):
-                totals[place] = code.fma((cells + (column + apart)).load(), weight, totals[place])
-        return totals
+    The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the words
+    that the lane 4 further on had.
+    """
+    parts = []
+    for words in zip(*pairs, strict=True):
+        found = list(words[:2])
+        for eight in range(1, eights):
+            source = (lane + 4 * eight) & (LANES - 1)
+            is_first = code.is_below(lane, 4 * eight)
+            for own, following in pairwise(words):
+                found.append(code.from_lane(source, code.select(is_first, following, own)))
+        parts.append(found)
+    return parts
 
 
 def split_accumulator(shape: SplitShape) -> Any:
@@ -260,19 +130,109 @@ def split_accumulator(shape: SplitShape) -> Any:
 
     It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64
     samples on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile;
-    `accumulators` are those of `zero_accumulators` or of the call before, `scaling` is that of
-    `first_scaling` or of the call before; `weights` are the lane's (`lane_weights`), `mask` the weights as
-    float32, `unit` what the halves count, `offset` what every result begins with. Row j of the results is
+    `accumulators` are those of `zero_accumulators` or of the call before: 4 sums for each result that waits
+    for further rows, the newest first. `scaling` is that of `first_scaling` or of the call before; `weights`
+    are the lane's (`lane_weights`), `unit` what their halves count (`WeightHalves.unit`), `mask` the weights
+    as float32 for groups that are not split, `offset` what every result begins with. Row j of the results is
     complete with input row j of the group. All lanes of a warp have to call it together.
     """
-    results = types.UniTuple(types.float32, VECTOR * shape.group_rows)
-    returns = types.Tuple((results, types.UniTuple(types.float32, shape.kept), SCALING))
+    results_type = types.UniTuple(types.float32, VECTOR * shape.group_rows)
+    returns = types.Tuple((results_type, types.UniTuple(types.float32, shape.kept), SCALING))
 
     def accumulate(code, tile, at, lane, accumulators, scaling, weights, mask, unit, offset):
-        rows, lane = code.shared(tile) + at, code.narrow(lane)
-        own = code.pointer(mask)
-        sums = SplitSums(code, shape, rows, lane, weights, own, unit, offset)
-        return sums.accumulate(accumulators, scaling)
+        rows, lane, mask = code.shared(tile) + at, code.narrow(lane), code.pointer(mask)
+        own = lane * PAIR
+
+        def pairs_of(row):
+            """Load a lane's pairs of a row; lanes with none past the strip load their first one again."""
+            starts = [own, own + HALF_STRIP]
+            if shape.halo_lanes:
+                has_third = code.is_below(lane, shape.halo_lanes)
+                starts.append(code.select(has_third, own + 2 * HALF_STRIP, own))
+            return [(rows + start + row * shape.along.tile_samples).load(PAIR) for start in starts]
+
+        def before(result, place):
+            """Return the sum that a result has from earlier groups; the offset if it has none."""
+            waiting = result - shape.group_rows
+            return accumulators[VECTOR * waiting + place] if waiting >= 0 else offset
+
+        def split_sums(cells, scaling):
+            """Return the sums of all results that the rows enter, the newest first, by tensor cores."""
+            back = scaling[1] * unit
+            back_lower = back * (1 / LOWER_SCALE)
+            factors = [
+                _factors(code, shape.eights, lane, [_halves(code, pair, scaling[0]) for pair in row])
+                for row in cells
+            ]
+            sums: Values = []
+            for result in range(shape.touched):
+                upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
+                for row, (uppers, lowers) in enumerate(factors):
+                    # Results are counted from the last one, which has only the group's last row under the
+                    # mask.
+                    mask_row = result - (shape.group_rows - 1) + row
+                    if not 0 <= mask_row < shape.mask_rows:
+                        continue
+                    for first, count in shape.products:
+                        samples = slice(2 * first, 2 * (first + count))
+                        # The lane's words of these eights of the mask row, upper parts and lower ones.
+                        place = mask_row * shape.eights + first
+                        words, lower_words = (
+                            weights[at:][:count] for at in (place, place + shape.fragments // 2)
+                        )
+                        kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
+                        upper = code.multiplied(kind, uppers[samples], words, upper)
+                        lower = code.multiplied(kind, lowers[samples], words, lower)
+                        lower = code.multiplied(kind, uppers[samples], lower_words, lower)
+                for place in range(VECTOR):
+                    both = code.fma(lower[place], back_lower, before(result, place))
+                    sums.append(code.fma(upper[place], back, both))
+            return sums
+
+        def direct_sums():
+            """Return the same in float32, in loops: few groups need it, and all would pay for registers."""
+            sums = [[code.slot() for _ in range(VECTOR)] for _ in range(shape.touched)]
+            for result, slots in enumerate(sums):
+                for place, slot in enumerate(slots):
+                    slot.store(before(result, place))
+            for number in code.loop(0, shape.touched):
+                result = shape.touched - 1 - number
+                for row in code.loop(0, shape.group_rows):
+                    mask_row = result - (shape.group_rows - 1) + row
+                    for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
+                        for slot, value in zip(sums[-1], row_sum(row, mask_row), strict=True):
+                            slot.store(slot.load() + value)
+                # The next round's result moves to where this one was: after all rounds each is in its place
+                # again.
+                moved_on = [[slot.load() for slot in slots] for slots in [sums[-1], *sums[:-1]]]
+                for slots, values in zip(sums, moved_on, strict=True):
+                    for slot, value in zip(slots, values, strict=True):
+                        slot.store(value)
+            return [slot.load() for slots in sums for slot in slots]
+
+        def row_sum(row, mask_row):
+            """Return a mask row's sums for a lane's 4 results, over an input row of the group."""
+            first_weight = mask + mask_row * shape.mask_columns
+            cells = rows + (own + (row * shape.along.tile_samples + shape.shift))
+            totals: Values = [code.f32(0.0)] * VECTOR
+            for column in range(shape.mask_columns):
+                weight = (first_weight + column).load()
+                for place, apart in enumerate(PLACES):
+                    totals[place] = code.fma((cells + (column + apart)).load(), weight, totals[place])
+            return totals
+
+        if code.has_warp:
+            cells = [pairs_of(row) for row in range(shape.group_rows)]
+            scaling, suits = _suited(code, [cell for row in cells for pair in row for cell in pair], scaling)
+            sums = code.when(suits, lambda: split_sums(cells, scaling), direct_sums)
+        else:
+            sums = direct_sums()
+        # The last rows of results have the group's first row under the mask's last one: they are complete.
+        first = VECTOR * (shape.mask_rows - 1)
+        complete = [sums[place : place + VECTOR] for place in range(first, len(sums), VECTOR)]
+        results = [value for row in reversed(complete) for value in row]
+        # A mask of one row keeps nothing, but a tuple has to have something in it.
+        return results, sums[:first] or accumulators, scaling
 
     return device_function(returns, accumulate)
 

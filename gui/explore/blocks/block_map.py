@@ -4,7 +4,16 @@ Painted by hand and not by pyqtgraph, whose items take 0.5 ms each time that the
 """
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from engine.geometry.block import Block
@@ -122,6 +131,9 @@ class BlockMap(QWidget):
         if self._data.cells:
             marks = Marks(self._loaded, self._cursor if self.hasFocus() else None)
             paint_map(painter, self._data, self._frame(), QSizeF(self.size()), marks, theme)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
         painter.end()
 
     def _frame(self) -> MapFrame:

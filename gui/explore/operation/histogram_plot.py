@@ -3,7 +3,16 @@
 import math
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, small_font
@@ -14,14 +23,30 @@ _NAMES = ("Red", "Green", "Blue")
 _COLOURS = {"light": ("#b3202a", "#136a2e", "#0b5fc0"), "dark": ("#ff8a82", "#56c777", "#5aaaf5")}
 _AXIS = 2 * GRID
 _FILL_ALPHA = 90
+_PAGE, _ALL = 16, 10**6
+_STEPS = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_PageDown: _PAGE,
+    Qt.Key.Key_PageUp: -_PAGE,
+    Qt.Key.Key_Home: -_ALL,
+    Qt.Key.Key_End: _ALL,
+}
+_KEYS = "Arrow keys read a bin, Page Up and Page Down go 16 on, Home and End to the ends."
 
 
 class HistogramPlot(QWidget):
-    """Counts by brightness, from black to white; on a square-root scale, as one full bin hides the others."""
+    """Counts by brightness, from black to white; on a square-root scale, as one full bin hides the others.
+
+    The mouse and the arrow keys read single bins.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._counts: tuple[tuple[int, ...], ...] = ()
+        # Of the arrow keys; None until the first one.
+        self._bin: int | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Histogram")
         self.setMinimumHeight(16 * GRID)
@@ -32,11 +57,18 @@ class HistogramPlot(QWidget):
 
     def show_counts(self, counts: tuple[tuple[int, ...], ...]) -> None:
         """Show the counts, a row for each channel."""
+        if not counts or not self._counts or len(counts[0]) != len(self._counts[0]):
+            self._bin = None
         self._counts = counts
-        total = sum(map(sum, counts))
-        bins = len(counts[0]) if counts else 0
-        self.setAccessibleDescription(f"{total:,} samples in {bins} bins of {len(counts)} channels")
+        self._tell()
         self.update()
+
+    def _tell(self) -> None:
+        counts = self._counts
+        total, bins = sum(map(sum, counts)), len(counts[0]) if counts else 0
+        here = "" if self._bin is None else f"{self._words(self._bin)}. ".replace("\n", ", ")
+        channels = f"{len(counts)} channel{'s' if len(counts) != 1 else ''}"
+        self.setAccessibleDescription(f"{here}{total:,} samples in {bins} bins of {channels}. {_KEYS}")
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
@@ -55,6 +87,11 @@ class HistogramPlot(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QColor(theme.outline))
         painter.drawRect(area)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.drawRect(area.adjusted(1, 1, -1, -1))
+        if self._bin is not None and self._counts and self.hasFocus():
+            self._paint_bin(painter, area, self._bin)
         painter.setPen(QColor(theme.muted))
         line = QRectF(area.left(), area.bottom() + 2, area.width(), _AXIS)
         painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, "0")
@@ -63,18 +100,54 @@ class HistogramPlot(QWidget):
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, most)
         painter.end()
 
+    def _paint_bin(self, painter: QPainter, area: QRectF, at: int) -> None:
+        """Mark the bin of the arrow keys, with what is in it on the side that has more room."""
+        share = (at + 0.5) / len(self._counts[0])
+        x = area.left() + share * area.width()
+        painter.setPen(QPen(QColor(current_theme().text), 1, Qt.PenStyle.DashLine))
+        painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        beside = QRectF(area.topLeft(), QPointF(x, area.bottom()))
+        side = Qt.AlignmentFlag.AlignRight
+        if share < 0.5:
+            beside, side = QRectF(QPointF(x, area.top()), area.bottomRight()), Qt.AlignmentFlag.AlignLeft
+        room = beside.adjusted(HALF_GRID, HALF_GRID, -HALF_GRID, 0)
+        painter.drawText(room, int(side | Qt.AlignmentFlag.AlignTop), self._words(at))
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         area, x = self._area(), event.position().x()
         if self._counts and area.left() <= x < area.right():
             bins = len(self._counts[0])
             at = min(bins - 1, int((x - area.left()) / area.width() * bins))
-            names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
-            lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]
-            if len(self._counts) == 1:
-                lines = [f"{self._counts[0][at]:,} samples"]
-            text = "\n".join([f"Bin {at} of {bins}", *lines])
-            QToolTip.showText(event.globalPosition().toPoint(), text, self)
+            QToolTip.showText(event.globalPosition().toPoint(), self._words(at), self)
         super().mouseMoveEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        bins = len(self._counts[0]) if self._counts else 0
+        steps = _STEPS.get(Qt.Key(event.key()))
+        if not bins or steps is None:
+            super().keyPressEvent(event)
+            return
+        # The first key only shows where it begins: in the first bin.
+        at = 0 if self._bin is None and abs(steps) <= _PAGE else (self._bin or 0) + steps
+        self._bin = min(max(at, 0), bins - 1)
+        self._tell()
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def _words(self, at: int) -> str:
+        """Return what is in a bin, a line a channel."""
+        names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
+        lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]
+        if len(self._counts) == 1:
+            lines = [f"{self._counts[0][at]:,} samples"]
+        return "\n".join([f"Bin {at} of {len(self._counts[0])}", *lines])
 
     def _area(self) -> QRectF:
         return QRectF(0.5, 0.5, self.width() - 1.0, max(1.0, self.height() - _AXIS - HALF_GRID))

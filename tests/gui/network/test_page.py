@@ -465,3 +465,23 @@ def test_that_a_damaged_part_of_a_session_is_told_on_its_page_and_the_rest_is_op
     qtbot.waitUntil(lambda: haloscope.workspace.settings.border == "wrap")
     qtbot.waitUntil(lambda: '"batch" is not a whole number' in haloscope.window.message_bar.text)
     assert haloscope.network.settings.batch == 100
+
+
+@pytest.mark.slow
+def test_that_chunks_come_to_the_front_when_their_stage_ran_by_itself_and_stay_back_in_a_run_of_all(
+    open_page, qtbot
+):
+    haloscope, page = open_page()
+    haloscope.network.change(device="simulator")
+    layers = next(dock for dock in page.docks if dock.objectName() == "layers")
+    page.run_all()
+    qtbot.waitUntil(lambda: "network-fused" in haloscope.network.runs and not haloscope.network.running)
+    assert layers.widget().isVisible()
+    haloscope.network.change(stage="network-cpu")
+    page.run()
+    qtbot.waitUntil(lambda: not haloscope.network.running)
+    assert layers.widget().isVisible(), "it works in no chunks"
+    haloscope.network.change(stage="network-fused")
+    page.run()
+    qtbot.waitUntil(lambda: page.timeline_panel.chart.isVisible())
+    assert not layers.widget().isVisible()

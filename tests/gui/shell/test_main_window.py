@@ -8,6 +8,7 @@ from PySide6 import QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
 
+from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.protocol import Run
@@ -443,6 +444,16 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     assert haloscope.workspace.mask != preset("box-3")
     actions["clear_results"].trigger()
     assert haloscope.results.rowCount() == 0
+
+
+def test_that_a_panel_is_brought_to_the_front_by_its_name_and_an_unknown_one_is_refused(haloscope):
+    page = haloscope.window.first_page
+    page.tile_dock.close()
+    page.bring_to_front("tile")
+    assert page.tile_place.isVisible()
+    assert not page.operation_dock.isVisible()
+    with pytest.raises(UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile"):
+        page.bring_to_front("tiles")
 
 
 def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):

@@ -38,6 +38,7 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
         ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
         ("screenshot out.png", ScreenshotOptions(out="out.png")),
         ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
+        ("screenshot out.png --panel tile", ScreenshotOptions(out="out.png", panel="tile")),
         ("screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
          replace(SHOT, variant="tiled", size=(1280, 800), theme="dark")),
         # The picture may stand anywhere after the file.

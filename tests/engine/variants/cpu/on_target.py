@@ -14,8 +14,9 @@ from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, faults_of
 from tests.engine.variants.cpu.guarded_memory import guarded
 
-# Masks of one part and of several, in strips of each number of vectors; rows at the edges, and past a tile.
-SIDES = (1, 2, 3, 4, 5, MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 3)
+# Masks of one part and of several, in strips of each number of vectors; of taps that share samples, in one
+# block and in two; rows at the edges, and past a tile.
+SIDES = (1, 2, 3, 4, 5, MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 3, 27)
 
 
 def cases():

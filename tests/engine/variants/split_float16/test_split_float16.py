@@ -16,12 +16,7 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16 import weight_halves
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
 from engine.variants.split_float16.split_shape import EIGHT, PAIR
-from engine.variants.split_float16.split_sums import (
-    PLACES,
-    SplitSums,
-    pair_storer,
-    split_accumulator,
-)
+from engine.variants.split_float16.split_sums import PLACES, pair_storer, split_accumulator
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 
@@ -139,23 +134,16 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(mas
     assert shape.along.tile_samples == 128 + EIGHT * (shape.eights - 1)
 
 
-class _NeverSplit(SplitSums):
-    """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
-
-    def _suited(self, cells, scaling):
-        return scaling, self.code.negated(self.code.true)
-
-    def _split_sums(self, cells, scaling, accumulators):
-        return [self.code.f32(77.0)] * (4 * self.shape.touched)
-
-
 def never_split(shape):
-    """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators."""
+    """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators.
+
+    It takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone.
+    """
+    accumulate_group = split_accumulator(shape).emit
 
     def accumulate(code, cells, accumulators, mask, offset):
-        rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
-        sums = _NeverSplit(code, shape, rows, lane, [], own, unit, offset)
-        return sums.accumulate(accumulators, [])[:2]
+        code.has_warp, lane, unit = False, code.integer(LANE), code.f32(1.0)
+        return accumulate_group(code, cells, 0, lane, accumulators, [], [], mask, unit, offset)[:2]
 
     counts = 4 * shape.group_rows, shape.kept
     return device_function(types.Tuple([types.UniTuple(types.float32, k) for k in counts]), accumulate)

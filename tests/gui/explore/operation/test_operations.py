@@ -1,5 +1,7 @@
 """Operations in the window: choice, parameters, kernels, previews, runs, what is found."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
@@ -123,13 +125,41 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     assert kernels.block_note.text() == "not used: no blocks on the CPU"
 
 
+def test_that_a_long_title_of_a_kernel_takes_a_line_more_and_is_not_cut(operations, workspace, state, qtbot):
+    info = next(one for one in OPERATION_INFOS if one.key == "median")
+    long = replace(info.variants[1], title="A partial histogram per block of threads")
+    operations.set_infos((replace(info, variants=(info.variants[0], long)),))
+    operations.choose("median")
+    kernels = OperationKernels(operations, workspace, state)
+    qtbot.addWidget(kernels)
+    kernels.resize(300, 400)
+    kernels.show()
+    table = kernels.table
+    qtbot.waitUntil(lambda: table.rowHeight(2) > table.rowHeight(1))
+    kernels.resize(700, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(2) == table.rowHeight(1))
+
+
 def test_that_a_histogram_tells_its_counts(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 200)
     plot.show_counts(((1, 2, 0, 1),))
-    assert plot.accessibleDescription() == "4 samples in 4 bins of 1 channels"
+    assert plot.accessibleDescription().startswith("4 samples in 4 bins of 1 channel. Arrow keys")
     assert not plot.grab().isNull()
+    plot.show()
+    plot.setFocus()
+    for key, told in (
+        (Qt.Key.Key_Right, "Bin 0 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples"),
+        (Qt.Key.Key_End, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Right, "Bin 3 of 4, 1 samples"),
+        (Qt.Key.Key_Home, "Bin 0 of 4, 1 samples"),
+    ):
+        qtbot.keyClick(plot, key)
+        assert plot.accessibleDescription().startswith(told)
+    plot.show_counts(((1, 2), (3, 4), (5, 6)))
+    assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 
 
 @pytest.mark.slow
