@@ -10,8 +10,9 @@ from gui.network.layers import Cell, Facts, Floats, is_pool, is_vector, maps_bef
 from gui.network.network_state import NetworkState
 from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, readable_text
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 from gui.widgets.whole_number_box import WholeNumberBox
 
@@ -89,8 +90,9 @@ class CellPanel(QWidget):
         self._network = network
         self.place, self.sentence = QLabel(), QLabel()
         self.before = WholeNumberBox("Map before", 0, 0, "the number of a map")
-        self.adds = QLabel()
-        self.window_title, self.filter_title = QLabel(), QLabel()
+        # They are cut where the panel is narrow, and do not widen what is in it.
+        self.adds = ElidedLabel()
+        self.window_title, self.filter_title = ElidedLabel(small=True), ElidedLabel(small=True)
         self.window_table = ValueTable("Window", is_signed=False)
         self.filter_table = ValueTable("Weights", is_signed=True)
         self.to_explore = QPushButton(_TO_EXPLORE)
@@ -125,9 +127,6 @@ class CellPanel(QWidget):
                 Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
             )
         self.sentence.setAccessibleName("Where the value comes from")
-        for title in (self.window_title, self.filter_title):
-            title.setFont(small_font())
-            title.setForegroundRole(title.foregroundRole().PlaceholderText)
         self.before.setToolTip("Which map before is shown in figures; at first the one that adds the most.")
         self.adds.setFont(number_font())
         self.to_explore.setToolTip(_TEACHES)

@@ -299,27 +299,21 @@ def sum_rows(
     code.builder.function.attributes.add("optsize")
 
     def sums_of(count: int) -> None:
-        function = _sums_of(code, count, passed, whole_numbers)
+        """Call a function of its own that is optimised for size.
+
+        Else the compiler writes each loop twice, with and without its branches, and takes three times as
+        long.
+        """
+        module, kinds = code.builder.module, [value.llvm.type for value in passed.values()]
+        name = module.get_unique_name(f"sums_of_{count}_rows")
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        function.attributes.add("optsize")
+        vectors = Vectors(code.context, ir.IRBuilder(function.append_basic_block()))
+        own = dict(zip(passed, map(vectors.value, function.args), strict=True))
+        _emit_sums(vectors, own, count, whole_numbers)
+        vectors.builder.ret_void()
         code.builder.call(function, [value.llvm for value in passed.values()])
 
     code.switch(rows, counts, sums_of)
-
-
-def _sums_of(code: Vectors, rows: int, passed: dict[str, Value], whole_numbers: bool) -> ir.Function:
-    """Return the function for a number of mask rows.
-
-    It is a function of its own and optimised for size: else the compiler writes each loop twice, with and
-    without its branches, and takes three times as long.
-    """
-    kind = ir.FunctionType(ir.VoidType(), [value.llvm.type for value in passed.values()])
-    module = code.builder.module
-    function = ir.Function(module, kind, module.get_unique_name(f"sums_of_{rows}_rows"))
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    function.attributes.add("optsize")
-    builder = ir.IRBuilder(function.append_basic_block())
-    vectors = Vectors(code.context, builder)
-    own = dict(zip(passed, map(vectors.value, function.args), strict=True))
-    _emit_sums(vectors, own, rows, whole_numbers)
-    builder.ret_void()
-    return function

@@ -4,10 +4,10 @@ Each warp streams down a strip of 128 samples, by itself: no warp waits for anot
 with what the mask reaches over on both sides, are copied to shared memory of the warp's own, a group of rows
 at a time, one group ahead (`engine/variants/strips/strip_loader.py`). A thread filters 4 neighbouring samples
 of a row along the row and adds them at once to the results of all rows that have this one under their mask
-(`engine/variants/strips/streaming_accumulator.py`): 4 sums for each mask row, in registers. The warps of a
-block stream down side by side, so that what one strip reads of the next one's samples is in L1. Strips are as
-high as leaves all multiprocessors a warp or more to each scheduler; the rows that the mask reaches over below
-a strip are filtered again by the warp below.
+(`product_sums.py`): 4 sums for each mask row, in registers. The warps of a block stream down side by side, so
+that what one strip reads of the next one's samples is in L1. Strips are as high as leaves all multiprocessors
+a warp or more to each scheduler; the rows that the mask reaches over below a strip are filtered again by the
+warp below.
 """
 
 from functools import lru_cache
@@ -98,9 +98,8 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.strips.streaming_accumulator import streaming_accumulator
+    from engine.variants.low_rank.product_sums import streaming_accumulator, strip_storer
     from engine.variants.strips.strip_loader import strip_columns, strip_loader
-    from engine.variants.strips.strip_storer import strip_storer
 
     columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)

@@ -6,7 +6,7 @@ lower float16 (`weight_halves.py` has the arithmetic) and passes the words on to
 the overlapping rows of the products. A mask row's products with the group's rows form chains of tensor-core
 multiplications, uppers apart from what holds a lower part; the two sums are added to the result that the mask
 row belongs to. Sums of results that wait for further rows move up meanwhile, as in
-`engine/variants/strips/streaming_accumulator.py`.
+`engine/variants/low_rank/product_sums.py`.
 
 With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN,
 infinity, cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the

@@ -1,1 +1,1 @@
-"""Strips of columns that a warp streams down: loading, accumulating and storing."""
+"""Strips of columns that a warp streams down: their shape, loading, which cells each thread loads."""

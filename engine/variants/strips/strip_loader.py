@@ -4,6 +4,7 @@ As `engine/variants/register_blocked/tile_loader.py`, for one warp that comes ba
 columns again and again: which samples the cells outside the picture stand for is found out once.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,14 +14,7 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
-from engine.variants.strips.strip_copies import (
-    by_rule,
-    cells_beside,
-    copy_floats,
-    edges_of,
-    needed_cells,
-)
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, beside, shares_out
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, after_strip, beside, shares_out
 
 
 def vectors_of(shape: TileShape) -> int:
@@ -42,11 +36,45 @@ def strip_place() -> Any:
     return device_function(types.UniTuple(types.int64, 2), place)
 
 
+def _by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
+    """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
+    is_outside = index | (length - 1 - index) < 0
+    return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
+
+
+def _edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
+    """Return the first cell of a strip's row in the picture, and the one after its last vector there."""
+
+    def within(value: Any) -> Any:
+        value = code.select(value < 0, 0, value)
+        return code.select(value > shape.tile_samples, shape.tile_samples, value)
+
+    end = within(samples - left) & -VECTOR
+    return within(0 - left), end
+
+
+def _needed_cells(code: Any, shape: TileShape, samples: Any, left: Any) -> Any:
+    """Return how many cells of a strip's row its results in the picture need, in whole vectors.
+
+    The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
+    took twice as long, and all others waited for it: 9 x 9 on 3000 x 3000 61 us instead of 34, on 3072 x 3072
+    33 (`split-float16`, H200).
+    """
+    cells = (samples - left + (VECTOR - 1) & -VECTOR) + after_strip(shape)
+    return code.smaller(cells, shape.tile_samples)
+
+
+def _cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return a lane's cell among those just before the picture, and among those after its last vector."""
+    own, (first, end) = lane & (beside(shape) - 1), edges
+    return first - beside(shape) + own, end + own
+
+
 def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
     """Return the function `columns(samples, lane, left)` -> the samples of a lane's cells, -1 for a ghost.
 
     `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture. The
-    cells are those beside the picture (`cells_beside`) where the lanes share them out, else those of the
+    cells are those beside the picture (`_cells_beside`) where the lanes share them out, else those of the
     lane's vectors.
     """
     is_shared = shares_out(shape, itemsize)
@@ -58,14 +86,14 @@ def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
         width, own = samples // channels, lane * VECTOR
         cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
         if is_shared:
-            cells = [*cells_beside(shape, lane, edges_of(code, shape, samples, left))]
+            cells = [*_cells_beside(shape, lane, _edges_of(code, shape, samples, left))]
         # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
         # used.
         further = shape.before + beside(shape)
         found = []
         for place in cells:
             pixel, channel = divmod(left + place + further * channels, channels)
-            column = by_rule(code, rule, pixel - further, width)
+            column = _by_rule(code, rule, pixel - further, width)
             found.append(code.select(column < 0, -1, column * channels + channel))
         return found
 
@@ -80,7 +108,7 @@ def strip_clearer(shape: TileShape, rows: int) -> Any:
 
     def clear(code, tile, at, samples, left, lane):
         samples, left, lane = (code.narrow(value) for value in (samples, left, lane))
-        strip, needed = code.shared(tile) + at, needed_cells(code, shape, samples, left)
+        strip, needed = code.shared(tile) + at, _needed_cells(code, shape, samples, left)
         for row in code.loop(0, rows):
             for cell in code.loop(needed + lane, shape.tile_samples, LANES):
                 (strip + (row * shape.tile_samples + cell)).store(code.f32(0.0))
@@ -89,6 +117,118 @@ def strip_clearer(shape: TileShape, rows: int) -> Any:
         """Do nothing: all cells are copied."""
 
     return device_function(types.void, clear if shares_out(shape, 4) else leave)
+
+
+def _copy_floats(
+    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any,
+    own_samples: list[Any], ghost_value: Any,
+) -> None:  # fmt: skip
+    """Copy rows of float32 to the strip without waiting; `own_samples` are those of `_cells_beside`.
+
+    All strips run at once, so those at an edge hold up all others: `split-float16`, 9 x 9 on 4096 x 4096,
+    took 25 us more with their cells one by one (H200).
+    """
+    pitch = shape.tile_samples
+    is_aligned = window.is_aligned(VECTOR)
+    edges = _edges_of(code, shape, window.samples, window.left)
+
+    def is_in_picture(cell: Any) -> Any:
+        return code.all_of(cell >= edges[0], cell < edges[1])
+
+    def sides() -> list[tuple[Any, Any, Any]]:
+        """Return of a lane's cell on the left, and on the right: whether it is one, the cell, its sample."""
+        left, right = _cells_beside(shape, lane, edges)
+        is_right = right < _needed_cells(code, shape, window.samples, window.left)
+        return [(left >= 0, left, own_samples[0]), (is_right, right, own_samples[1])]
+
+    def copy_cell(target: Any, source: Any, sample: Any) -> None:
+        def copied() -> None:
+            code.copy_ahead(target, source + sample, 1)
+
+        if window.has_ghosts:
+            code.when(sample >= 0, copied, lambda: target.store(ghost_value))
+        else:
+            copied()
+
+    def copy_vectors(is_needed: Callable[[Any], Any] = lambda cell: None) -> None:
+        """Copy each row's vectors: a warp has whole rows; what is left of them all lanes share."""
+        source = start = window.row(window.top) + window.left
+        jump = code.unsigned(window.pitch)
+        whole, rest = divmod(pitch // VECTOR, LANES)
+        for row in range(rows):
+            for number in range(whole):
+                cell = lane * VECTOR + LANES * VECTOR * number
+                code.copy_ahead(strip + cell, source + cell, VECTOR, is_needed(cell), row * pitch)
+            source += jump
+        for begin in range(0, rows * rest, LANES):
+            turn = lane + begin
+            line, past = divmod(turn, rest)
+            cell = past * VECTOR + LANES * VECTOR * whole
+            target = strip + (line * pitch + cell)
+            at = code.unsigned(line) * jump + code.unsigned(cell)
+            is_one, is_there = code.is_below(turn, rows * rest), is_needed(cell)
+            is_one = is_one if is_there is None else code.all_of(is_one, is_there)
+            code.copy_ahead(target, start + at, VECTOR, is_one)
+
+    def at_side() -> None:
+        """Copy rows of the picture: the vectors in it, and the cells left or right of it, or at its edge."""
+        copy_vectors(is_in_picture)
+        at_once = LANES // beside(shape)
+        row = lane // beside(shape)
+        source, jump = window.row(window.top + row), code.unsigned(window.pitch)
+        for is_one, cell, sample in sides():
+            for _ in code.where(is_one):
+                target, own_source = strip + (row * pitch + cell), source
+                for first in range(0, rows, at_once):
+                    is_row = None if first + at_once <= rows else code.is_below(row, rows - first)
+                    for _ in code.where(is_row):
+                        copy_cell(target + first * pitch, own_source, sample)
+                    own_source += jump * at_once
+
+    def anywhere() -> None:
+        """Copy rows that may lie above or below the picture, or whose vectors are not aligned.
+
+        It is a loop that stays one: few groups of rows need it, and all would pay with registers.
+        """
+        needed = _needed_cells(code, shape, window.samples, window.left)
+        vectors = [lane * VECTOR + first for first in range(0, pitch, LANES * VECTOR)]
+        for row in code.loop(0, rows):
+            source_row = _by_rule(code, window.rule, window.top + row, window.height)
+            target, source = strip + row * pitch, window.row(source_row)
+            copied, ghosts = (
+                partial(copy_row, vectors, source, target),
+                partial(fill_row, vectors, needed, target),
+            )
+            if window.has_ghosts:
+                code.when(source_row >= 0, copied, ghosts)
+            else:
+                copied()
+
+    def copy_row(vectors: list[Any], source: Any, target: Any) -> None:
+        def by_vectors() -> None:
+            for cell in vectors:
+                code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_in_picture(cell))
+
+        def by_cells() -> None:
+            for cell in vectors:
+                for _ in code.where(is_in_picture(cell)):
+                    for k in range(VECTOR):
+                        code.copy_ahead(target + cell, source + window.left + cell, 1, None, k, k)
+
+        code.when(is_aligned, by_vectors, by_cells)
+        for is_one, cell, sample in sides():
+            for _ in code.where(code.all_of(is_one, code.is_below(lane, beside(shape)))):
+                copy_cell(target + cell, source, sample)
+
+    def fill_row(vectors: list[Any], needed: Any, target: Any) -> None:
+        for cell in vectors:
+            for _ in code.where(cell < needed):
+                (target + cell).store([ghost_value] * VECTOR)
+
+    def outside() -> None:
+        code.when(code.all_of(is_aligned, window.has_rows(rows)), at_side, anywhere)
+
+    code.when(code.all_of(is_aligned, window.is_inside(rows, pitch)), copy_vectors, outside)
 
 
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
@@ -129,7 +269,7 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
         def rows_anywhere():
             """Copy in a loop that stays one: few strips touch an edge, and all would pay with registers."""
             for row in code.loop(0, rows):
-                source_row = by_rule(code, rule, window.top + row, window.height)
+                source_row = _by_rule(code, rule, window.top + row, window.height)
                 target = own_target + row * pitch
                 for number in vectors:
                     for _ in code.where(is_own(number)):
@@ -181,7 +321,7 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
                 target.store([code.float32(value) for value in values])
 
         if shares_out(shape, itemsize):
-            copy_floats(code, shape, rows, strip, window, lane, columns, ghost_value)
+            _copy_floats(code, shape, rows, strip, window, lane, columns, ghost_value)
         else:
             is_aligned = window.is_aligned(VECTOR)
             is_inside = window.is_inside(rows, pitch)

@@ -1,8 +1,17 @@
 """The kernels of an operation: which one, with which block, on which device; newest times and proofs."""
 
-from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QAbstractItemView, QFormLayout, QHeaderView, QLabel, QTableView, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFormLayout,
+    QHeaderView,
+    QLabel,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block
@@ -28,6 +37,8 @@ _MOST_SIDE = 1024
 _NO_BLOCK = "–"
 _NOT_USED = "not used: no blocks on the CPU"
 _GLYPH_SIDE = GRID + HALF_GRID
+# The shape, and the room left and right of it and of the title.
+_BESIDE_TITLE = _GLYPH_SIDE + 5 * GRID
 _NOTE_LINES = 5
 _PROOF_LINES = 3
 _BLOCK_TIP = "Threads of a block, width x height."
@@ -50,8 +61,13 @@ class OperationKernels(QWidget):
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         # Titles are sentences almost: those that need it take two lines.
         self.table.setWordWrap(True)
+        self.table.setItemDelegateForColumn(0, _Titles(self.table))
+        self.table.setIconSize(QSize(_GLYPH_SIDE, _GLYPH_SIDE))
         self.table.verticalHeader().setMinimumSectionSize(3 * GRID)
-        self.table.horizontalHeader().sectionResized.connect(self.table.resizeRowsToContents)
+        # Later: while sections are being resized their rows cannot be.
+        self._heights = QTimer(self, singleShot=True, interval=0)
+        self._heights.timeout.connect(self.table.resizeRowsToContents)
+        self.table.horizontalHeader().sectionResized.connect(lambda *_: self._heights.start())
         self.reasons = ElidedLabel(most=_NOTE_LINES, small=True)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
@@ -140,7 +156,7 @@ class OperationKernels(QWidget):
             tooltip = f"{one.title}: {one.idea}\n\n{one.key}"
             self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
         self.table.setCurrentIndex(self._items.index(at, 0))
-        self.table.resizeRowsToContents()
+        self._heights.start()
         self._is_refreshing = False
         self.reasons.setText(self._reasons())
         self.reasons.setVisible(bool(self.reasons.text()))
@@ -220,21 +236,37 @@ class OperationKernels(QWidget):
         self.proof.setText(run.status if run else "Press Run (Ctrl+R) to verify and measure.")
 
 
+class _Titles(QStyledItemDelegate):
+    """Titles with a row as high as they need: Qt forgets the padding of the style sheet when it wraps."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        room = QRect(0, 0, max(1, self._table.columnWidth(0) - _BESIDE_TITLE), 1000)
+        metrics = self._table.fontMetrics()
+        needed = metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), index.data()).height()
+        return QSize(self._table.columnWidth(0), needed + HALF_GRID)
+
+
 def _shape(key: str) -> QIcon:
     """Return the shape of a kernel in its colour, as plots have it; a star for Automatic."""
     series, theme, found = series_for(key), current_theme(), QIcon()
+    scale = QGuiApplication.primaryScreen().devicePixelRatio()
     colour, glyph = (theme.accent, "✦") if key == AUTO else (series.colour, series.glyph)
     for mode, ink in (
         (QIcon.Mode.Normal, colour),
         (QIcon.Mode.Selected, theme.accent_text),
         (QIcon.Mode.Disabled, theme.muted),
     ):
-        picture = QPixmap(_GLYPH_SIDE, _GLYPH_SIDE)
+        picture = QPixmap(QSize(_GLYPH_SIDE, _GLYPH_SIDE) * scale)
+        picture.setDevicePixelRatio(scale)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
         painter.setFont(number_font())
         painter.setPen(QColor(ink))
-        painter.drawText(picture.rect(), int(Qt.AlignmentFlag.AlignCenter), glyph)
+        painter.drawText(QRect(0, 0, _GLYPH_SIDE, _GLYPH_SIDE), int(Qt.AlignmentFlag.AlignCenter), glyph)
         painter.end()
         found.addPixmap(picture, mode)
     return found

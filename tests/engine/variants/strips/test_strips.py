@@ -9,8 +9,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
+from engine.variants.low_rank.product_sums import streaming_accumulator
 from engine.variants.split_float16 import split_float16
-from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 from engine.variants.strips.strip_shape import LANES, shares_out
 from tests.engine.variants.emitted import check_loaded, on_the_processor, whole

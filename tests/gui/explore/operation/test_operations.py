@@ -1,5 +1,7 @@
 """Operations in the window: choice, parameters, kernels, previews, runs, what is found."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
@@ -121,6 +123,21 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     assert not kernels.width_box.isEnabled()
     assert kernels.width_box.text() == "–"
     assert kernels.block_note.text() == "not used: no blocks on the CPU"
+
+
+def test_that_a_long_title_of_a_kernel_takes_a_line_more_and_is_not_cut(operations, workspace, state, qtbot):
+    info = next(one for one in OPERATION_INFOS if one.key == "median")
+    long = replace(info.variants[1], title="A partial histogram per block of threads")
+    operations.set_infos((replace(info, variants=(info.variants[0], long)),))
+    operations.choose("median")
+    kernels = OperationKernels(operations, workspace, state)
+    qtbot.addWidget(kernels)
+    kernels.resize(300, 400)
+    kernels.show()
+    table = kernels.table
+    qtbot.waitUntil(lambda: table.rowHeight(2) > table.rowHeight(1))
+    kernels.resize(700, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(2) == table.rowHeight(1))
 
 
 def test_that_a_histogram_tells_its_counts(qtbot):

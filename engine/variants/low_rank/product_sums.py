@@ -1,10 +1,11 @@
-"""Rows in, rows out: the multiply-adds of a thread that streams down a strip's columns."""
+"""Rows in, rows out: the multiply-adds of a thread that streams down a strip's columns, and its results."""
 
 from typing import Any
 
 from numba import types
 
 from engine.variants.ir.device_function import device_function
+from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.register_blocked.accumulator import row_sums, window_pointers
 from engine.variants.strips.strip_shape import FactorStripShape
@@ -63,3 +64,32 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
         return results, accumulators
 
     return device_function(returns, accumulate)
+
+
+def strip_storer(rows: int, itemsize: int) -> Any:
+    """Return the function that writes 4 results in each of some rows, as samples of `itemsize` bytes.
+
+    `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first
+    result; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
+    """
+
+    def store(code, out, row, first, end, sample, samples, results, offset):
+        data = code.pointer(out)
+        _, row_pixels, channels = code.shape(out)
+        pitch = row_pixels * channels
+        row, first, end, sample, samples = (code.wide(value) for value in (row, first, end, sample, samples))
+        stored = stored_samples(code, [result + offset for result in results], itemsize)
+        pointers = row_pointers(data + (row * pitch + sample), pitch, rows)
+        remainder, last = pitch & (VECTOR - 1), sample + (VECTOR - 1)
+        all_samples = code.all_of(remainder == 0, last < samples)
+        is_whole = code.all_of(row >= first, row + (rows - 1) < end, all_samples)
+
+        def is_row(i):
+            return code.all_of(row + i >= first, row + i < end)
+
+        def is_cell(i, k):
+            return sample + k < samples
+
+        stored.store_rows(pointers, range(VECTOR), VECTOR, is_whole, is_row, is_cell)
+
+    return device_function(types.void, store)
