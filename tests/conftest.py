@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
             if without_gpu:
                 item.add_marker(without_gpu)
-    order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
+    # The window's files last: they are the shortest, and no worker waits long for another one's last file.
+    order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/end2end", "tests/gui")
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
 
 

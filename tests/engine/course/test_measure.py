@@ -72,6 +72,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     assert "naive-uncoalesced, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in texts
 
 
+@pytest.mark.slow
 def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work(measured):
     """The client gives up on a host after ten times that: a minute for a small cell would hide a hang."""
     assert max(expected_s for _, progress in measured.values() for *_, expected_s in progress) <= 3.0
@@ -234,6 +235,7 @@ def test_that_a_figure_has_its_words_as_text_the_papers_curve_apart_and_says_whe
     assert "nothing was measured" in texts_of(svg_of(empty))
 
 
+@pytest.mark.slow
 def test_that_a_papers_files_are_all_written_and_belong_together(tmp_path):
     tables = counted_tables("lab")
     names = write_paper(str(tmp_path), LAB, tables, MACHINE)

@@ -307,6 +307,7 @@ def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
     assert len(calm.hosts) == 1
 
 
+@pytest.mark.slow
 def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
     steps = []
     request = RunMatmul(MatrixProduct(40, 30, 20), "numpy", budget_s=0.01, seed=3)

@@ -107,6 +107,7 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
 
 
+@pytest.mark.slow
 def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[1], haloscope.network
@@ -133,6 +134,7 @@ def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
     assert network.cell == Cell(4, column=127)
 
 
+@pytest.mark.slow
 def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[2], haloscope.network
@@ -348,6 +350,7 @@ def test_that_the_page_is_one_line_of_the_list():
     assert DRAWING == -1
 
 
+@pytest.mark.slow
 def test_that_tab_goes_from_the_drawing_to_the_maps_to_the_origin_to_the_stages(drawn, qtbot):
     _, page = drawn
     qtbot.waitUntil(page.cell_panel.to_explore.isVisible)
