@@ -1,5 +1,7 @@
 """One table of a paper: its headings, each once over its pair of columns; printed figures are quiet."""
 
+import re
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
@@ -72,7 +74,7 @@ class PairedHeader(QHeaderView):
         align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
         if len(columns) > 1:
             align = Qt.AlignmentFlag.AlignHCenter
-        painter.drawText(place, _WRAPPED | int(align), column.heading)
+        painter.drawText(place, _WRAPPED | int(align), _with_whole_units(column.heading))
         if has_lower:
             painter.setPen(QColor(theme.muted if column.part is Part.PAPER else theme.text))
             lower = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
@@ -91,13 +93,19 @@ class PairedHeader(QHeaderView):
     def _upper_height(self, column: int) -> int:
         width = sum(map(self.sectionSize, self._pair(column))) - 2 * GRID
         place = QRect(0, 0, max(width, 1), _TALLEST)
-        heading = self._table.columns[column].heading
+        heading = _with_whole_units(self._table.columns[column].heading)
         return self.fontMetrics().boundingRect(place, _WRAPPED, heading).height()
 
     def _repaint(self) -> None:
         # The text of a pair goes over both of its columns.
         self.viewport().update()
         self.updateGeometry()
+
+
+def _with_whole_units(heading: str) -> str:
+    """Return a heading in which no line ends within a unit such as GB/s."""
+    word_joiner = "\u2060"
+    return re.sub(r"(?<=\S)/(?=\S)", f"{word_joiner}/{word_joiner}", heading)
 
 
 class _Cells(QStyledItemDelegate):

@@ -12,10 +12,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
-from engine.results.measurement import Measurement
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
-from engine.results.quantities import ms_text
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
@@ -33,6 +31,7 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
+from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
@@ -384,25 +383,6 @@ class ExplorePage(Page):
 def _fill(place: Place, made: QWidget) -> None:
     place.fill(made)
     place_after(place, made)
-
-
-def run_sentence(result: Measurement[Any]) -> str:
-    """Return the last run with its time and its proof."""
-    name = f"{result.title}{layout_suffix(result)}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"Last run: {name}, {result.status}; simulated, so its times mean nothing"
-    if result.kernel_ms is None:
-        return f"Last run: {name}: {result.reason}"
-    return f"Last run: {name}, {ms_text(result.kernel_ms)}, {result.status}"
-
-
-def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:
-    """Return what is missing before a kernel can be run, else what to press."""
-    if not has_picture:
-        return "No run yet: open a picture first (Ctrl+O)."
-    if not engine_is_ready:
-        return "No run yet: kernels run once the engine is up."
-    return "No run yet: press Run (Ctrl+R) to measure and verify."
 
 
 def build(services: Services) -> ExplorePage:

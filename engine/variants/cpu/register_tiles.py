@@ -98,6 +98,9 @@ DOWN_VECTORS = _by_target(4, 3, 4)
 # Least rows of results between two moves of sums that are still needed to the top of their buffer (AVX2, 48
 # instead of 32: 8-bit Gaussians 1 to 4 % less; 64 and more: float32 4 to 10 % more).
 BLOCK_ROWS = _by_target(32, 48, 32)
+# The same, for each mask row but one (AVX-512, 2 instead of 1: 31 and 63 rows 4 to 9 % less; AVX2 up to 10 %
+# more, as fewer of the sums stay in the first cache).
+BLOCK_OF_MASK_ROWS = _by_target(2, 1, 1)
 # Columns that are summed down for all rows of a block before the next ones: with 31 rows a block has 62 rows
 # of sums, and 24 KB of them stay in a first cache of 32 KB (31 x 1: 20 cycles per vector instead of 24).
 DOWN_SAMPLES = _by_target(1 << 16, 96, 96)

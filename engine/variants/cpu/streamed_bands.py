@@ -28,15 +28,24 @@ from engine.variants.cpu.register_tiles import (
 )
 from engine.variants.cpu.thread_pool import BOARD
 
-# With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay
-# for beginning each row anew (512 samples: 10 to 20 % slower).
-TILE_SAMPLES = 2048
+# Totals of a tile, in floats: 128 KB, which stay in a core's second cache. Narrower tiles pay for beginning
+# each row anew: 512 samples take 10 to 20 % longer than 2048, and for 3 x 3 of 1920 in RGB three tiles 5 %
+# longer than one.
+TILE_FLOATS = 1 << 15
+LEAST_TILE_SAMPLES = 2048
 # Results of small masks are stored past the cache where they are larger than it. It takes a quarter off the
 # time of 3 x 3 (2048 x 2048, float32); with larger masks the totals' stores would wait for the slower ones.
 # Masks that are a column times a row are bound by memory up to 9 rows, and store past the cache whatever
 # their size.
 PAST_CACHE_BYTES = 16 << 20
 PAST_CACHE_MASK_ROWS = 5
+
+
+def tile_samples(mask_rows: int, samples: int) -> int:
+    """Return the width of tiles of a row of `samples`: whole lines, equal, as wide as their totals allow."""
+    most = max(LEAST_TILE_SAMPLES, TILE_FLOATS // (mask_rows + 1))
+    tiles = -(-samples // most)
+    return -(-samples // (tiles * LINE)) * LINE
 
 
 class StreamedBands(BandedFilter):
@@ -68,12 +77,13 @@ class StreamedBands(BandedFilter):
         self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
-        longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
+        self._tile_samples = tile_samples(rows, self._samples)
+        longest_row = min(self._tile_samples, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
         converts = row_factor is None and self._dtype != np.float32 and rows >= CONVERTS_FROM_ROWS
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
-        self._step = PART_SAMPLES if is_in_parts or converts else TILE_SAMPLES
+        self._step = PART_SAMPLES if is_in_parts or converts else self._tile_samples
         self._floats_pitch = _whole_vectors(PART_SAMPLES + halo.before + halo.after) if converts else 0
         self._totals_pitch = _whole_vectors(longest_row)
         self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
@@ -125,11 +135,11 @@ class StreamedBands(BandedFilter):
     def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the tiles of a row, as ranges of parts, and the parts, as `stream_bands` takes them."""
         left_end, right_start = self._halo.columns(self._samples, before_line, self._reach)
-        middles = range(left_end, max(right_start, left_end + 1), TILE_SAMPLES)
+        middles = range(left_end, max(right_start, left_end + 1), self._tile_samples)
         tiles: list[tuple[int, int]] = []
         parts: list[tuple[int, int, int, int]] = []
         for middle in middles:
-            wanted = [(middle, min(middle + TILE_SAMPLES, right_start), -1)]
+            wanted = [(middle, min(middle + self._tile_samples, right_start), -1)]
             if middle == middles[0]:
                 wanted.insert(0, (0, left_end, 0))
             if middle == middles[-1]:

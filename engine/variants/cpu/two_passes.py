@@ -15,7 +15,14 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
-from engine.variants.cpu.register_tiles import BLOCK_ROWS, DOWN_SAMPLES, LINE, RESULTS_AT_ONCE, VECTOR
+from engine.variants.cpu.register_tiles import (
+    BLOCK_OF_MASK_ROWS,
+    BLOCK_ROWS,
+    DOWN_SAMPLES,
+    LINE,
+    RESULTS_AT_ONCE,
+    VECTOR,
+)
 from engine.variants.cpu.thread_pool import BOARD
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
@@ -58,7 +65,7 @@ class TwoPasses(BandedFilter):
         self._column, self._row = np.array(factors.column), np.array(factors.row)
         self._mirrored = bool((self._row == self._row[::-1]).all())
         # At least as many as are moved, so that none is overwritten before it is read.
-        self._block_rows = max(BLOCK_ROWS, problem.mask_shape[0] - 1)
+        self._block_rows = max(BLOCK_ROWS, BLOCK_OF_MASK_ROWS * (problem.mask_shape[0] - 1))
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
         self._tile_samples = tile_samples(self._sums_rows, self._samples)
         self._pitch = sums_pitch(self._tile_samples)

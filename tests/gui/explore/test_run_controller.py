@@ -7,8 +7,8 @@ from engine.geometry.layout import Layout
 from engine.host.protocol import CheckBlocks, CheckVariants, FilterJob, Preview, Run
 from engine.mask.mask import Mask
 from gui.explore.blocks.block_cells import CellState
-from gui.explore.page import no_run_sentence, run_sentence
 from gui.explore.run_controller import failed_run
+from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture
 from tests.made_runs import make_failure, make_result, make_simulated

@@ -48,7 +48,7 @@ def filtered(module, image, mask, border=Border.MIRROR, **more):
 HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, two_passes.BLOCK_ROWS)
 HEIGHTS = sorted({*HEIGHTS, two_passes.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
 # In samples of a row: vectors, and the wide tiles with both edges.
-WIDE = streamed_bands.TILE_SAMPLES
+WIDE = streamed_bands.LEAST_TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
 
 
@@ -86,7 +86,8 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("height", HEIGHTS)
 def test_that_tiles_meet_without_a_seam(key, height, monkeypatch):
-    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    for holder in (two_passes, streamed_bands):
+        monkeypatch.setattr(holder, "TILE_FLOATS", NARROW_TILE_FLOATS)
     colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
     for number, width in enumerate(WIDTHS):
         border = list(Border)[(height + number) % len(Border)]
