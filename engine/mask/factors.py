@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.float_step import may_be_exact
 from engine.mask.mask import Mask, Weights
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -175,7 +175,7 @@ def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
 
 def _allowed(weights: Weights) -> float:
     """Return the roundings that factors of a product may leave; rows and columns of zeros round nothing."""
-    if np.abs(weights).sum() < EXACT_STEPS * step_of(weights):
+    if may_be_exact(weights):
         return 0.0
     rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))
     return (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)

@@ -12,3 +12,8 @@ def step_of(numbers: np.ndarray) -> float:
     whole = (np.abs(mantissas) * EXACT_STEPS).astype(np.int64)
     lowest_bits = (whole & -whole)[whole != 0]
     return float(np.min(np.ldexp(lowest_bits.astype(np.float64), exponents[whole != 0] - 24), initial=np.inf))
+
+
+def may_be_exact(weights: np.ndarray) -> bool:
+    """Return whether sums of float32 weights over whole numbers can be exact: promised bit for bit then."""
+    return bool(np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights))

@@ -175,7 +175,7 @@ class CudaCode(LlvmCode):
     def of_all_lanes(self, how: str, number: Value) -> Value:
         """Return the largest ("max") or smallest ("min") of the lanes' unsigned numbers (capability 8.0)."""
         line = f"redux.sync.{how}.u32 $0, $1, 0xffffffff;"
-        return self.statement(line, "=r,r", [number], I32, attributes=("convergent",))
+        return self.assembly(line, "=r,r", [number], I32, side_effect=True, attributes=("convergent",))
 
     def multiplied(self, kind: str, samples: Values, weights: Values, sums: Values) -> Values:
         """Return a lane's 4 sums of samples times weights on tensor cores, added to `sums` (capability 8.0).

@@ -336,11 +336,9 @@ class LlvmCode:
         emitted = ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
         return self.value(self.builder.call(emitted, own, attrs=attributes))
 
-    def statement(
-        self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING, **options: Any
-    ) -> Value:
+    def statement(self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING) -> Value:
         """Emit a line of assembly that changes memory, or that must not be moved or merged."""
-        return self.assembly(text, constraints, arguments, result, side_effect=True, **options)
+        return self.assembly(text, constraints, arguments, result, side_effect=True)
 
     def parts(self, whole: Value) -> list[Value]:
         """Return the parts of a result that has several."""

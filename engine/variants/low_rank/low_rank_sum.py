@@ -34,7 +34,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.factors import factor
-from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.float_step import may_be_exact
 from engine.mask.low_rank import low_rank
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
@@ -106,9 +106,8 @@ def low_rank_variant(terms: int) -> Variant:
         return product_strips.tiles_of(problem, terms, at)
 
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-        weights = mask.weights32
-        are_few_digits = np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights)
-        if problem.dtype != "float32" and are_few_digits and not factor(mask).separable:
+        is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
+        if is_exact and not factor(mask).separable:
             return Refusal(
                 "The weights have so few digits that sums over a picture of whole numbers are exact, and "
                 "rounded columns and rows would not give them. Use register-blocked or tiled."

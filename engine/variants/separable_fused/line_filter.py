@@ -114,8 +114,11 @@ def row_weigher(row: RowWindows, all_weights: int) -> Any:
         step = ROUND_WEIGHTS * row.windows.apart
 
         def loader(number_of_round: Any) -> Callable[[int], Values]:
-            first = pointer if number_of_round is None else pointer + number_of_round * step
-            return lambda number: (first + number * VECTOR).load(VECTOR)
+            def load(number: int) -> Values:
+                first = pointer if number_of_round is None else pointer + number_of_round * step
+                return (first + number * VECTOR).load(VECTOR)
+
+            return load
 
         mask = code.weights(weights, all_weights, row.windows.length)
         nothing = code.f32(0.0)

@@ -39,6 +39,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
+from engine.mask.float_step import may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -56,7 +57,6 @@ from engine.variants.split_float16.weight_halves import (
     fragments_of,
     halves_of,
     is_in_range,
-    may_be_exact,
     roundings_of,
 )
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
@@ -136,7 +136,7 @@ def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
             "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too "
             "large for float32"
         )
-    if may_be_exact(mask):
+    if may_be_exact(mask.weights32):
         return (
             "The weights have so few digits that sums of them over whole numbers are exact, and promised bit "
             "for bit; samples of more than 22 bits would lose their last one here"

@@ -28,7 +28,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.variants.split_float16.split_shape import EIGHT, SplitShape
 from engine.verify.closeness import UNIT_ROUNDOFF
@@ -86,12 +85,6 @@ def is_in_range(mask: Mask) -> bool:
     """Return whether the weights' largest magnitude suits the units of the sums; a mask of zeros does."""
     largest = float(np.abs(mask.weights32).max(initial=0.0))
     return largest == 0.0 or SMALLEST_SCALED <= largest <= LARGEST_SCALED
-
-
-def may_be_exact(mask: Mask) -> bool:
-    """Return whether sums over whole numbers can be exact, so that results are promised bit for bit."""
-    weights = mask.weights32
-    return bool(np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights))
 
 
 def roundings_of(mask: Mask, steps: int, additions: int) -> float:

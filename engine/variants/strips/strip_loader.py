@@ -207,7 +207,8 @@ def _copy_floats(
     def copy_row(vectors: list[Any], source: Any, target: Any) -> None:
         def by_vectors() -> None:
             for cell in vectors:
-                code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_in_picture(cell))
+                is_there = is_in_picture(cell)
+                code.copy_ahead(target + cell, source + window.left + cell, VECTOR, is_there)
 
         def by_cells() -> None:
             for cell in vectors:

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from llvmlite import ir
-from numba import njit
+from numba import config, njit
 from numba.cuda import compiler
 from numba.extending import intrinsic
 
@@ -61,10 +61,24 @@ class ProcessorCode(CudaCode):
         assert text.startswith("bar.warp.sync")
 
 
+def unoptimised(function):
+    """Return a function compiled for this machine, in half the time that optimised code takes."""
+    made = njit(no_cfunc_wrapper=True)(function)
+    compile_optimised = made._compiler.compile
+
+    def compile_only(*arguments):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(config, "OPT", type(config.OPT)(0))
+            return compile_optimised(*arguments)
+
+    made._compiler.compile = compile_only
+    return made
+
+
 def on_the_processor(function):
     """Return what a kernel calls as a function compiled for this machine."""
     emitted = intrinsic(definition(function.returns, function.emit, ProcessorCode))
-    return njit(lambda *arguments: emitted(*arguments))
+    return unoptimised(lambda *arguments: emitted(*arguments))
 
 
 class BytesOfWords:

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from numba import njit, types
+from numba import types
 
 from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
@@ -15,7 +15,7 @@ from engine.variants.digit_sums.digit_shape import PIXELS
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.device_function import device_function
-from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of
+from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of, unoptimised
 
 RANDOM = np.random.default_rng(31)
 BLOCK = VARIANT.default_block
@@ -210,7 +210,7 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
 
     store = on_the_processor(device_function(types.void, emit))
 
-    @njit
+    @unoptimised
     def run(out, row, sample, samples, stage, table):
         # Lanes wait for one another between staging and storing: by the second time all have staged.
         for _ in range(2):

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numba import njit
 
 from engine.geometry.border import Border
 from engine.variants.ir.plain import PLAIN
@@ -22,6 +21,7 @@ from tests.engine.variants.emitted import (
     check_loaded,
     on_both,
     on_the_processor,
+    unoptimised,
     whole,
 )
 
@@ -48,7 +48,7 @@ def all_threads(load, threads):
     """Return a loader for all threads of a block, compiled for this machine: without lane and warp."""
     load = on_the_processor(load)
 
-    @njit
+    @unoptimised
     def load_all(target, image, samples, top, left, ghost_value):
         for thread in range(threads):
             load(*target, image, samples, top, thread % 32, thread // 32, left, ghost_value)

@@ -8,6 +8,7 @@ import pytest
 from numba import types
 
 from engine.geometry.border import Border
+from engine.mask.float_step import may_be_exact
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
@@ -66,9 +67,9 @@ def test_that_the_largest_weight_decides_about_the_range_and_few_digits_about_ex
     for largest, fits in ((2.0**31, False), (2.0**30, True), (2.0**-30, True), (2.0**-31, False)):
         assert weight_halves.is_in_range(Mask([[largest, 0.0], [largest / 1024, -largest / 3]])) == fits
     assert weight_halves.is_in_range(ZEROS)
-    assert weight_halves.may_be_exact(Mask(np.ones((9, 9))))
-    assert weight_halves.may_be_exact(Mask(np.arange(49.0).reshape(7, 7) / 1024))
-    assert not weight_halves.may_be_exact(NORMAL)
+    assert may_be_exact(np.ones((9, 9)))
+    assert may_be_exact(np.arange(49.0).reshape(7, 7) / 1024)
+    assert not may_be_exact(NORMAL.weights32)
 
 
 BLOCK = VARIANT.default_block

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -13,7 +12,7 @@ from engine.variants.low_rank.product_sums import streaming_accumulator
 from engine.variants.split_float16 import split_float16
 from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 from engine.variants.strips.strip_shape import LANES, shares_out
-from tests.engine.variants.emitted import check_loaded, on_the_processor, whole
+from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
 
@@ -77,7 +76,7 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
     columns_of = on_the_processor(strip_columns(along, border.rule, itemsize))
     load_of_lane = on_the_processor(strip_loader(along, rows, itemsize, border.rule))
 
-    @njit
+    @unoptimised
     def load(target, image, samples, top, left, ghost_value):
         for lane in range(LANES):
             columns = columns_of(samples, lane, left)
