@@ -23,7 +23,7 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, blocks_along
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image import budget
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -93,12 +93,12 @@ def _refuse_memory(problem: ForwardPass) -> Refusal | None:
     """Return why a batch's matrices and layers together would fill the memory, or None."""
     matrices = sum(matrix_bytes(problem, problem.layers[number]) for number in (0, 2))
     needed = problem.input_bytes + problem.map_bytes + matrices
-    if needed <= DEFAULT_MAX_BYTES:
+    if needed <= budget.DEFAULT_MAX_BYTES:
         return None
-    most = DEFAULT_MAX_BYTES // (needed // problem.batch)
+    most = budget.DEFAULT_MAX_BYTES // (needed // problem.batch)
     return Refusal(
-        f"With both unrolled matrices {problem.size_text} take {bytes_text(needed)}, the limit is "
-        f"{bytes_text(DEFAULT_MAX_BYTES)}: the largest batch is {most:,}."
+        f"With both unrolled matrices {problem.size_text} take {budget.bytes_text(needed)}, the limit is "
+        f"{budget.bytes_text(budget.DEFAULT_MAX_BYTES)}: the largest batch is {most:,}."
     )
 
 
