@@ -6,6 +6,7 @@ simulates, but drives no GPU that this program supports.
 """
 
 import os
+from contextlib import suppress
 
 from numba import config, cuda
 
@@ -24,6 +25,8 @@ if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 if SIMULATED:
-    from engine.device.simulated_threads import run_threads_as_greenlets
+    # Without the package greenlet, or with a Numba whose simulator lies elsewhere, its own threads do: slower.
+    with suppress(ImportError):
+        from engine.device.simulated_threads import run_threads_as_greenlets
 
-    run_threads_as_greenlets()
+        run_threads_as_greenlets()
