@@ -25,7 +25,7 @@ if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 if SIMULATED:
-    # Without the package greenlet, or with a Numba whose simulator lies elsewhere, its own threads do: slower.
+    # Without greenlet, or where Numba's simulator lies elsewhere, its own threads do, slower.
     with suppress(ImportError):
         from engine.device.simulated_threads import run_threads_as_greenlets
 
