@@ -20,7 +20,9 @@ _NO_ALPHA = np.empty(0, np.float32)
 _OPAQUE = np.float32(1)
 
 _CODE = "engine.host.display_code"
-_fill, _halve, _find_range = (MachineFunction(_CODE, name) for name in ("fill", "halve", "find_range"))
+_fill_from_grey, _fill_from_colours, _halve, _find_range = (
+    MachineFunction(_CODE, name) for name in ("fill_from_grey", "fill_from_colours", "halve", "find_range")
+)
 
 
 def level_shapes(height: int, width: int) -> tuple[tuple[int, int, int], ...]:
@@ -93,7 +95,10 @@ def render(
     """
     scale, shift, absolute = scale_and_shift(values, white, range_mode)
     numbers = np.float32(scale), np.float32(shift), absolute
-    shown = values[..., : 3 if values.shape[2] >= 3 else 1]
+    has_colours = values.shape[2] >= 3
+    shown, fill_pixels = (
+        (values[..., :3], _fill_from_colours) if has_colours else (values[..., :1], _fill_from_grey)
+    )
     pixels = levels[0].view(np.uint32)
 
     def fill(top: int, bottom: int) -> None:
@@ -103,7 +108,7 @@ def render(
                 # Alpha of a float file may be any number; fmax and fmin prefer another one to NaN.
                 share = (alpha[rows] / np.float32(white)).astype(np.float32).reshape(-1)
                 opacity = np.fmin(np.fmax(share, np.float32(0)), _OPAQUE)
-            _fill(part, opacity, *numbers, pixels[rows].reshape(-1))
+            fill_pixels(part, opacity, *numbers, pixels[rows].reshape(-1))
 
     _in_bands(values.shape[0], fill)
     for source, out in itertools.pairwise(levels):
