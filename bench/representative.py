@@ -4,6 +4,8 @@ python -m bench.representative     launches every CUDA kernel once, checks the r
 kernel
 """
 
+from itertools import product
+
 import numpy as np
 
 from bench.auto_grid import mask_of
@@ -134,8 +136,30 @@ def launch_each_network() -> None:
                 raise EngineError(stage.key, result.status, "Run the tests of this stage.")
 
 
+def launch_each_operation(device: str = "cuda:0") -> None:
+    """Do every operation with every CUDA variant, on pictures whose blocks lie partly outside."""
+    import engine
+    from engine.variants.registry import OPERATION_VARIANTS
+
+    random = np.random.default_rng(10)
+    colours = random.integers(0, 256, (43, 37, 3), np.uint8)
+    pictures = colours, colours.astype(np.uint16) * 257, random.random((41, 35, 3), np.float32)
+    settings: dict[str, tuple[dict[str, int], ...]] = {
+        "median": ({"size": 3}, {"size": 5}),
+        "find-patch": ({"width": 9, "height": 7}, {"width": 3, "height": 17}),
+    }
+    for variant in (known for known in OPERATION_VARIANTS if known.has_kernels):
+        for picture, chosen in product(pictures, settings.get(variant.operation, ({},))):
+            done = engine.operate(
+                picture, variant.operation, variant=variant.key, device=device, budget_s=0, **chosen
+            )
+            problem = done.result.problem
+            print(f"{variant.key}, {problem.size_text}, {picture.dtype}: {done.result.status}", flush=True)
+
+
 if __name__ == "__main__":
     launch_each_filter()
     launch_each_network()
+    launch_each_operation()
     launch_bank()
     launch_each_matrix_product()

@@ -8,11 +8,13 @@ import sys
 
 from engine.variants.registry import variant
 from tests.engine.variants.cases import by_group, faults_of
+from tests.engine.variants.index_checks import refuse_negative_indices
 from tests.engine.variants.suited import cases_in_simulator
 
 
 def main() -> None:
     """Answer with the faults by the cases' names until the input ends."""
+    refuse_negative_indices()
     for line in sys.stdin:
         key, _, group = line.rstrip("\n").partition("\t")
         asked = variant(key)

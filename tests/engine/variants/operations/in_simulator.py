@@ -4,11 +4,13 @@ import json
 import sys
 
 from engine.variants.registry import OPERATION_VARIANTS
+from tests.engine.variants.index_checks import refuse_negative_indices
 from tests.engine.variants.operations.cases import SIMULATED, check
 
 
 def main() -> None:
     """Answer with the faults by the cases' names until the input ends."""
+    refuse_negative_indices()
     known = {variant.key: variant for variant in OPERATION_VARIANTS}
     for line in sys.stdin:
         variant, faults = known[line.strip()], {}
