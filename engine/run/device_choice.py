@@ -44,7 +44,7 @@ def refuse_unsuitable(
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
         sizes = f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}, and batches up to {SIMULATOR_SIDE}"
-        why = f"it runs each GPU thread as a Python thread, so it takes sizes up to {sizes}"
+        why = f"it runs each GPU thread in Python, so it takes sizes up to {sizes}"
         raise BadValue(
             f"{problem.subject} in the simulator", why, "Choose a smaller size or batch, or another device."
         )
