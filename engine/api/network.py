@@ -99,5 +99,5 @@ def network(
     else:
         scores = compute(job, backend(machine.key))
     chances = probabilities(scores)
-    maps = feature_maps(batch[0], used) if layers else {}
+    maps = feature_maps(batch[0], used)[0] if layers else {}
     return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

@@ -97,7 +97,7 @@ class Recognised:
     layers: tuple[LayerMaps, ...]
     probabilities: tuple[float, ...]
     digit: int
-    elapsed_ms: float  # by the host's clock
+    elapsed_ms: float  # of the pass alone, by the host's clock
 
 
 @dataclass(frozen=True, slots=True)

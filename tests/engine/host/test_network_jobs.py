@@ -1,5 +1,7 @@
 """What the host answers about the network: facts, one drawing, runs, what cannot run, held-out digits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from engine.host.handlers import HANDLERS
 from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
+from engine.run import network
 from engine.tasks.network import oracle
 from engine.tasks.network.drawings import as_drawings, held_out
 from engine.tasks.network.problem import ForwardPass
@@ -57,6 +60,23 @@ def test_that_a_drawing_gets_every_layer_as_the_oracle_has_it_and_probabilities(
     assert sum(found.probabilities) == pytest.approx(1.0)
     assert found.digit == held_out().labels[3] == int(np.argmax(found.probabilities))
     assert found.elapsed_ms > 0
+
+
+@pytest.mark.slow
+def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
+    clock_s = [0.0]
+    task = type(network.stage_job(NETWORK_VARIANTS[0], 1).task)
+    prepare = task.prepare
+
+    def prepare_in_a_second(*arguments):
+        clock_s[0] += 1.0
+        return prepare(*arguments)
+
+    monkeypatch.setattr(task, "prepare", prepare_in_a_second)
+    monkeypatch.setattr(network, "time", SimpleNamespace(perf_counter=lambda: clock_s[0]))
+    found, _ = answered(ForwardDrawing(held_out().pixels[3].tobytes()))
+    assert clock_s == [1.0]
+    assert found.elapsed_ms == 0.0
 
 
 @pytest.mark.parametrize(
