@@ -120,8 +120,10 @@ class ExploreFiles(QObject):
         """Read a session and show it; without its picture, which is reported, show mask and settings."""
         self._open("session", lambda: load_session(path), self._show_session)
 
-    def begin(self, begin: Begin) -> None:
+    def begin(self, begin: Begin) -> bool:
         """Show the session that the window is opened with, with the settings that override its own.
+
+        Return whether a picture comes with it.
 
         Raises
         ------
@@ -133,10 +135,11 @@ class ExploreFiles(QObject):
         session = with_options(own or Session("", "", workspace.mask, workspace.settings), begin)
         if own is None or begin.first is not None:
             self._apply(session)
-            return
+            return begin.first is not None
         if begin.output:
             check_other_file(begin.output, session.picture_path)
         self._show_session(session)
+        return bool(session.picture_path or session.sample)
 
     def _show_session(self, session: Session) -> None:
         """Show a session: its picture, then its mask and settings."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget, QWidget
 
@@ -207,7 +207,9 @@ class ExplorePage(Page):
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            self.files.begin(intent)
+            if not self.files.begin(intent):
+                # Not before the window shows it.
+                QTimer.singleShot(0, self, lambda: self.settled.emit(None))
             if intent.first is not None:
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)

@@ -79,7 +79,18 @@ class _Shot(QObject):
             self._settle()
         elif not self._has_begun_run:
             self._has_begun_run = True
-            self._haloscope.window.page.run_all()
+            self._run_all()
+
+    def _run_all(self) -> None:
+        page = self._haloscope.window.page
+        if not page.is_settled:
+            QTimer.singleShot(SETTLE_MS, self._run_all)
+        elif page.status.why_no_run:
+            remedy = "Choose a picture that can be filtered, or leave out --run."
+            self.error = EngineError("Nothing can be run for the screenshot", page.status.why_no_run, remedy)
+            self._app.quit()
+        else:
+            page.run_all()
 
     def _settle(self) -> None:
         QTimer.singleShot(SETTLE_MS, self._grab)

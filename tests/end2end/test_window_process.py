@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from engine.image.open import open_image
+from gui.explore.session_file import FORMAT, VERSION
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -54,6 +55,19 @@ def test_that_a_screenshot_of_the_window_is_written_whole(tmp_path):
         assert (picture.format, picture.size) == ("PNG", (1280, 800))
         assert len(picture.convert("RGB").getcolors(1 << 20)) > 1000
     assert [path.name for path in tmp_path.iterdir()] == ["window.png"]
+
+
+def test_that_a_session_without_a_picture_is_shown_and_has_nothing_to_run(tmp_path):
+    session, out = tmp_path / "mask.json", tmp_path / "window.png"
+    session.write_text(json.dumps({"format": FORMAT, "version": VERSION, "picture": {}, "settings": {},
+                                   "mask": {"weights": [[1, 2, 1]]}}))  # fmt: skip
+    answer = start("screenshot", str(out), "--session", str(session))
+    assert (answer.returncode, answer.stderr, out.exists()) == (0, "", True)
+    out.unlink()
+    refused = start("screenshot", str(out), "--session", str(session), "--run")
+    assert refused.returncode == 2
+    assert "Open a picture first" in refused.stderr
+    assert not out.exists()
 
 
 def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):

@@ -44,17 +44,14 @@ TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once. With 3 of
-# them 203 random and square pictures took 1.18 times as long on average, up to 2.95 times (H200).
+# A large device, of which each multiprocessor gets at most so many of a ring's blocks at once. All strips end
+# together where they are whole waves of such blocks; each takes the mask's rows but one twice. 200 random
+# problems (H200): 1.015 times the best number of rows on average and 1.20 at worst; 4 blocks 1.025 and 1.23, up
+# to 4 rows per mask row 1.019 and 1.20.
 MULTIPROCESSORS, MOST_BLOCKS = 132, 5
 SHARED_BYTES_OF_ALL = 227 * 1024
 RESERVED_BYTES = 1024
-# Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit
-# RGB, 31 x 31: 96 rows 127, 192 rows 123, 384 rows 126 us).
-MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
-# Of strips that all run at once: those at an edge take longer, and all wait for them (3987 x 5621 with two
-# channels of 8 bit, 26 x 6, 5 blocks of 1125 rows a multiprocessor 188 us, with at most 156 rows 99).
-MOST_ROWS_AT_ONCE = 9
+MOST_ROWS_PER_MASK_ROW = 3
 INSTEAD = "register-blocked or tiled"
 
 
@@ -92,18 +89,17 @@ def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
 
 
 def strip_rows(problem: Problem, shape: BoxShape) -> int:
-    """Return the rows of results per block: in a ring so many that all run at once on a large device."""
+    """Return the rows of results per block: in a ring so many that its blocks are whole waves."""
     if not shape.is_ring:
         return shape.step_rows
+    mask_rows = problem.mask_shape[0]
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    if across < MULTIPROCESSORS:
-        at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
-        rows = blocks_along(problem.height, MULTIPROCESSORS * at_once // across)
-        rows = min(rows, MOST_ROWS_AT_ONCE * problem.mask_shape[0])
-    else:
-        rows = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
-    few_rows_twice = problem.mask_shape[0] // 2
-    rows = max(rows, few_rows_twice, blocks_along(problem.height, MAX_GRID_Y))
+    of_one = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
+    at_once = MULTIPROCESSORS * of_one
+    fewest_strips = blocks_along(problem.height, MOST_ROWS_PER_MASK_ROW * mask_rows)
+    waves = blocks_along(fewest_strips * across, at_once)
+    rows = blocks_along(problem.height, waves * at_once // across)
+    rows = max(rows, mask_rows // 2, blocks_along(problem.height, MAX_GRID_Y))
     return blocks_along(rows, shape.step_rows) * shape.step_rows
 
 
