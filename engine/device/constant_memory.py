@@ -22,10 +22,10 @@ from engine.device.kernel_cache import KeptKernel, rebuilt
 from engine.device.numba_cuda import cuda
 
 
-def jit_with_constant(
-    name: str, count: int, *, max_registers: int | None = None
-) -> Callable[[Callable[..., None]], Any]:
+def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callable[..., None]], Any]:
     """Return the decorator of a kernel that reads `count` float32 in constant memory under a name.
+
+    `limits` are `max_registers` or `launch_bounds` of `cuda.jit`.
 
     The kernel only declares the array; a piece of PTX beside it defines it. If the kernel's own module
     defined it, optimisation at link time would treat an array that no kernel writes as constant.
@@ -34,8 +34,7 @@ def jit_with_constant(
         return cuda.jit
     array = f".visible .const .align 16 .b8 {name}[{4 * count}];"
     ptx = f".version 6.3\n.target sm_75\n.address_size 64\n{array}\n"
-    limit = {} if max_registers is None else {"max_registers": max_registers}
-    return cuda.jit(link=[cuda.PTXSource(ptx.encode())], **limit)
+    return cuda.jit(link=[cuda.PTXSource(ptx.encode())], **limits)
 
 
 # Bands of a picture, and masks that are chosen again, need the same values.

@@ -39,19 +39,15 @@ from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import vector_tile
+from engine.variants.strips.waves import blocks_at_once, rows_of_strips
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-# A large device, of which each multiprocessor gets at most so many of a ring's blocks at once. All strips end
-# together where they are whole waves of such blocks; each takes the mask's rows but one twice. 200 random
-# problems (H200): 1.015 times the best number of rows on average and 1.20 at worst; 4 blocks 1.025 and 1.23, up
-# to 4 rows per mask row 1.019 and 1.20.
-MULTIPROCESSORS, MOST_BLOCKS = 132, 5
-SHARED_BYTES_OF_ALL = 227 * 1024
-RESERVED_BYTES = 1024
-MOST_ROWS_PER_MASK_ROW = 3
+# Of a ring's blocks a multiprocessor has more at once, but 200 random problems took longer with 4, 6 or 8
+# (1.04, 1.03, 1.03 times the best number of rows on average, with 5 of them 1.025; H200).
+MOST_BLOCKS = 5
 INSTEAD = "register-blocked or tiled"
 
 
@@ -88,32 +84,26 @@ def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
     return replace(tile, out_samples=samples, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True)
 
 
-def strip_rows(problem: Problem, shape: BoxShape) -> int:
-    """Return the rows of results per block: in a ring so many that its blocks are whole waves."""
+def rows_of(problem: Problem, shape: BoxShape) -> int:
+    """Return the rows of results per block."""
     if not shape.is_ring:
         return shape.step_rows
-    mask_rows = problem.mask_shape[0]
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    of_one = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
-    at_once = MULTIPROCESSORS * of_one
-    fewest_strips = blocks_along(problem.height, MOST_ROWS_PER_MASK_ROW * mask_rows)
-    waves = blocks_along(fewest_strips * across, at_once)
-    rows = blocks_along(problem.height, waves * at_once // across)
-    rows = max(rows, mask_rows // 2, blocks_along(problem.height, MAX_GRID_Y))
-    return blocks_along(rows, shape.step_rows) * shape.step_rows
+    of_one = min(MOST_BLOCKS, blocks_at_once(shape.shared_bytes))
+    return rows_of_strips(problem, across, of_one, step=shape.step_rows, least=problem.mask_shape[0] // 2)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
     shape = box_shape(problem)
-    block_of = (shape.out_samples, strip_rows(problem, shape), shape.warps)
+    block_of = (shape.out_samples, rows_of(problem, shape), shape.warps)
     return (launch_of_samples(problem, *block_of, shape.shared_bytes),)
 
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work: a block sums up the input rows that it loads along themselves, then its columns."""
     shape, (launch,) = box_shape(problem), plan(problem, block)
-    across, height = launch.grid[0], strip_rows(problem, shape)
+    across, height = launch.grid[0], rows_of(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
     cells = across * sum(lots) * shape.lot_rows * shape.pitch
@@ -136,7 +126,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
     """Return the tile of a block, or what it loads one lot after the other on its way down."""
-    shape, height = box_shape(problem), strip_rows(problem, box_shape(problem))
+    shape, height = box_shape(problem), rows_of(problem, box_shape(problem))
     lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
 
     def thread_of(row, sample):
@@ -265,7 +255,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
     shape, (launch,) = box_shape(problem), plan(problem, block)
     signature = (image_type(problem), float32, *(types.int64,) * 3, float32, float32, result_type(problem))
-    numbers = (problem.width, problem.anchor[0], strip_rows(problem, shape))
+    numbers = (problem.width, problem.anchor[0], rows_of(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
     arguments = (Operand.IMAGE, mask.weights32[0, 0], *numbers, *constants, Operand.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)

@@ -55,10 +55,19 @@ def shape_of(problem: Problem, rank: int) -> FactorStripShape:
     return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
 
 
+def blocks_of(shape: FactorStripShape) -> int:
+    """Return the blocks that a multiprocessor has at once: as many as leave a thread registers for its sums.
+
+    4, 3 and 2 blocks leave 128, 168 and 255 registers. With these bounds at most 48 bytes are spilled up to
+    31 x 31 (CUDA 13), but for wrapped 16-bit pictures of four channels.
+    """
+    sums = shape.rank * shape.kept
+    return 4 if sums <= 56 else 3 if sums <= 128 else 2
+
+
 def grid_of(problem: Problem, shape: FactorStripShape) -> StripGrid:
     """Return how strips cover a picture."""
-    # About how many warps a large GPU (128 to 144 multiprocessors) has at once, by the registers of a thread.
-    return StripGrid(problem, shape, 2048 if shape.kept <= 56 else 1536 if shape.kept <= 80 else 1024)
+    return StripGrid(problem, shape, blocks_of(shape))
 
 
 def launch_of(problem: Problem, rank: int) -> Launch:
@@ -110,7 +119,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = WARPS * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
 
-    @jit_with_constant(WEIGHTS, shape.weights)
+    @jit_with_constant(WEIGHTS, shape.weights, launch_bounds=(LANES * WARPS, blocks_of(shape)))
     def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y

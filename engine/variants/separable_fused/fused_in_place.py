@@ -26,6 +26,7 @@ from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import LANES, vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
+from engine.variants.strips.waves import MULTIPROCESSORS, rows_of_strips
 
 WARPS = 8
 OUT_SAMPLES = 128
@@ -42,9 +43,8 @@ MOST_RING_ROWS = 4 * WARPS + 1
 # Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163;
 # 25 x 25 RGB of 8 bit: 206 and 187).
 MOST_SIDE_OF_SEVERAL = 23
-MOST_STEPS = 8
-# A large GPU has 128 to 144 multiprocessors, which take four blocks each.
-BLOCKS_AT_ONCE = 512
+# A multiprocessor has four of its blocks at once.
+OF_ONE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,9 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
     # Integers cost more for each row that waits to be filtered: fewer lanes per row are better earlier.
     narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
     vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
-    if rows >= LEAST_RING_ROWS and _steps(problem, 4 * WARPS) > 1:
+    across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
+    tiles = across * blocks_along(problem.height, 4 * WARPS)
+    if rows >= LEAST_RING_ROWS and tiles >= 2 * MULTIPROCESSORS * OF_ONE:
         ring = _shape(problem, min(vectors, 2), 4, is_ring=True)
         if ring.shared_bytes <= SHARED_BYTES:
             return ring
@@ -144,26 +146,23 @@ def _multiply_adds(shape: InPlaceShape) -> float:
     return filtered * shape.along.mask_columns / shape.step_rows + shape.mask_rows
 
 
-def _steps(problem: Problem, step_rows: int) -> int:
-    """Return the steps of a block that moves down: as many as leave about as many blocks as run at once."""
-    strips = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
-    return min(MOST_STEPS, strips * blocks_along(problem.height, step_rows) // BLOCKS_AT_ONCE)
-
-
-def strip_rows(problem: Problem, shape: InPlaceShape) -> int:
+def rows_of(problem: Problem, shape: InPlaceShape) -> int:
     """Return the rows of results of a block."""
-    return shape.step_rows * (_steps(problem, shape.step_rows) if shape.is_ring else 1)
+    if not shape.is_ring:
+        return shape.step_rows
+    across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
+    return rows_of_strips(problem, across, OF_ONE, step=shape.step_rows)
 
 
 def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
     """Return the launch: blocks of 32 threads across."""
-    rows = strip_rows(problem, shape)
+    rows = rows_of(problem, shape)
     return launch_of_samples(problem, OUT_SAMPLES, rows, WARPS, shape.shared_bytes, 4 * shape.weights)
 
 
 def work_of(problem: Problem, shape: InPlaceShape) -> Work:
     """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
-    across, height, along = launch_of(problem, shape).grid[0], strip_rows(problem, shape), shape.along
+    across, height, along = launch_of(problem, shape).grid[0], rows_of(problem, shape), shape.along
     tops = range(0, problem.height, height)
     steps = [blocks_along(min(height, problem.height - top), shape.step_rows) for top in tops]
     filtered = [shape.lot_rows * (count + 1 if shape.is_ring else 1) for count in steps]
@@ -184,7 +183,7 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
 
 def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TilePlan:
     """Return the tile of a block, or what it loads one lot after the other on its way down."""
-    height = strip_rows(problem, shape)
+    height = rows_of(problem, shape)
     lots = 1
     if shape.is_ring:
         lots += blocks_along(min(height, problem.height - at[1] * height), shape.step_rows)
@@ -285,7 +284,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
 def pass_of(problem: Problem, shape: InPlaceShape, factors: Factors32, offset: float) -> Pass:
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    launch, rows = launch_of(problem, shape), rows_of(problem, shape)
     return fused_pass(
         "correlate_in_place", function, problem, launch, rows, factors, shape.along.weights, offset
     )

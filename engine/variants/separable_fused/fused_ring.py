@@ -19,9 +19,10 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.ir.register_tile import whole_vectors
-from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
+from engine.variants.strips.waves import blocks_at_once, rows_of_strips
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
 # serves at once.
@@ -29,11 +30,6 @@ RESULTS = ROWS = 16
 # Samples of a row of results, and warps: what was fastest of what was tried (H200;
 # docs/experiments/separable-fused.md).
 OF_ONE_CHANNEL, OF_SEVERAL_CHANNELS, SMALLEST = (64, 4), (128, 4), (64, 2)
-# A large device: the blocks that run on it at once, and how often they do so before a picture is done.
-MULTIPROCESSORS = 132
-SHARED_BYTES_OF_ALL = 228 * 1024
-RESERVED_BYTES = 1024
-WAVES_OF_ONE_CHANNEL, WAVES_OF_SEVERAL = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +75,22 @@ def _shape(problem: Problem, samples: int, warps: int) -> RingShape:
     )
 
 
-def strip_rows(problem: Problem, shape: RingShape) -> int:
-    """Return the rows of results of a block, so that a large device has the blocks of one or two waves."""
+def rows_of(problem: Problem, shape: RingShape) -> int:
+    """Return the rows of results of a block."""
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    at_once = MULTIPROCESSORS * (SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
-    waves = WAVES_OF_ONE_CHANNEL if problem.channels == 1 else WAVES_OF_SEVERAL
-    down = max(1, waves * at_once // across)
-    # Every further strip down filters the mask's rows but one twice.
-    rows = max(problem.mask_shape[0] // 2, blocks_along(problem.height, down))
-    rows = max(rows, blocks_along(problem.height, MAX_GRID_Y))
-    return blocks_along(rows, shape.step_rows) * shape.step_rows
+    of_one = blocks_at_once(shape.shared_bytes)
+    return rows_of_strips(problem, across, of_one, step=shape.step_rows, least=problem.mask_shape[0] // 2)
 
 
 def launch_of(problem: Problem, shape: RingShape) -> Launch:
     """Return the launch: blocks of 32 threads across."""
-    block_of = (shape.out_samples, strip_rows(problem, shape), shape.warps)
+    block_of = (shape.out_samples, rows_of(problem, shape), shape.warps)
     return launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights)
 
 
 def work_of(problem: Problem, shape: RingShape) -> Work:
     """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
-    across, height = launch_of(problem, shape).grid[0], strip_rows(problem, shape)
+    across, height = launch_of(problem, shape).grid[0], rows_of(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
     cells = across * sum(lots) * shape.lot_rows * shape.pitch
@@ -123,7 +114,7 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
 
 def tile_of(problem: Problem, shape: RingShape, at: tuple[int, int]) -> TilePlan:
     """Return what a block loads one lot after the other on its way down."""
-    height = strip_rows(problem, shape)
+    height = rows_of(problem, shape)
     lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
 
     def thread_of(row, sample):
@@ -205,5 +196,5 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
 def pass_of(problem: Problem, shape: RingShape, factors: Factors32, offset: float) -> Pass:
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    launch, rows = launch_of(problem, shape), rows_of(problem, shape)
     return fused_pass("correlate_ring", function, problem, launch, rows, factors, shape.along_weights, offset)

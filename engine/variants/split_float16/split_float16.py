@@ -66,13 +66,10 @@ LEAST_CAPABILITY = (8, 0)
 BLOCKS = 2
 """Blocks that a multiprocessor has at once, with up to 255 registers a thread."""
 
-MOST_WARPS = WARPS * BLOCKS * 128
-"""As many as a large GPU (128 to 144 multiprocessors) has at once."""
-
 
 def grid_of(problem: Problem) -> StripGrid:
     """Return how strips cover a picture."""
-    return StripGrid(problem, shape_of(problem), MOST_WARPS, in_line=True)
+    return StripGrid(problem, shape_of(problem), BLOCKS, in_line=True)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:

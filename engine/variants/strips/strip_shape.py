@@ -6,6 +6,7 @@ from engine.device.launches import Launch
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
+from engine.variants.strips.waves import rows_of_strips
 
 LANES = 32
 STRIP_SAMPLES = LANES * VECTOR
@@ -15,6 +16,8 @@ WARPS = 4
 """Most warps of a block."""
 
 LEAST_STRIP_ROWS = 8
+MULTIPROCESSORS_IN_LINE = 128
+"""Of which each has `of_one` blocks of strips that are numbered along the rows."""
 
 
 def after_strip(along: TileShape) -> int:
@@ -98,15 +101,15 @@ class FactorStripShape(StripShape):
 
 @dataclass(frozen=True, slots=True)
 class StripGrid:
-    """The strips of a picture: as high as leaves it `most_warps` warps.
+    """The strips of a picture, for multiprocessors that have `of_one` blocks of `WARPS` warps at once.
 
-    They are numbered along the rows of the picture (`in_line`, `strip_place`), or the blocks lie side by side
-    and the last ones of a row may have warps with no strip.
+    They are numbered along the rows of the picture and all run at once (`in_line`, `strip_place`), or the
+    blocks lie side by side, and the last ones of a row may have warps with no strip.
     """
 
     problem: Problem
     shape: StripShape
-    most_warps: int
+    of_one: int
     in_line: bool = False
 
     @property
@@ -120,15 +123,16 @@ class StripGrid:
 
         In small pictures a strip has at least half of the rows that its warp filters besides.
         """
-        shape, most = self.shape, self.most_warps
-        if self.in_line:
-            bands = most // self.across
-        else:
+        shape, height, above = self.shape, self.problem.height, self.shape.mask_rows - 1
+        least = max(LEAST_STRIP_ROWS, above // 2)
+        if not self.in_line:
             warps = min(self.across, WARPS)
-            bands = most // warps // blocks_along(self.across, warps)
-        bands = max(1, bands)
-        rows = max(blocks_along(self.problem.height, bands), LEAST_STRIP_ROWS, (shape.mask_rows - 1) // 2)
-        return shape.groups(rows) * shape.group_rows - (shape.mask_rows - 1)
+            across, of_one = blocks_along(self.across, warps), self.of_one * WARPS // warps
+            whole = {"step": shape.group_rows, "beyond": above}
+            return rows_of_strips(self.problem, across, of_one, least=least, **whole)
+        bands = max(1, MULTIPROCESSORS_IN_LINE * self.of_one * WARPS // self.across)
+        rows = max(blocks_along(height, bands), least)
+        return shape.groups(rows) * shape.group_rows - above
 
     @property
     def bands(self) -> int:

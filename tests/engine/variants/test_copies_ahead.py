@@ -96,7 +96,8 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(name, monkeypatch):
     for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
     # Else only large pictures take several steps a block.
-    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(fused_in_place, "MULTIPROCESSORS", 0)
+    monkeypatch.setattr(fused_in_place, "rows_of_strips", lambda *_, step: 8 * step)
     mask = Mask(np.full((side, side), 0.3)) if known.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)
     if module is product_strips:
         mask = Mask(mask.weights + gaussian(side, sigma=1.0).weights)

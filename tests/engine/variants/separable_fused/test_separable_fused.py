@@ -18,7 +18,7 @@ from engine.variants.ir.register_tile import VECTOR
 from engine.variants.separable_fused import fused_in_place, fused_ring, line_filter
 from engine.variants.separable_fused.column_filter import column_filter, rounds_of
 from engine.variants.separable_fused.fused_in_place import in_place_shape
-from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
+from engine.variants.separable_fused.fused_ring import ring_shape, rows_of
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 from engine.variants.separable_fused.separable_fused import VARIANT
 from tests.engine.variants import emitted
@@ -52,7 +52,7 @@ def test_that_a_picture_may_be_as_high_as_it_likes(width, mask):
         (launch,) = VARIANT.plan(problem, BLOCK)
         assert launch.grid[1] <= 65_535
         if mask.rows > 33:
-            assert launch.grid[1] * strip_rows(problem, ring_shape(problem)) >= height
+            assert launch.grid[1] * rows_of(problem, ring_shape(problem)) >= height
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -109,13 +109,7 @@ def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63
             assert shape.ring_rows >= shape.step_rows + rows - 1
             # Each thread filters a part of one row along itself.
             assert shape.lot_rows == shape.round_rows == shape.step_rows
-            assert strip_rows(problem, shape) % shape.step_rows == 0
-
-
-@pytest.mark.parametrize(("channels", "side", "rows"), [(1, 63, 416), (3, 31, 320)])
-def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(channels, side, rows):
-    problem = problem_of(4096, 4096, product(side, side), channels)
-    assert strip_rows(problem, ring_shape(problem)) == rows
+            assert rows_of(problem, shape) % shape.step_rows == 0
 
 
 def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
@@ -151,15 +145,15 @@ COUNTED_IN_RINGS = {
 @pytest.mark.parametrize("name", [*COUNTED, *COUNTED_IN_RINGS])
 def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
     # Else only large pictures take several steps per block.
-    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    if "two steps" in name:
-        monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
+    steps = 2 if "two steps" in name else 8
+    monkeypatch.setattr(fused_in_place, "MULTIPROCESSORS", 0)
+    monkeypatch.setattr(fused_in_place, "rows_of_strips", lambda *_, step: steps * step)
     picture, rows, columns, anchor, border = (COUNTED | COUNTED_IN_RINGS)[name]
     dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
     image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
     if name in COUNTED_IN_RINGS:
         monkeypatch.setattr(fused_in_place, "MOST_RING_ROWS", 0)
-        monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
+        monkeypatch.setattr(fused_ring, "rows_of_strips", lambda *_, step, least: step)
         if dtype == "float32":
             image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
     mask = product(rows, columns, anchor)
