@@ -31,7 +31,7 @@ from engine.variants.auto.corrections import (
 from engine.variants.auto.costs import CostTable, cost_table, kind_of
 from engine.variants.registry import variant
 
-NOISE = 0.15
+NOISE = 0.35
 """How little one problem alone is trusted: 0 leads through each of them."""
 LEAST_POINTS = 20
 """Of fewer problems nothing is learned: `constant` took 3 times as long as 9 of them had said."""

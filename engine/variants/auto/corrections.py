@@ -40,21 +40,21 @@ def place_of(point: Sequence[int]) -> list[float]:
     """Return where a problem lies: one unit apart along any axis, two are hardly alike."""
     rows, columns, height, width, channels, ghosts, repeats, jumps = point
     return [
-        math.log(rows) / 0.6,
-        math.log(columns) / 0.6,
+        math.log(rows) / 0.25,
+        math.log(columns) / 0.25,
         math.log(height * width * channels) / 1.5,
         math.log(width / height) / 2.5,
-        1.2 * channels,
+        2.0 * channels,
         0.5 * ghosts,
-        math.log(repeats),
-        1.0 * jumps,
+        math.log(repeats) / 2.0,
+        3.0 * jumps,
     ]
 
 
 def nearness(places: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how near each place is to each of the others, at most 1.5: closely, and by and large."""
+    """Return how near each place is to each of the others, at most 2.5: closely, and by and large."""
     squared = ((places[:, np.newaxis] - others[np.newaxis]) ** 2).sum(axis=-1)
-    return np.exp(-squared / 2) + 0.5 * np.exp(-squared / 32)  # type: ignore[no-any-return]
+    return np.exp(-squared / 2) + 1.5 * np.exp(-squared / 32)  # type: ignore[no-any-return]
 
 
 class Correction:

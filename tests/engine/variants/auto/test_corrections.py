@@ -21,7 +21,7 @@ FAR = Problem(6000, 200, 4, "float32", (2, 31), (1, 15))
 def test_that_a_point_counts_by_its_weight_and_far_away_the_mean_remains():
     point = point_of(BLOCKED, NEAR, 1)
     correction = Correction((point,), (0.2,), 0.1)
-    assert correction.factor(point) == pytest.approx(math.exp(0.1 + 1.5 * 0.2))
+    assert correction.factor(point) == pytest.approx(math.exp(0.1 + 2.5 * 0.2))
     assert correction.factor(point_of(BLOCKED, FAR, 1)) == pytest.approx(math.exp(0.1), rel=0.05)
 
 
@@ -29,7 +29,7 @@ def test_that_split_float16_jumps_where_a_mask_takes_another_eight_of_cells():
     split = variant("split-float16")
     nine, ten = (Problem(1000, 1000, 1, "float32", (9, side), (4, side // 2)) for side in (9, 10))
     places = [place_of(point_of(split, problem, 1)) for problem in (nine, ten)]
-    assert places[1][-1] - places[0][-1] == 1.0
+    assert places[1][-1] - places[0][-1] == 3.0
 
 
 def test_that_the_table_says_what_it_measured_times_the_correction():
