@@ -25,7 +25,7 @@ _MARK_SIZE = 9
 _SMALL_MARK_SIZE = 6
 _RING_SIZE = 17
 _ROOM = 0.08
-_EMPTY = "One number of each kernel over the block size, a line a kernel."
+_EMPTY = "One number of each kernel over the block size, a line per kernel."
 _NO_NUMBER = (
     "No run has this number: {}.\nSimulated runs have no times. Choose a count under Axis, such as "
     "operations per global load."
