@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
     )
+
+
+_is_own_process = False
+
+
+def take_process() -> None:
+    """Say that this process is the engine's own: Numba is then loaded without scipy.linalg, in 0.1 s less.
+
+    Numba needs it for products of matrices, which no function here has. In a user's process it stays.
+    """
+    global _is_own_process
+    _is_own_process = True
 
 
 class MachineFunction:
@@ -90,6 +103,7 @@ class MachineFunction:
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
+        _load_numba()
         from numba import njit
         from numba.core.sigutils import normalize_signature
 
@@ -101,6 +115,17 @@ class MachineFunction:
             result = njit(**plain, **self._options)(function)._compiler.compile(arguments, None)
         name = result.fndesc.llvm_func_name + ENTRY
         return name.encode() + b"\0" + result.library._get_compiled_object()
+
+
+def _load_numba() -> None:
+    if not _is_own_process or "scipy.linalg" in sys.modules:
+        return
+    # What is None there counts as not installed.
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]
 
 
 @contextmanager

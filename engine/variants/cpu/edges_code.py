@@ -2,6 +2,7 @@
 
 from numba import njit
 
+from engine.variants.ir.cpu_integers import larger, smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples
 
 
@@ -17,11 +18,11 @@ def source_row(row, height, outside_rows, anchor_row):
 def copy_edge(row_address, samples, first, last, outside_samples, before, ghost_row, edge, at):
     """Copy samples first .. last - 1 of a row, with those beside the picture, into the buffer `edge`."""
     size = edge.itemsize
-    inside = max(first, 0)
-    count = min(last, samples) - inside
+    inside = larger(first, 0)
+    count = smaller(last, samples) - inside
     copy_samples(address_of(edge, at + inside - first), row_address + inside * size, count, edge)
-    left = max(-first, 0)
-    for number in range(left + max(last - samples, 0)):
+    left = larger(-first, 0)
+    for number in range(left + larger(last - samples, 0)):
         # Those left of the picture come first, in the table too.
         sample = first + number if number < left else samples + number - left
         source = outside_samples[before + (sample if number < left else sample - samples)]

@@ -11,6 +11,7 @@ from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
 from engine.variants.cpu.shared_call import finish, row_of, share
+from engine.variants.ir.cpu_integers import larger, smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
 
@@ -55,13 +56,13 @@ def stream_bands(
             if row_factor is None:
                 if result < 0:
                     past = result + mask_rows
-                lowest = max(0, mask_rows - left)
+                lowest = larger(0, mask_rows - left)
                 left -= mask_rows - 1
             row = top - anchor_row + result + mask_rows - 1
             source = source_row(row, height, outside_rows, anchor_row)
             rows = 1
             if lowest == 0 and result >= 0 and source == row and takes_rows:
-                rows = min(ROWS_AT_ONCE, height - row, left)
+                rows = smaller(smaller(ROWS_AT_ONCE, height - row), left)
             for part in range(bands[band, 2], bands[band, 3]):
                 first, last, buffer = parts[part, 0], parts[part, 1], parts[part, 3]
                 row_address = picture + source * samples * size
@@ -84,7 +85,7 @@ def stream_bands(
                     # Of the band before; where its own totals do not matter.
                     target = address_of(totals, mask_rows * totals_pitch)
                 for at in range(0, last - first, step):
-                    width, column = min(step, last - first - at), parts[part, 2] + at
+                    width, column = smaller(step, last - first - at), parts[part, 2] + at
                     source_address, source_pitch = address + at * size, pitch
                     if all_floats is not None:
                         count = before + width + after

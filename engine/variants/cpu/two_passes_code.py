@@ -6,6 +6,7 @@ from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
 from engine.variants.cpu.register_tiles import DOWN_SAMPLES, FETCHES_RESULTS, RESULTS_AT_ONCE, VECTOR
 from engine.variants.cpu.shared_call import finish, row_of, share
+from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
 
 # Rows between the one that is read and the one that is prefetched: 8-bit RGB takes a fifth less time with it.
@@ -33,11 +34,11 @@ def two_passes_of_bands(
             break
         band_top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
         first = tile * tile_samples
-        last = min(samples, first + tile_samples)
+        last = smaller(samples, first + tile_samples)
         whole = (last - first) // VECTOR * VECTOR
         inside = first >= before and last + after + 2 * VECTOR <= samples
         for top in range(band_top, bottom, block_rows):
-            rows = min(block_rows, bottom - top)
+            rows = smaller(block_rows, bottom - top)
             kept = 0
             if top > band_top:
                 kept = mask_rows - 1
@@ -65,7 +66,7 @@ def two_passes_of_bands(
             while begin < last - first:
                 # What is left beside whole vectors goes through a buffer: it would be written past the row.
                 is_whole = begin < whole
-                width = min(DOWN_SAMPLES, whole - begin) if is_whole else last - first - whole
+                width = smaller(DOWN_SAMPLES, whole - begin) if is_whole else last - first - whole
                 row = 0
                 while row < rows:
                     results = RESULTS_AT_ONCE if rows - row >= RESULTS_AT_ONCE <= mask_rows else 1

@@ -150,6 +150,25 @@ print("numba" in sys.modules)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("is_own", "wanted"), [(True, "False"), (False, "True")])
+def test_that_only_a_process_of_the_engines_own_compiles_without_scipy_linalg(is_own, wanted, tmp_path):
+    program = f"""
+import sys
+import numpy as np
+from engine.compiled import machine_code
+{"machine_code.take_process()" if is_own else ""}
+machine_code.MachineFunction("engine.host.display_code", "halve")(
+    np.ones((2, 2, 4), np.uint8), np.zeros((1, 1, 4), np.uint8), 0, 1
+)
+print("scipy.linalg" in sys.modules)
+import scipy.linalg
+from numba import njit
+print(njit(lambda a: np.dot(a, a))(np.ones((2, 2)))[0, 0])
+"""
+    assert fresh_python("-c", program, NUMBA_CACHE_DIR=str(tmp_path)) == f"{wanted}\n2.0\n"
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
 def test_that_a_child_that_is_forked_while_a_thread_compiles_can_compile():
     program = """
