@@ -281,12 +281,12 @@ class ExplorePage(Page):
         self.results = results = ResultsModel()
         self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state)
-        self.display = display = Display(workspace, state, link.keeper)
+        self.operations = OperationState(workspace)
+        self.display = display = Display(workspace, self.operations, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
-        self.operations = OperationState(workspace)
         self.operation_results = OperationResults(self.operations)
         self.operation_runs = OperationController(
             self.operations, state, link, services.jobs, behind, display, self.operation_results
