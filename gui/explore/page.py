@@ -111,8 +111,7 @@ class ExplorePage(Page):
             "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
-        self.tabifyDockWidget(beside, self.blocks_dock)
-        beside.raise_()
+        self.share_place(beside, self.blocks_dock)
         self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -304,8 +303,7 @@ class ExplorePage(Page):
         mask = self.docks[0]
         self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
-        self.tabifyDockWidget(mask, self.tile_dock)
-        mask.raise_()
+        self.share_place(mask, self.tile_dock)
         self.tile_dock.visibilityChanged.connect(self._watch_tile)
 
     def _watch_tile(self, is_visible: bool) -> None:
