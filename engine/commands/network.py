@@ -147,7 +147,7 @@ def _layer_table(one: StageRun) -> str:
 
 
 def timeline_text(one: StageRun, width: int = 72, most: int = 12) -> str:
-    """Draw when each chunk was copied (c) and computed (#), a line a chunk; the first `most` chunks."""
+    """Draw when each chunk was copied (c) and computed (#), a line per chunk; the first `most` chunks."""
     spans = [span for span in one.timeline if span.chunk < most]
     end = max(span.end_ms for span in spans)
     lines = [f"chunk  stream  0 {'ms'.rjust(width - 2 - len(f'{end:.3f}'))} {end:.3f}"]

@@ -69,7 +69,7 @@ class DrawingCanvas(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # Whole pixels a cell, and not so large that the probabilities are pushed out.
+        # Whole pixels per cell, and not so large that the probabilities are pushed out.
         self.setFixedHeight(SIDE * min(max(1, (self.width() - 2) // SIDE), _LARGEST_CELL) + 2)
 
     def paintEvent(self, event: QPaintEvent) -> None:

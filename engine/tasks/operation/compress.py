@@ -46,7 +46,7 @@ _ROUNDINGS = 24
 _ORACLE_COST = 60
 # Header, tables and markers of a grey JPEG file.
 HEADER_BYTES = 330
-# Blocks whose symbols are counted at once: indices of all coefficients would take 50 bytes a sample.
+# Blocks whose symbols are counted at once: indices of all coefficients would take 50 bytes per sample.
 _BLOCKS_AT_ONCE = 1 << 12
 _BAND_SAMPLES = 1 << 18
 # A symbol is zeros before a coefficient (up to 15) times this, and the coefficient's bits.

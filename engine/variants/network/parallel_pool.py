@@ -7,7 +7,7 @@ Idea
 Who loads what
     Each thread loads its four values from global memory and stores one.
 What it saves
-    Against `network-convolution`: the maps stay on the device. Only 4 KB a drawing go to the host, for the
+    Against `network-convolution`: the maps stay on the device. Only 4 KB per drawing go to the host, for the
     connected layers.
 Limit
     The convolutions' maps are written and read once more, which is all that a pool does. Of a map of 12 x 12

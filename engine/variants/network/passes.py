@@ -27,7 +27,7 @@ def linear(problem: ForwardPass) -> Between:
 
 
 def convolution_1(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the first convolution, a thread an output."""
+    """Return the first convolution, a thread per output."""
     launch = kernels.map_launch(problem.batch, problem.layers[0])
     arguments = (Operand.IMAGE, weights.convolution_1, maps_after(problem, "convolution-1"))
     return Pass(
@@ -36,7 +36,7 @@ def convolution_1(problem: ForwardPass, weights: Weights) -> Pass:
 
 
 def convolution_2(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the second convolution, a thread an output."""
+    """Return the second convolution, a thread per output."""
     launch = kernels.map_launch(problem.batch, problem.layers[2])
     arguments = (maps_after(problem, "pool-1"), weights.convolution_2, maps_after(problem, "convolution-2"))
     return Pass(
@@ -75,7 +75,7 @@ def fused_2(problem: ForwardPass, weights: Weights) -> Pass:
 
 
 def hidden(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the hidden layer, a thread a value."""
+    """Return the hidden layer, a thread per value."""
     launch = kernels.value_launch(problem.batch, problem.hidden)
     arguments = (linear(problem), weights.hidden, maps_after(problem, "hidden"))
     return Pass("hidden", kernels.connected_kernel(True), (kernels.array_type(2),) * 3, launch, arguments)

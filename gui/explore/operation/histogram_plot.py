@@ -142,7 +142,7 @@ class HistogramPlot(QWidget):
         self.update()
 
     def _words(self, at: int) -> str:
-        """Return what is in a bin, a line a channel."""
+        """Return what is in a bin, a line per channel."""
         names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
         lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]
         if len(self._counts) == 1:

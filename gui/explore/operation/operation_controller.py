@@ -110,10 +110,9 @@ class OperationController(QObject):
             return
         if not self._operations.is_listed:
             self._link.ask(Ask(DescribeOperations(), self._operations.set_infos, self._report))
-        if job == self._shown:
-            return
-        self._wanted = job
+        # Of the job that is shown too: meanwhile another one may have been asked for.
         self._link.ask(Ask(CheckOperation(job), self._operations.set_availability, lambda error: None))
+        self._wanted = job if job != self._shown else None
         self._send()
 
     def _send(self) -> None:
@@ -161,6 +160,7 @@ class OperationController(QObject):
     def _failed(self, ask: Ask, job: OperationJob, error: EngineError) -> None:
         self._end_wait(ask)
         if job == self._operations.job() and not isinstance(error, Cancelled):
+            # What was found before is not shown any more: the former job needs its preview again.
             self._forget_shown()
             self._display.show_age()
             self._operations.show_found(None, str(error) if error.is_refusal else "")

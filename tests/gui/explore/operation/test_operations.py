@@ -10,6 +10,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.host.protocol import (
     Availability,
+    CheckOperation,
     CheckVariants,
     PreviewOperation,
     RunOperation,
@@ -285,6 +286,17 @@ def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(p
     qtbot.waitUntil(lambda: not panel.refusal.text())
     previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
     assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
+
+
+@pytest.mark.slow
+def test_that_the_former_choices_are_shown_and_checked_again_after_a_refusal(page, haloscope, qtbot):
+    choose(page, qtbot, "median")
+    page.operations.set_parameter("size", 5)
+    qtbot.waitUntil(lambda: "it is refused here" in page.operations.refusal)
+    page.operations.change(parameters={})
+    qtbot.waitUntil(lambda: page.operations.found is not None and not page.operations.refusal)
+    checked = [one for one in haloscope.link._client.seen if isinstance(one, CheckOperation)]
+    assert [one.job.settings for one in checked] == [{}, {"size": 5}, {}]
 
 
 @pytest.mark.slow
