@@ -31,7 +31,7 @@ class Display:
         return self._state.last_result is not None and self._job != self._wanted()
 
     def follow_job(self) -> None:
-        """Note that the job may have changed: without a result of it soon, the one shown is an earlier one."""
+        """Note that the job may have changed: if no result comes soon, the one shown is an earlier one."""
         if not self.is_earlier:
             self.show_age()
         elif not self._age_timer.isActive():
