@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollArea
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -72,10 +72,10 @@ def test_that_growing_keeps_the_centre_and_the_lock_lets_a_side_change_alone(pan
 
 
 def test_that_a_long_name_of_a_mask_is_cut_in_its_button_and_does_not_widen_the_panel(panel, workspace):
-    content = panel.presets.parentWidget()
+    area = panel.findChild(QScrollArea)
     name = "R&D: a mask with a name that goes on and on, and does not end before it is cut"
     workspace.set_mask(Mask([[1, 2]], name=name))
-    assert content.minimumSizeHint().width() <= content.parentWidget().width()
+    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
     assert not panel.grab().isNull()
     assert panel.presets.text().replace("&&", "&") == name
     assert panel.presets.toolTip().startswith(name)
