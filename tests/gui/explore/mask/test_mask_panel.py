@@ -75,6 +75,7 @@ def test_that_a_long_name_of_a_mask_is_cut_in_its_button_and_does_not_widen_the_
     area = panel.findChild(QScrollArea)
     name = "R&D: a mask with a name that goes on and on, and does not end before it is cut"
     workspace.set_mask(Mask([[1, 2]], name=name))
+    QApplication.processEvents()
     assert area.widget().minimumSizeHint().width() <= area.viewport().width()
     assert not panel.grab().isNull()
     assert panel.presets.text().replace("&&", "&") == name
