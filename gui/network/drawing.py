@@ -12,7 +12,7 @@ Ink = NDArray[np.uint8]
 Point = tuple[float, float]
 """Column and row, in cells: the centre of the first cell is at 0.5, 0.5."""
 
-# Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is told wrong.
+# Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is misclassified.
 DEFAULT_RADIUS = 2.0
 _SOFT_EDGE = 1.5
 

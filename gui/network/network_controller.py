@@ -1,4 +1,4 @@
-"""Each change of the drawing is recognised; stages run, and held-out digits are told, on request."""
+"""Each change of the drawing is recognised; on request stages run and held-out digits are classified."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -11,12 +11,12 @@ from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.network_protocol import (
     CheckStages,
+    ClassifyDigits,
     DescribeNetwork,
     ForwardDrawing,
     NetworkFacts,
     Recognised,
     RunNetwork,
-    TellDigits,
 )
 from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
@@ -91,11 +91,11 @@ class NetworkController(QObject):
             [Job("Checking what can run here", self._check_request(), checked, is_counted=False)]
         )
 
-    def tell_digits(self) -> None:
-        """Tell every held-out digit, for the confusion matrix; the simulator would take hours."""
+    def classify_digits(self) -> None:
+        """Classify every held-out digit, for the confusion matrix; the simulator would take hours."""
         device = self._network.settings.device
         device = "cpu" if device == SIMULATOR else device
-        request = TellDigits(device=device, weights=self._network.weights)
+        request = ClassifyDigits(device=device, weights=self._network.weights)
         self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
 
     def load(self, here: Configuration) -> None:
