@@ -36,7 +36,9 @@ def path_text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise BadValue(
-            f"{reprlib.repr(path)} is no path", "a file has a name", "Give it as text or as a pathlib.Path."
+            f"{reprlib.repr(path)} is not a path",
+            "a file has a name",
+            "Give it as text or as a pathlib.Path.",
         )
     return text
 

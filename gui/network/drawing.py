@@ -85,7 +85,7 @@ class Drawing(QObject):
             self._push("Fit to the field", fitted(self.ink), None)
 
     def start_with(self, number: int, pixels: Ink) -> None:
-        """Show a held-out digit where nothing was drawn yet; that is no step."""
+        """Show a held-out digit where nothing was drawn yet; that is not a step."""
         if self.is_empty and not self.undo_stack.count():
             self._show(pixels.copy(), number)
 

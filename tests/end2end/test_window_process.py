@@ -153,7 +153,7 @@ runpy.run_path("main.py", run_name="__main__")
         (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
         (("picture.png", "picture.png"), "is the picture itself"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
-        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is no character'),
+        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is not a character'),
         (("x.png", "--session", "pipe"), "it is a device or a pipe, not a file"),
     ],
 )

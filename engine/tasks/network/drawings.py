@@ -49,7 +49,7 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise BadValue("the drawings are no array", "their rows differ in length", _SHAPES) from error
+        raise BadValue("the drawings are not an array", "their rows differ in length", _SHAPES) from error
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or array.shape[1:] != (side, side):
