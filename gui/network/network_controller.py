@@ -54,6 +54,8 @@ class NetworkController(QObject):
         self._jobs = jobs
         self._messages = messages
         self._was_shown = False
+        # The file of weights that is wanted; empty for the program's own.
+        self._weights = ""
         self._describing: Ask | None = None
         self._checking: Ask | None = None
         self._recognising: Ask | None = None
@@ -110,7 +112,9 @@ class NetworkController(QObject):
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
         self._messages.clear(WEIGHTS)
-        self._describe("" if path is None else str(path))
+        self._weights = "" if path is None else str(path)
+        if self._was_shown:
+            self._describe()
 
     def _run(self, stages: Iterable[str]) -> None:
         self._begin_jobs(map(self._run_of, stages))
@@ -141,14 +145,16 @@ class NetworkController(QObject):
         """Ask for all that is missing."""
         if not self._was_shown:
             return
-        if self._network.facts is None:
+        if self._network.facts is None or self._weights != self._network.weights:
             self._describe()
         self._check()
         self._is_stale = self._is_stale or self._recognising is not None
         self._recognising = None
         self._settle_timer.start()
 
-    def _describe(self, weights: str = "") -> None:
+    def _describe(self) -> None:
+        weights = self._weights
+
         def replied(facts: NetworkFacts) -> None:
             kept = kept_facts(facts)
             self._link.keeper.discard(segments_of(facts))
@@ -161,8 +167,13 @@ class NetworkController(QObject):
 
         def failed(error: EngineError) -> None:
             if self._describing is ask and not is_reported_by_link(error):
-                self._network.refuse_facts(str(error))
                 self._messages.show_error(WEIGHTS, error)
+                self._weights = self._network.weights
+                if weights and self._network.facts is None:
+                    # Of a session: without them the page still has the program's own.
+                    self._describe()
+                else:
+                    self._network.refuse_facts(str(error))
 
         self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
         self._link.ask(ask)

@@ -82,8 +82,7 @@ class NetworkPage(Page):
         matrix = self.add_dock(
             "confusion", "Confusion matrix", self.confusion_panel, _AREA.RightDockWidgetArea
         )
-        self.tabifyDockWidget(cell, matrix)
-        cell.raise_()
+        self.share_place(cell, matrix)
         self.add_dock("stages", "Stages", self.stages_panel, _AREA.BottomDockWidgetArea)
         layers = self.add_dock("layers", "Time by layer", self.layer_times, _AREA.BottomDockWidgetArea)
         timeline = self.timeline_dock = self.add_dock(
@@ -91,9 +90,7 @@ class NetworkPage(Page):
         )
         self._ran_one = False
         product = self.add_dock("product", "Product", self.product_panel, _AREA.BottomDockWidgetArea)
-        for dock in (timeline, product):
-            self.tabifyDockWidget(layers, dock)
-        layers.raise_()
+        self.share_place(layers, timeline, product)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()

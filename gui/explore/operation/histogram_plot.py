@@ -146,7 +146,8 @@ class HistogramPlot(QWidget):
         names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
         lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]
         if len(self._counts) == 1:
-            lines = [f"{self._counts[0][at]:,} samples"]
+            count = self._counts[0][at]
+            lines = [f"{count:,} sample{'s' if count != 1 else ''}"]
         return "\n".join([f"Bin {at} of {len(self._counts[0])}", *lines])
 
     def _area(self) -> QRectF:

@@ -275,3 +275,31 @@ def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
     assert slow.network.weights == ""
     assert slow.network.facts is not None
     assert slow.messages.newest.why == "hidden[0, 1] is nan"
+
+
+def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):
+    slow.stages.open_weights(Path("/tmp/other.npz"))
+    slow.fake.automatic = True
+    slow.network.shown.emit()
+    slow.settle()
+    assert (slow.network.weights, slow.network.facts is None) == ("/tmp/other.npz", False)
+    assert [one.weights for one in asked(slow, ForwardDrawing)] == ["/tmp/other.npz"]
+
+
+def test_that_a_session_whose_weights_are_gone_says_so_and_has_the_trained_ones(slow):
+    slow.stages.open_weights(Path("/tmp/gone.npz"))
+    slow.network.shown.emit()
+    error = BadValue("The weights 'gone.npz' cannot be used", "there is no such file", "Take another file.")
+    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    slow.answer(DescribeNetwork)
+    assert (slow.network.weights, slow.network.facts is None) == ("", False)
+    assert slow.messages.newest.why == "there is no such file"
+
+
+def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one(bench):
+    bench.fake.automatic = False
+    bench.stages.open_weights(Path("/tmp/other.npz"))
+    bench.lose()
+    bench.fake.automatic = True
+    bench.become_ready()
+    assert bench.network.weights == "/tmp/other.npz"
