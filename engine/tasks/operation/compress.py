@@ -299,7 +299,7 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
             "psnr_db",
             "PSNR",
             noise,
-            f"{noise:.2f} dB",
+            f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)",
             "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it.",
         ),
         Quantity(
