@@ -56,14 +56,10 @@ def fitted(cells: list[Measured], device_kind: str) -> dict[str, Any]:
         logs |= dict.fromkeys(_small_on_the_grid(table, key, types), 0.0)
     made: dict[str, Any] = {}
     for (key, types), logs in sorted(found.items()):
-        coordinates, values = (
-            np.array([coordinates_of(point) for point in logs]),
-            np.array(list(logs.values())),
-        )
+        places = np.array([coordinates_of(point) for point in logs])
+        values = np.array(list(logs.values()))
         mean = float(np.median(values))
-        weights = np.linalg.solve(
-            nearness(coordinates, coordinates) + NOISE * np.eye(len(values)), values - mean
-        )
+        weights = np.linalg.solve(nearness(places, places) + NOISE * np.eye(len(values)), values - mean)
         made.setdefault(key, {})[types] = {
             "mean": round(mean, 3),
             "weights": [float(f"{weight:.3g}") for weight in weights],

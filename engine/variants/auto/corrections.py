@@ -52,7 +52,7 @@ def coordinates_of(point: Sequence[int]) -> list[float]:
 
 
 def nearness(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the basis function of each pair, (points, others): a narrow Gaussian and a wide one, at most 2.5.
+    """Return the basis function of each pair, (points, others): a narrow and a wide Gaussian, at most 2.5.
 
     Both are arrays of coordinates, (number, 8).
     """
