@@ -1,7 +1,6 @@
 """Each change of the drawing is recognised; on request stages run and held-out digits are classified."""
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
@@ -15,11 +14,13 @@ from engine.host.network_protocol import (
     DescribeNetwork,
     ForwardDrawing,
     NetworkFacts,
+    NetworkRun,
     Recognised,
     RunNetwork,
 )
 from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
+from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.network.layers import kept_answer, kept_facts
@@ -72,8 +73,9 @@ class NetworkController(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the answer is that of the drawing as it is."""
-        return not self._is_stale and self._recognising is None
+        """Whether the answer is that of the drawing as it is, with the weights that are wanted."""
+        has_weights = self._weights == self._network.weights
+        return has_weights and not self._is_stale and self._recognising is None
 
     def run(self) -> None:
         """Run the chosen stage."""
@@ -97,8 +99,14 @@ class NetworkController(QObject):
         """Classify every held-out digit, for the confusion matrix; the simulator would take hours."""
         device = self._network.settings.device
         device = "cpu" if device == SIMULATOR else device
-        request = ClassifyDigits(device=device, weights=self._network.weights)
-        self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
+        weights = self._network.weights
+
+        def classified(found: Confusion) -> None:
+            if self._network.weights == weights:
+                self._network.set_confusion(found)
+
+        request = ClassifyDigits(device=device, weights=weights)
+        self._begin_jobs([Job("Held-out digits", request, classified)])
 
     def load(self, here: Configuration) -> None:
         """Choose a paper's stage. The one that is being run stays."""
@@ -130,12 +138,15 @@ class NetworkController(QObject):
         )
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
-        return Job(
-            stage,
-            RunNetwork(stage, settings.batch, device, weights=network.weights),
-            partial(network.add, stage),
-            lambda error: network.fail(stage, str(error)),
-        )
+        weights = network.weights
+
+        def ran(run: NetworkRun) -> None:
+            # Other weights that were wanted before the run may have arrived meanwhile.
+            if network.weights == weights:
+                network.add(stage, run)
+
+        request = RunNetwork(stage, settings.batch, device, weights=weights)
+        return Job(stage, request, ran, lambda error: network.fail(stage, str(error)))
 
     def _shown(self) -> None:
         self._was_shown = True

@@ -303,3 +303,22 @@ def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one
     bench.fake.automatic = True
     bench.become_ready()
     assert bench.network.weights == "/tmp/other.npz"
+
+
+def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(slow):
+    slow.network.shown.emit()
+    for kind in (DescribeNetwork, CheckStages, ForwardDrawing):
+        slow.answer(kind)
+    assert slow.stages.is_settled
+    slow.stages.open_weights(Path("/tmp/other.npz"))
+    assert not slow.stages.is_settled
+    slow.stages.run()
+    slow.answer(DescribeNetwork)
+    assert slow.network.weights == "/tmp/other.npz"
+    slow.answer(RunNetwork)
+    assert slow.network.runs == {}
+    slow.stages.classify_digits()
+    slow.stages.open_weights(None)
+    slow.answer(DescribeNetwork)
+    slow.answer(ClassifyDigits)
+    assert slow.network.confusion is None
