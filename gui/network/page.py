@@ -120,7 +120,8 @@ class NetworkPage(Page):
 
     @property
     def is_settled(self) -> bool:
-        return self.stages.is_settled and self.network.facts is not None
+        has_facts = self.network.facts is not None or bool(self.network.why_no_facts)
+        return self.stages.is_settled and has_facts
 
     def run(self) -> None:
         self._ran_one = True

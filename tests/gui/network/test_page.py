@@ -69,6 +69,17 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
 
 
 @pytest.mark.slow
+def test_that_a_page_whose_network_cannot_be_read_is_settled_and_says_why(drawn, qtbot):
+    haloscope, page = drawn
+    qtbot.waitUntil(lambda: page.is_settled)
+    haloscope.network.facts = None
+    assert not page.is_settled
+    haloscope.network.refuse_facts("The weights are damaged.")
+    assert page.is_settled
+    assert page.status.why_no_run == "The weights are damaged."
+
+
+@pytest.mark.slow
 def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
     haloscope, page = drawn
     network, panel = haloscope.network, page.drawing_panel
