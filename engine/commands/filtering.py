@@ -70,7 +70,7 @@ def _parser() -> Parser:
         "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
         "of the picture are kept. The mask is correlated with the picture; --flip convolves. --operation "
         "computes something else: OUT is then the picture, the plot of a histogram, or the picture with the "
-        "best place marked. `batch` does many files.",
+        "best match marked. `batch` does many files.",
         _EXAMPLES,
     )
     parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")

@@ -153,7 +153,7 @@ class Mask:
         return math.fsum(np.abs(self.weights).flat)
 
     def flipped(self) -> "Mask":
-        """Return the mask and its anchor turned by 180°: correlating with it is convolving with this one."""
+        """Return the mask and its anchor rotated by 180°: correlating with it is convolving with this one."""
         row, column = self.anchor
         anchor = (self.rows - 1 - row, self.columns - 1 - column)
         return Mask(self.weights[::-1, ::-1], anchor, self.offset, self.name)
