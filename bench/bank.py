@@ -167,7 +167,7 @@ def main() -> int:
             f"zero border, {machine.info.title}"
         )
         print(
-            "masks variant        block       all, ms a filter, ms       p20       p80   loads  "
+            "masks variant        block       all, ms per filter, ms       p20       p80   loads  "
             "(loads: of the picture, a result)"
         )
         sizes = [int(text) for text in arguments.banks.split(",")]

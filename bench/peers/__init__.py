@@ -8,6 +8,6 @@ slow-downs.
     library.py, worker.py the contract of a library, and the process that serves one (needs NumPy alone, not
     the engine) pipe.py               the other end of that process oracle.py             float64 results of a
     cell, and the comparison measure.py            prepare, verify, sample A B C A B C ... summary.py
-    medians, limits, ratios; tables.py and plot.py write them down history.py            one line a run, and
+    medians, limits, ratios; tables.py and plot.py write them down history.py            one line per run, and
     what fell since
 """

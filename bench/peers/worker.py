@@ -6,7 +6,7 @@ python -m bench.peers.worker MODULE --threads N [--methods a,b]     started by `
     {"do": "methods", "cell": {...}}                          the ways in which it can do a cell
     {"do": "prepare", "cell": {...}, "method": "...", "pictures": "x.npy", "copies": 1}
     {"do": "verify", "method": "...", "result": "y.npy"}      filters once and writes the result
-    {"do": "sample", "method": "..."}                         ms a run
+    {"do": "sample", "method": "..."}                         ms per run
     {"do": "drop"}                                            forgets what was prepared
     {"do": "end"}
 

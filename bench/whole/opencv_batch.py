@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cv2
 
-# A thread a picture, none within a filter: the fastest.
+# A thread per picture, none within a filter: the fastest.
 cv2.setNumThreads(1)
 line = cv2.getGaussianKernel(9, 1.5)
 mask = line @ line.T

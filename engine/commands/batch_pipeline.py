@@ -42,7 +42,7 @@ from engine.mask.mask import Mask
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
 # results takes 216 MB. On a GPU about what those that wait before the filter may have, and those after it.
 MOST_BYTES = 4 << 30
-MOST_BYTES_A_CORE = 256 << 20
+MOST_BYTES_PER_CORE = 256 << 20
 WAITING_BYTES = 1 << 30
 # What is kept for the next pictures.
 MOST_KEPT_BYTES = 1 << 30
@@ -82,7 +82,7 @@ class Batch:
         self._threads = max(1, min(cores(), len(tasks)))
         self._launch_cores = cores() // self._threads
         # On a GPU the calling thread waits for the oldest picture, which must not wait for those after it.
-        most_bytes = max(MOST_BYTES, MOST_BYTES_A_CORE * self._threads) if is_on_cpu else None
+        most_bytes = max(MOST_BYTES, MOST_BYTES_PER_CORE * self._threads) if is_on_cpu else None
         self._memory = PictureMemory(most_bytes, MOST_KEPT_BYTES)
         self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="batch")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")

@@ -51,7 +51,7 @@ def add_measuring_options(parser: Parser, seed_of: str) -> None:
 def check_measuring_options(options: argparse.Namespace, sources: Sequence[str] = (), what: str = "") -> None:
     """Refuse a device that is not there, and files that cannot be written or would replace one of `sources`.
 
-    `sources` are files that are read, or words that are none; `what` says in the error what they are. With
+    `sources` are files that are read, or words that are not files; `what` says in the error what they are. With
     the device auto, what cannot run is a result with its reason.
     """
     if options.device != AUTO:
@@ -83,7 +83,7 @@ def measure_cells(
     `measure` takes a function to call after each cell, and returns the results and the fault if a device was
     lost: it is raised again when all that was measured is written. Where nothing could be measured, the
     missing device of one of the `variants` is an error, else the first reason. `name` is what the progress
-    calls a run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
+    calls per run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
     document, and `without` has the keys of columns that the printed table leaves out. `conclude` makes of the
     results what is added to the document, and to the table as text.
     """

@@ -163,7 +163,7 @@ class Bench:
         device = device_named("cpu") if stage.device is DeviceKind.CPU else cuda_device(self.device)
         plan = self.plan
         if stage.key == NETWORK_VARIANTS[0].key:
-            # The sequential program takes seconds a launch; the first launches are as long as any other.
+            # The sequential program takes seconds per launch; the first launches are as long as any other.
             plan = replace(plan, warm_up_s=0.0, budget_s=0.0, fewest=1)
         job = stage_job(stage, run.batch, seed=SEED)
         result = measure(job, backend(device.key), plan, checkpoint=checkpoint).result

@@ -9,7 +9,7 @@ from engine.tasks.filtering.request import FilterRequest
 
 NOT_YET = "not measured yet"
 
-# The plain loops on one core make about 0.3 G multiply-adds a second, and are run about eight times.
+# The plain loops on one core make about 0.3 G multiply-adds per second, and are run about eight times.
 _SERIAL_S = 8 / 3e8
 
 

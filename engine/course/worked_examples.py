@@ -110,7 +110,7 @@ def blocks_at_once(
     """Return how many blocks a multiprocessor takes at once, and what limits them, in words.
 
     A block takes whole warps. Registers and shared memory are counted exactly; a device hands them out in
-    units (256 registers a warp on recent ones), so that at the edge one block less may fit.
+    units (256 registers per warp on recent ones), so that at the edge one block less may fit.
 
     Examples
     --------

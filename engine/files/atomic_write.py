@@ -36,11 +36,13 @@ def path_text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise BadValue(
-            f"{reprlib.repr(path)} is no path", "a file has a name", "Give it as text or as a pathlib.Path."
+            f"{reprlib.repr(path)} is not a path",
+            "a file has a name",
+            "Give it as text or as a pathlib.Path.",
         )
     if not text:
         # It would be the folder that one is in.
-        raise BadValue("'' is no path", "it is empty", "Give the name of a file.")
+        raise BadValue("'' is not a path", "it is empty", "Give the name of a file.")
     return text
 
 
@@ -87,7 +89,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
         raise IsADirectoryError(errno.EISDIR, "is a folder")
     if target.is_symlink():  # still a link after all were followed: they lead in a circle
         raise OSError(errno.ELOOP, "is a loop")
-    # Not the target: that of /dev/stdout, where it is a pipe, is no path.
+    # Not the target: that of /dev/stdout, where it is a pipe, is not a path.
     if os.path.exists(path) and not os.path.isfile(path):
         raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
     if target.exists() and not os.access(target, os.W_OK):

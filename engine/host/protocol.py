@@ -139,7 +139,7 @@ class OperationJob(OperationRequest):
 
 @dataclass(frozen=True, slots=True)
 class DescribeOperations(Request):
-    """Tell the variants of every operation. Reply: tuple of OperationInfo."""
+    """List the variants of every operation. Reply: tuple of OperationInfo."""
 
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 

@@ -77,8 +77,8 @@ def _differences(image: NDArray[Any]) -> NDArray[np.uint8]:
 def encode_jpeg(picture: Picture, quality: int) -> bytes:
     """Encode grey or RGB at 8 bit, without the alpha.
 
-    imagecodecs, because Pillow first copies the picture into four bytes a pixel (12 megapixels: 59 ms instead
-    of 47, and 48 MB); the files are the same.
+    imagecodecs, because Pillow first copies the picture into four bytes per pixel (12 megapixels: 59 ms
+    instead of 47, and 48 MB); the files are the same.
     """
     import imagecodecs
 

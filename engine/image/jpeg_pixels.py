@@ -2,7 +2,7 @@
 
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
 warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
-Pillow, with the same library, decodes into four bytes a pixel (12 megapixels take 54 ms and 48 MB more).
+Pillow, with the same library, decodes into four bytes per pixel (12 megapixels take 54 ms and 48 MB more).
 Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK, or colours of a
 resolution that simplejpeg does not know.
 """

@@ -196,7 +196,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("gflops", "GFLOPS", "GFLOPS",
            "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
            gflops, rate_text, _PRODUCT, more_is_better=True),
-    Metric("drawings_per_s", "drawings a second", "1/s",
+    Metric("drawings_per_s", "drawings per second", "1/s",
            "Drawings that pass through the network in a second: the batch over the median kernel time.",
            _drawings_per_s, count_text, _NETWORK),
     Metric("network_gflops", "GFLOPS", "GFLOPS",

@@ -111,8 +111,7 @@ class ExplorePage(Page):
             "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
-        self.tabifyDockWidget(beside, self.blocks_dock)
-        beside.raise_()
+        self.share_place(beside, self.blocks_dock)
         self._add_tile(services)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -281,12 +280,12 @@ class ExplorePage(Page):
         self.results = results = ResultsModel()
         self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state)
-        self.display = display = Display(workspace, state, link.keeper)
+        self.operations = OperationState(workspace)
+        self.display = display = Display(workspace, self.operations, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
-        self.operations = OperationState(workspace)
         self.operation_results = OperationResults(self.operations)
         self.operation_runs = OperationController(
             self.operations, state, link, services.jobs, behind, display, self.operation_results
@@ -304,8 +303,7 @@ class ExplorePage(Page):
         mask = self.docks[0]
         self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
-        self.tabifyDockWidget(mask, self.tile_dock)
-        mask.raise_()
+        self.share_place(mask, self.tile_dock)
         self.tile_dock.visibilityChanged.connect(self._watch_tile)
 
     def _watch_tile(self, is_visible: bool) -> None:

@@ -9,7 +9,7 @@ from engine.errors import Cancelled, EngineError
 from engine.host.protocol import CheckVariants, Filtered, FilterJob, Preview
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
-from gui.engine_link.engine_state import SLOW_MS, EngineState
+from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
 from gui.page.messages import PageMessages, Severity, error_message
@@ -58,9 +58,6 @@ class PreviewController(QObject):
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
         self._patience_timer.timeout.connect(self._leave_stale)
-        # Most previews arrive sooner, and a label that flickers with each edit says nothing.
-        self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
-        self._age_timer.timeout.connect(self._show_age)
         self._settle_timer = QTimer(self, singleShot=True, interval=0)
         self._settle_timer.timeout.connect(self._job_settled)
         workspace.job_changed.connect(self._settle_timer.start)
@@ -75,10 +72,7 @@ class PreviewController(QObject):
 
     def _job_settled(self) -> None:
         job = self._workspace.job()
-        if not self._display.is_earlier:
-            self._show_age()
-        elif not self._age_timer.isActive():
-            self._age_timer.start()
+        self._display.follow_job()
         # Stopping may have led to a new host, which is no reason to begin again.
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
@@ -94,7 +88,7 @@ class PreviewController(QObject):
         job, self._wanted = self._wanted, None
         where = " in the simulator" if job.device == SIMULATOR else ""
 
-        def tell(stage: str, fraction: float = 0.0) -> None:
+        def show_stage(stage: str, fraction: float = 0.0) -> None:
             if self._in_flight is ask:
                 self._state.set_task(SOURCE, stage + where, fraction)
 
@@ -102,11 +96,11 @@ class PreviewController(QObject):
             Preview(job),
             lambda filtered: self._replied(ask, filtered),
             lambda error: self._failed(ask, error),
-            lambda step: tell(step.stage, step.fraction),
+            lambda step: show_stage(step.stage, step.fraction),
         )
         self._in_flight = ask
         self._patience_timer.start(self._patience_ms)
-        tell("filtering")
+        show_stage("filtering")
         self._link.ask(ask)
 
     def _leave_stale(self) -> None:
@@ -145,7 +139,7 @@ class PreviewController(QObject):
             self._patience_ms = PATIENCE_MS
             self._messages.clear(SOURCE)
             self._display.show_filtered(filtered)
-            self._show_age()
+            self._display.show_age()
             self.shown.emit()
         else:
             self._link.keeper.discard(segments_of(filtered))
@@ -158,7 +152,7 @@ class PreviewController(QObject):
         # The end of the simulator's process is reported to its requests alone.
         is_reported = is_reported_by_link(error) and not ask.request.wants_simulator
         if is_newest and self._wanted is None:
-            self._show_age()
+            self._display.show_age()
             if not (is_reported or isinstance(error, Cancelled)):
                 message = error_message(SOURCE, error)
                 if self._lacks_a_gpu(ask.request.job):
@@ -178,11 +172,6 @@ class PreviewController(QObject):
         variant = self._state.variant(job.variant)
         has_gpu = any(device.is_usable_gpu for device in self._state.devices)
         return variant is not None and variant.kind == "cuda" and not has_gpu and job.device != SIMULATOR
-
-    def _show_age(self) -> None:
-        """Say whether the result on the screen is of an earlier job, when no preview is expected soon."""
-        self._age_timer.stop()
-        self._state.set_result_earlier(self._display.is_earlier)
 
     def _end_wait(self, ask: Ask | None = None) -> None:
         """Stop waiting for the preview in flight, if it is this one (None: whichever it is)."""

@@ -98,6 +98,18 @@ class Page(QMainWindow):
         self.docks.append(dock)
         return dock
 
+    def share_place(self, dock: Dock, *others: Dock) -> None:
+        """Put docks behind one another, with a tab each; the first one stays in front."""
+        layout = self.layout()
+        assert layout is not None  # a QMainWindow has one
+        for other in others:
+            # Qt lays out within this call and then loses the bar of tabs that it has just made: two more
+            # would be left, somewhere on the page.
+            layout.setEnabled(False)
+            self.tabifyDockWidget(dock, other)
+            layout.setEnabled(True)
+        dock.raise_()
+
     @property
     def surface(self) -> QWidget:
         """Where results are painted."""

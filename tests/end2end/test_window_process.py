@@ -74,7 +74,7 @@ def test_that_a_start_without_a_first_result_is_not_waited_for(tmp_path):
     session = tmp_path / "mask.json"
     start_of = {"format": FORMAT, "version": VERSION, "picture": {}, "settings": {}}
     for text, says in (
-        ("", "no JSON"),
+        ("", "JSON"),
         (json.dumps(start_of | {"mask": {"weights": [[1]]}}), "Open a picture"),
     ):
         session.write_text(text)
@@ -167,7 +167,7 @@ runpy.run_path("main.py", run_name="__main__")
         (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
         (("picture.png", "picture.png"), "is the picture itself"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
-        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is no character'),
+        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is not a character'),
         (("x.png", "--session", "pipe"), "it is a device or a pipe, not a file"),
     ],
 )

@@ -92,7 +92,7 @@ def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_o
     assert result.verification.passed, result.verification.reason
     assert alone.kernel_ms is not None
     assert 0 < result.kernel_ms < len(bank) * alone.kernel_ms
-    print(f"bank of 16: {result.kernel_ms / 16:.4f} ms a filter, alone {alone.kernel_ms:.4f} ms")  # noqa: T201
+    print(f"bank of 16: {result.kernel_ms / 16:.4f} ms per filter, alone {alone.kernel_ms:.4f}")  # noqa: T201
 
 
 def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu):

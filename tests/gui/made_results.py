@@ -40,7 +40,7 @@ CPU_BLOCK, GPU_BLOCK = Block(1, 1), Block(16, 16)
 VARIANTS = (
     VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops.", CPU_BLOCK, False),
     VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", CPU_BLOCK, False),
-    VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", GPU_BLOCK, True),
+    VariantInfo("naive", "Naive", "cuda", "One thread per pixel, all from global memory.", GPU_BLOCK, True),
     VariantInfo(
         "tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True, REMARK
     ),

@@ -62,7 +62,8 @@ class Bench:
         self.results = ResultsModel()
         self.link = EngineLink(self.engine, self.state)
         self.engine_messages = EngineMessages(self.link, self.messages)
-        self.display = Display(self.workspace, self.state, self.link.keeper)
+        self.operations = OperationState(self.workspace)
+        self.display = Display(self.workspace, self.operations, self.state, self.link.keeper)
         self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
@@ -70,7 +71,6 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.operations = OperationState(self.workspace)
         self.files = ExploreFiles(self.workspace, self.operations, self.pictures, self.messages)
 
     def settle(self):

@@ -12,8 +12,8 @@ from engine.tasks.network.weights import Weights
 from engine.verify.closeness import compare
 from engine.verify.verification import Verification
 
-# The oracle takes 12 ms a drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep a
-# proof near 2 s, and cover 180 drawings.
+# The oracle takes 12 ms per drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep
+# a proof near 2 s, and cover 180 drawings.
 AFFORDABLE_MULTIPLY_ADDS = 8_000_000_000
 # Drawings at once: the derivatives of each take 1 MB.
 AT_ONCE = 16

@@ -77,7 +77,7 @@ class ForwardPass:
             )
         if not all(1 <= size <= MAX_LAYER for size in (self.first, self.second, self.hidden, self.classes)):
             raise BadValue(
-                f"a network of {self.first}, {self.second}, {self.hidden} and {self.classes} values a layer",
+                f"a network of {self.first}, {self.second}, {self.hidden} and {self.classes} values",
                 f"each layer has 1 to {MAX_LAYER:,}",
                 "Choose sizes within these.",
             )

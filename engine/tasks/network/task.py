@@ -41,7 +41,7 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
     problem = ForwardPass
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
-        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds a second, the simulator 0.1 M."""
+        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second, the simulator 0.1 M."""
         multiply_adds = job.problem.multiply_adds
         if device.key != SIMULATOR:
             return 1.0 + multiply_adds / (1e10 if device.kind == "cuda" else 5e8)

@@ -123,7 +123,7 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> d
         _refuse_bytes(facts.st_size)
         if not zipfile.is_zipfile(path):
             # NumPy would take it for pickled data, and advise to load that unsafely.
-            raise ValueError("it is no archive of arrays")
+            raise ValueError("it is not an archive of arrays")
         with zipfile.ZipFile(path) as archive:
             # Zeros deflate to a thousandth: a small file may unpack to more than the memory.
             _refuse_bytes(sum(member.file_size for member in archive.infolist()))

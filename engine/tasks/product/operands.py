@@ -22,7 +22,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
         array = np.asarray(values)
     except ValueError as error:
         raise BadValue(
-            f"matrix {name} is no array", "its rows differ in length", "Make them equally long."
+            f"matrix {name} is not an array", "its rows differ in length", "Make them equally long."
         ) from error
     if array.ndim != 2:
         raise BadValue(

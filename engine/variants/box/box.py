@@ -39,14 +39,14 @@ from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import vector_tile
-from engine.variants.strips.waves import blocks_at_once, rows_of_strips
+from engine.variants.strips.waves import resident_blocks, rows_of_strips
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-# Of a ring's blocks a multiprocessor has more at once, but 200 random problems took longer with 4, 6 or 8
-# (1.04, 1.03, 1.03 times the best number of rows on average, with 5 of them 1.025; H200).
+# Resident blocks of a ring that strips are planned for. There may be more, but over 200 random problems the
+# rows chosen for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows (H200).
 MOST_BLOCKS = 5
 INSTEAD = "register-blocked or tiled"
 
@@ -89,8 +89,8 @@ def rows_of(problem: Problem, shape: BoxShape) -> int:
     if not shape.is_ring:
         return shape.step_rows
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    of_one = min(MOST_BLOCKS, blocks_at_once(shape.shared_bytes))
-    return rows_of_strips(problem, across, of_one, step=shape.step_rows, least=problem.mask_shape[0] // 2)
+    resident = min(MOST_BLOCKS, resident_blocks(shape.shared_bytes))
+    return rows_of_strips(problem, across, resident, step=shape.step_rows, least=problem.mask_shape[0] // 2)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -137,7 +137,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no box, or the device's shared memory too small; None if all is well."""
+    """Return why the mask is not a box, or the device's shared memory too small; None if all is well."""
     needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
     if (refusal := refuse_other_masks(mask, INSTEAD)) or needed <= available:
         return refusal
@@ -245,7 +245,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass; raise UnsupportedVariant for a mask that is no box."""
+    """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
     from numba import types
 
     from engine.device.cuda_kernels import float32, image_type, result_type

@@ -45,7 +45,7 @@ TILE_SAMPLES = 1024
 # neighbours' sums.
 MORE_LINES = 5
 # What a sample costs, in the multiply-adds by which the number of threads is chosen.
-COST_OF_A_SAMPLE = 12
+COST_PER_SAMPLE = 12
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -57,7 +57,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no box, or None."""
+    """Return why the mask is not a box, or None."""
     return refuse_other_masks(mask, "cpu-parallel")
 
 
@@ -75,7 +75,7 @@ class BoxSums(BandedFilter):
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
         self._ghost_row = self._ghosts(self._pitch)
         tiles = -(-self._samples // self._tile_samples)
-        workers = workers_for(problem.samples * COST_OF_A_SAMPLE, launch_cores())
+        workers = workers_for(problem.samples * COST_PER_SAMPLE, launch_cores())
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
@@ -90,7 +90,7 @@ class BoxSums(BandedFilter):
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
-    """Return compiled running sums; raise UnsupportedVariant for a mask that is no box."""
+    """Return compiled running sums; raise UnsupportedVariant for a mask that is not a box."""
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)

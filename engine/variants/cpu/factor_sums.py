@@ -17,7 +17,7 @@ from engine.variants.cpu.register_tiles import (
     DOWN_VECTORS,
     PAIRS,
     RESULTS_AT_ONCE,
-    ROWS_A_ROUND,
+    ROWS_PER_ROUND,
     SHARES_SAMPLES,
     TAPS_AT_ONCE,
     VECTOR,
@@ -222,7 +222,7 @@ def sum_down(
             return following, following["left"] > 0
 
         if count > 1 and (VECTOR == 8 or out_sample.kind.dtype == types.float32):
-            for rows in ROWS_A_ROUND:
+            for rows in ROWS_PER_ROUND:
                 left = code.while_loop(
                     left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)
                 )

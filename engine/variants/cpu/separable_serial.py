@@ -41,7 +41,7 @@ from engine.variants.ladder.two_passes import (
 )
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
-MULTIPLY_ADDS_A_CALL = 100_000_000
+MULTIPLY_ADDS_PER_CALL = 100_000_000
 INSTEAD = "cpu-serial and cpu-parallel take every mask"
 
 
@@ -67,8 +67,8 @@ class SeparableSerial:
             np.float32(mask.offset),
             cpu_largest(problem.result_dtype),
         )
-        multiply_adds_a_row = problem.width * problem.channels * max(mask.shape)
-        self._rows_a_call = max(1, MULTIPLY_ADDS_A_CALL // multiply_adds_a_row)
+        multiply_adds_per_row = problem.width * problem.channels * max(mask.shape)
+        self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
         self._sums = np.empty((0, 0, 0), np.float32)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
@@ -76,11 +76,11 @@ class SeparableSerial:
         if self._sums.shape != image.shape:
             self._sums = np.empty(image.shape, np.float32)
         sums = self._sums
-        for first in range(0, len(image), self._rows_a_call):
-            rows = slice(first, first + self._rows_a_call)
+        for first in range(0, len(image), self._rows_per_call):
+            rows = slice(first, first + self._rows_per_call)
             self.along_rows(image[rows], self._row, *self._row_arguments, sums[rows])
-        for first in range(0, len(out), self._rows_a_call):
-            results = out[first : first + self._rows_a_call]
+        for first in range(0, len(out), self._rows_per_call):
+            results = out[first : first + self._rows_per_call]
             self.down_columns(sums, self._column, self._anchor_row - first, *self._column_arguments, results)
 
 

@@ -35,7 +35,7 @@ from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
-MULTIPLY_ADDS_A_CALL = 100_000_000
+MULTIPLY_ADDS_PER_CALL = 100_000_000
 
 
 class Serial:
@@ -53,13 +53,13 @@ class Serial:
             cpu_largest(problem.result_dtype),
         )
         self._weights = mask.weights32
-        multiply_adds_a_row = problem.width * problem.channels * mask.taps
-        self._rows_a_call = max(1, MULTIPLY_ADDS_A_CALL // multiply_adds_a_row)
+        multiply_adds_per_row = problem.width * problem.channels * mask.taps
+        self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on the calling thread."""
-        for first in range(0, len(out), self._rows_a_call):
-            rows = out[first : first + self._rows_a_call]
+        for first in range(0, len(out), self._rows_per_call):
+            rows = out[first : first + self._rows_per_call]
             self.function(image, self._weights, self._anchor_row - first, *self._arguments, rows)
 
 

@@ -56,10 +56,10 @@ def shape_of(problem: Problem, rank: int) -> FactorStripShape:
 
 
 def blocks_of(shape: FactorStripShape) -> int:
-    """Return the blocks that a multiprocessor has at once: as many as leave a thread registers for its sums.
+    """Return the resident blocks per multiprocessor: as many as leave each thread registers for its sums.
 
-    4, 3 and 2 blocks leave 128, 168 and 255 registers. With these bounds at most 48 bytes are spilled up to
-    31 x 31 (CUDA 13), but for wrapped 16-bit pictures of four channels.
+    4, 3 and 2 blocks leave 128, 168 and 255 registers per thread. With these bounds at most 48 bytes are
+    spilled up to 31 x 31 (CUDA 13), except for wrapped 16-bit pictures of four channels.
     """
     sums = shape.rank * shape.kept
     return 4 if sums <= 56 else 3 if sums <= 128 else 2

@@ -59,8 +59,8 @@ with 56 registers 167).
 def shapes(problem: ForwardPass) -> tuple[ConvolutionShape, ConvolutionShape, ConnectedShape]:
     """Return the shapes of the three launches.
 
-    Few drawings: two maps a thread, so that a block of the second convolution has a warp for each of a
-    multiprocessor's four schedulers. Many: four maps a thread and four drawings a block.
+    Few drawings: two maps per thread, so that a block of the second convolution has a warp for each of a
+    multiprocessor's four schedulers. Many: four maps per thread and four drawings per block.
     """
     is_large = problem.batch >= MANY_DRAWINGS
     filters, drawings = (4, 4) if is_large else (2, 1)
@@ -98,7 +98,7 @@ def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
 def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
     blocks = blocks_along(batch, shape.drawings) * shape.map_blocks
     cells = batch * shape.map_blocks * shape.channels * shape.side**2
-    weights = blocks * shape.channels * FILTER_CELLS * shape.maps_a_block
+    weights = blocks * shape.channels * FILTER_CELLS * shape.maps_per_block
     active = batch * shape.map_blocks * shape.positions * shape.groups
     window = ACROSS + 4
     return LayerWork(
@@ -169,7 +169,7 @@ def convolution_kernel(shape: ConvolutionShape):
     )  # fmt: skip
     DRAWINGS, GROUPS, FILTERS, POSITIONS = shape.drawings, shape.groups, shape.filters, shape.positions
     ACROSS_THREADS, POOLED = shape.across, shape.pooled
-    MAPS_A_BLOCK, PACKED_MAPS = shape.maps_a_block, shape.packed_maps
+    MAPS_PER_BLOCK, PACKED_MAPS = shape.maps_per_block, shape.packed_maps
     PHASE, PHASES, BUFFERS = shape.phase, shape.phases, shape.buffers
     CELLS, WEIGHTS = shape.cells, shape.weights
     ALL_CELLS, ALL_WEIGHTS = BUFFERS * CELLS, BUFFERS * WEIGHTS
@@ -180,7 +180,7 @@ def convolution_kernel(shape: ConvolutionShape):
         weights = cuda.shared.array(ALL_WEIGHTS, types.float32, SHARED_ALIGNMENT)
         thread = cuda.threadIdx.x
         first_drawing = cuda.blockIdx.x * DRAWINGS
-        first_map = cuda.blockIdx.y * MAPS_A_BLOCK
+        first_map = cuda.blockIdx.y * MAPS_PER_BLOCK
         # Threads over the outputs of a map first, then over maps, then over drawings.
         group = thread // POSITIONS
         position = thread - group * POSITIONS
@@ -217,7 +217,7 @@ def convolution_kernel(shape: ConvolutionShape):
                     for c in range(min(PHASE, CHANNELS - channel)):
                         window = row * 2 * PITCH + column * 8
                         at = buffer * CELLS + (own * PHASE + c) * MAP_CELLS + window
-                        taps = buffer * WEIGHTS + c * (25 * MAPS_A_BLOCK) + group * FILTERS
+                        taps = buffer * WEIGHTS + c * (25 * MAPS_PER_BLOCK) + group * FILTERS
                         sums = accumulate(tile, at, weights, taps, sums)
                 # No thread may copy over a value that another one still reads.
                 cuda.syncthreads()
@@ -236,7 +236,7 @@ def connected_kernel(shape: ConnectedShape):
     from numba import types
 
     global cuda
-    from engine.device.cuda_kernels import REGISTERS as REGISTERS_A_BLOCK
+    from engine.device.cuda_kernels import REGISTERS as REGISTERS_PER_BLOCK
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, zero_accumulators
@@ -253,7 +253,7 @@ def connected_kernel(shape: ConnectedShape):
     OWN_DEPTH, AHEAD = DEPTH // SLICES, shape.ahead
     QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
 
-    @jit_within(min(CONNECTED_REGISTERS[shape.drawings], REGISTERS_A_BLOCK // shape.threads // 8 * 8))
+    @jit_within(min(CONNECTED_REGISTERS[shape.drawings], REGISTERS_PER_BLOCK // shape.threads // 8 * 8))
     def connect_both(vectors, hidden, output, scores):
         tile = cuda.shared.array(ALL_VALUES, types.float32, SHARED_ALIGNMENT)
         parts = cuda.shared.array(PARTS, types.float32, SHARED_ALIGNMENT)

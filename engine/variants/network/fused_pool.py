@@ -1,4 +1,4 @@
-"""`network-fused`: pool and linearisation fused into the convolution, a thread an average.
+"""`network-fused`: pool and linearisation fused into the convolution, a thread per average.
 
 Idea
     A thread computes the four outputs under one average, rectifies them, averages them, and stores the
@@ -6,8 +6,8 @@ Idea
 Who loads what
     As `network-convolution`: a value and a weight for each multiply-add.
 What it saves
-    Against `network-pool`: two launches, and the maps of the convolutions, 90 KB a drawing that were written
-    and read again.
+    Against `network-pool`: two launches, and the maps of the convolutions, 90 KB per drawing that were
+    written and read again.
 Limit
     A quarter as many threads do the same work: 16 averages of a map of 4 x 4 leave 15 of 16 threads of a
     block idle.

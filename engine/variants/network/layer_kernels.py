@@ -1,4 +1,4 @@
-"""The report's kernels of one layer each, a thread an output, in blocks of 16 x 16; and their models of work.
+"""The report's kernels of one layer each, a thread per output, in blocks of 16 x 16; their models of work.
 
 Maps are (drawing, map, row, column). Neighbouring threads compute neighbouring columns of one map, so they
 ask for neighbouring values and for one and the same weight. In the report a value's maps lie together

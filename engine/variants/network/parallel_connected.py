@@ -1,4 +1,4 @@
-"""`network-connected`: the connected layers on the device as well, a thread a value; the host does nothing.
+"""`network-connected`: the connected layers on the device as well, a thread per value; the host does nothing.
 
 Idea
     Each thread sums the products of one drawing's vector with one column of weights, 16 at a time.
@@ -6,8 +6,8 @@ Who loads what
     Each multiply-add loads a value and a weight from global memory. Threads side by side ask for neighbouring
     weights and for the same value.
 What it saves
-    Against `network-pool`: the host's loops over 132,352 weights a drawing, and the copies between them. The
-    scores alone go back.
+    Against `network-pool`: the host's loops over 132,352 weights per drawing, and the copies between them.
+    The scores alone go back.
 Limit
     Each weight is loaded again for every drawing.
 

@@ -1,4 +1,4 @@
-"""`network-convolution`: both convolutions on the device, a thread an output; the host does all else.
+"""`network-convolution`: both convolutions on the device, a thread per output; the host does all else.
 
 Idea
     A block of 16 x 16 threads computes a tile of one map of one drawing; each thread sums the 25 products of
@@ -11,9 +11,9 @@ What it saves
     Against `network-serial`: 2.4 million outputs of 100 drawings are computed at once instead of one after
     another.
 Limit
-    The maps go to the host for each pool and come back: 74 KB a drawing after the first convolution. A map of
-    24 x 24 takes four blocks of which some threads have nothing to compute: 12 warps of a map diverge; one of
-    8 x 8 leaves three quarters of its only block idle, and 4 warps diverge.
+    The maps go to the host for each pool and come back: 74 KB per drawing after the first convolution. A map
+    of 24 x 24 takes four blocks of which some threads have nothing to compute: 12 warps of a map diverge; one
+    of 8 x 8 leaves three quarters of its only block idle, and 4 warps diverge.
 
 Source: ECE408 final report "CUCUDA", Optimizations, 1 "Parallelize the convolution computation". There
 blockIdx.y is the map and blockIdx.x the drawing, as here.

@@ -1,4 +1,4 @@
-"""`network-pool`: the average pools on the device too, a thread an average; linearised in the pool's store.
+"""`network-pool`: the average pools on the device too, a thread per average; its store linearises.
 
 Idea
     As the convolution, without a filter: each thread averages a square of 2 x 2. The second pool stores each
@@ -7,7 +7,7 @@ Idea
 Who loads what
     Each thread loads its four values from global memory and stores one.
 What it saves
-    Against `network-convolution`: the maps stay on the device. Only 4 KB a drawing go to the host, for the
+    Against `network-convolution`: the maps stay on the device. Only 4 KB per drawing go to the host, for the
     connected layers.
 Limit
     The convolutions' maps are written and read once more, which is all that a pool does. Of a map of 12 x 12

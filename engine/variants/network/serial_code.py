@@ -1,4 +1,4 @@
-"""The compiled part of `network-serial`: a loop nest a layer; no vectors, threads or fast-math on purpose."""
+"""The compiled part of `network-serial`: a loop nest per layer; on purpose no vectors, threads, fast-math."""
 
 import numpy as np
 

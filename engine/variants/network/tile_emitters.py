@@ -22,7 +22,7 @@ def phase_loader(shape: ConvolutionShape) -> Any:
     Numba's own loops and places of 64 bits a phase took a seventh more instructions.
     """
     step, whole, packed = shape.vector, shape.phase * shape.side * (shape.side // shape.vector), VECTOR
-    row_steps, weight_steps = shape.side // step, shape.maps_a_block // packed
+    row_steps, weight_steps = shape.side // step, shape.maps_per_block // packed
     map_steps = shape.side * row_steps
     is_dense, are_all_maps = shape.pitch == shape.side, shape.map_blocks == 1
 
@@ -75,7 +75,7 @@ def phase_loader(shape: ConvolutionShape) -> Any:
             at = start + beyond
             tap = at // weight_steps
             column = (at - tap * weight_steps) * packed
-            to, from_ = tap * shape.maps_a_block + column, tap * shape.packed_maps + column
+            to, from_ = tap * shape.maps_per_block + column, tap * shape.packed_maps + column
             code.copy_ahead(taps + to, origin + from_, packed, exists)
 
         each(code, first, shape.drawings * whole, copy_cells)
@@ -103,9 +103,9 @@ def accumulator(shape: ConvolutionShape) -> Any:
         def filter_row(number, carried):
             totals, upper = list(carried[0]), carried[1]
             lower = window(number + 1)
-            taps = packed + number * (FILTER_SIDE * shape.maps_a_block)
+            taps = packed + number * (FILTER_SIDE * shape.maps_per_block)
             for q in range(FILTER_SIDE):
-                own_weights = (taps + q * shape.maps_a_block).load(filters)
+                own_weights = (taps + q * shape.maps_per_block).load(filters)
                 for f, weight in enumerate(own_weights):
                     for i, row in enumerate((upper, lower)):
                         for x in range(ACROSS):

@@ -57,19 +57,19 @@ class ConvolutionShape:
         return self.drawings * self.positions * self.groups
 
     @property
-    def maps_a_block(self) -> int:
+    def maps_per_block(self) -> int:
         """Maps that a block computes."""
         return self.groups * self.filters
 
     @property
     def map_blocks(self) -> int:
         """Blocks that share a drawing."""
-        return blocks_along(self.maps, self.maps_a_block)
+        return blocks_along(self.maps, self.maps_per_block)
 
     @property
     def packed_maps(self) -> int:
         """Maps of the packed weights: whole blocks of them, the last ones 0."""
-        return self.map_blocks * self.maps_a_block
+        return self.map_blocks * self.maps_per_block
 
     @property
     def pitch(self) -> int:
@@ -104,7 +104,7 @@ class ConvolutionShape:
     @property
     def weights(self) -> int:
         """Weights in a buffer."""
-        return self.phase * FILTER_CELLS * self.maps_a_block
+        return self.phase * FILTER_CELLS * self.maps_per_block
 
     @property
     def shared_bytes(self) -> int:
@@ -120,7 +120,7 @@ class ConvolutionShape:
 def convolution_shape(
     channels: int, side: int, maps: int, *, filters: int, drawings: int
 ) -> ConvolutionShape:
-    """Return the shape for a convolution: as many maps and drawings a block as threads and memory allow."""
+    """Return the shape for a convolution: as many maps and drawings per block as threads and memory allow."""
 
     def shape(groups: int, several: int, phase: int) -> ConvolutionShape:
         return ConvolutionShape(channels, side, maps, filters, groups, several, phase)

@@ -9,8 +9,8 @@ Who loads what
 What it saves
     Nothing here; a library's product of matrices could be called instead of a kernel of one's own.
 Limit
-    X is 25 times the first maps and 11 times the second ones: 57,600 and 204,800 bytes a drawing, 2.6 GB for
-    10,000, written once and read once for every 25 maps.
+    X is 25 times the first maps and 11 times the second ones: 57,600 and 204,800 bytes per drawing, 2.6 GB
+    for 10,000, written once and read once for every 25 maps.
 
 Source: ECE408 final report "CUCUDA", Optimizations, 4: "Instead of first building a matrix from convolution
 inputs and filters and storing that in the global memory"; Kirk and Hwu, Programming Massively Parallel
@@ -226,6 +226,6 @@ VARIANT = NetworkVariant(
     unsupported=unsupported,
     passes=passes,
     roundings=roundings_by_parts,
-    remark="The matrix takes 57,600 bytes a drawing for the first convolution and 204,800 for the second: "
+    remark="The matrix takes 57,600 bytes per drawing for the first convolution and 204,800 for the second: "
     "2.6 GB for 10,000 drawings, where the maps themselves take 31 MB and 184 MB.",
 )

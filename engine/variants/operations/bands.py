@@ -16,10 +16,10 @@ from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
 from engine.variants.operations.contract import OperationVariant
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.
-STEPS_A_CALL = 200_000_000
+STEPS_PER_CALL = 200_000_000
 MOST_ROWS = 64
 # Bands for each worker, so that a slow one leaves some to the others.
-BANDS_A_WORKER = 4
+BANDS_PER_WORKER = 4
 
 Arguments = Callable[[int], tuple[Any, ...]]
 
@@ -53,8 +53,8 @@ class Bands:
     ) -> None:
         self._function, self._types, self._rows = function, (source, target), rows
         self.workers = workers_for(rows * steps, launch_cores())
-        self._band = max(1, min(MOST_ROWS, rows // (self.workers * BANDS_A_WORKER)))
-        self._rows_a_call = max(self._band * self.workers, STEPS_A_CALL * self.workers // max(1, steps))
+        self._band = max(1, min(MOST_ROWS, rows // (self.workers * BANDS_PER_WORKER)))
+        self._rows_per_call = max(self._band * self.workers, STEPS_PER_CALL * self.workers // max(1, steps))
         self._arguments = arguments
         if self.workers > 1:
             compiled()
@@ -75,9 +75,9 @@ class Bands:
         except IndexError:
             call, arguments = self._new_call()
         launch: Any = call.launch
-        for first in range(0, self._rows, self._rows_a_call):
+        for first in range(0, self._rows, self._rows_per_call):
             call.call.put(2, first)
-            call.call.put(3, min(self._rows, first + self._rows_a_call))
+            call.call.put(3, min(self._rows, first + self._rows_per_call))
             # Of these functions the first two arguments are arrays.
             launch(source, target)
         collect(*arguments)

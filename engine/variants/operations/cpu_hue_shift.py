@@ -15,12 +15,12 @@ from engine.tasks.work import Work
 from engine.variants.operations.bands import FlatBands, cpu_variant
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "hue_shift", error_model="numpy")
-OPERATIONS_A_PIXEL = 32
+OPERATIONS_PER_PIXEL = 32
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each sample is read and written once; some 32 operations for a pixel."""
-    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels)
+    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_PER_PIXEL * problem.pixels)
 
 
 def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:

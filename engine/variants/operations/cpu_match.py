@@ -19,7 +19,7 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.tasks.work import Work
 from engine.variants.operations.bands import Bands, cpu_variant
-from engine.variants.operations.match_grid import LINES, OPERATIONS_A_CELL, PLACES, cells_of
+from engine.variants.operations.match_grid import LINES, OPERATIONS_PER_CELL, PLACES, cells_of
 
 FUNCTION = MachineFunction("engine.variants.operations.match_code", "scores", error_model="numpy")
 
@@ -53,7 +53,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
         problem,
         picture_loads=2 * problem.values * cells,
         other_loads=problem.values * cells,
-        flops=OPERATIONS_A_CELL * problem.values * cells,
+        flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
 
 

@@ -4,8 +4,8 @@ Idea
     Thread (row, column) reads red, green and blue of its pixel, adds them up by their weights in float32, and
     writes the brightness to all three channels.
 Who loads what
-    Three loads and three stores a thread. The channels lie side by side, so the first load of a warp already
-    brings the cache lines of the other two.
+    Three loads and three stores per thread. The channels lie side by side, so the first load of a warp
+    already brings the cache lines of the other two.
 Limit
     5 operations for 6 accesses: memory.
 

@@ -25,7 +25,7 @@ from engine.tasks.operation.work import operation_work
 from engine.tasks.work import Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 
-OPERATIONS_A_PIXEL = 32
+OPERATIONS_PER_PIXEL = 32
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -35,7 +35,7 @@ def plan(problem: OperationProblem, block: Block) -> Launches:
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: three loads, some 32 operations and three stores for each pixel."""
-    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_A_PIXEL * problem.pixels)
+    return operation_work(problem, picture_loads=problem.samples, flops=OPERATIONS_PER_PIXEL * problem.pixels)
 
 
 @lru_cache

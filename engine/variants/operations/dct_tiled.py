@@ -6,10 +6,10 @@ Idea
     a barrier between each two. The coefficients never leave the multiprocessor but to be the result.
 Who loads what
     Each thread loads its sample and its step of quantisation; the first 64 threads load the cosines. All else
-    is in shared memory: two values a thread, and the cosines.
+    is in shared memory: two values per thread, and the cosines.
 What it saves
-    Against `dct-direct`: one load of the picture a sample instead of 64, 32 multiply-adds instead of 144, one
-    launch instead of two.
+    Against `dct-direct`: one load of the picture per sample instead of 64, 32 multiply-adds instead of 144,
+    one launch instead of two.
 Limit
     Each multiply-add reads two values from shared memory; threads of a warp that read down a column of
     cosines share a bank.

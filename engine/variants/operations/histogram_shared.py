@@ -29,12 +29,12 @@ from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 from engine.variants.operations.histogram_counts import clear_launch, clear_pass, cuda_bin
 
-ROWS_A_THREAD = 16
+ROWS_PER_THREAD = 16
 
 
 def rows_of(problem: OperationProblem) -> int:
     """Return the rows of threads."""
-    return blocks_along(problem.height, ROWS_A_THREAD)
+    return blocks_along(problem.height, ROWS_PER_THREAD)
 
 
 def shared_bytes(problem: OperationProblem, block: Block) -> int:
@@ -79,7 +79,7 @@ def kernel(dtype: str, bins: int, block: Block):
     from engine.device.numba_cuda import cuda
 
     bin_of = cuda_bin(dtype, bins)
-    BINS, BLOCK_X, BLOCK_Y, ROWS = bins, block.x, block.y, ROWS_A_THREAD
+    BINS, BLOCK_X, BLOCK_Y, ROWS = bins, block.x, block.y, ROWS_PER_THREAD
 
     @cuda.jit
     def count_in_shared_memory(image, width, out):

@@ -9,7 +9,7 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.grid import launch_over, pass_of
 
 # Of each sample of a window: an addition for the mean; then a subtraction, two products, two additions.
-OPERATIONS_A_CELL = 6
+OPERATIONS_PER_CELL = 6
 # Of `cpu-match`: places of a row that it takes at once, and the lines of as many floats that it has for them:
 # mean, lowest, highest, sums above and below the root, and their partial sums.
 PLACES, LINES = 256, 7

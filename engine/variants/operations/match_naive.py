@@ -7,7 +7,7 @@ Who loads what
     Every thread loads its window twice and the patch once from global memory. The threads of a warp read
     neighbouring cells, and all of them the same cell of the patch (one broadcast).
 Limit
-    16 x 16 pixels of three channels are 2,304 loads a thread, nearly all of which its neighbours make too.
+    16 x 16 pixels of three channels are 2,304 loads per thread, nearly all of which its neighbours make too.
 
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation.
 """
@@ -24,7 +24,7 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.tasks.work import Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over
-from engine.variants.operations.match_grid import OPERATIONS_A_CELL, cells_of, match_pass, rows_of
+from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -40,7 +40,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
         problem,
         picture_loads=2 * problem.values * cells,
         other_loads=problem.values * cells,
-        flops=OPERATIONS_A_CELL * problem.values * cells,
+        flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
 
 

@@ -7,12 +7,12 @@ Who loads what
     Each cell of the tile is loaded twice for each channel. The patch is read from global memory, the same
     cell by all threads of a warp at once.
 What it saves
-    Against `match-naive`: 16 x 16 pixels and a block of 32 x 8 load 2 x 1,081 cells a channel for 256 places,
-    8.4 for each instead of 512.
+    Against `match-naive`: 16 x 16 pixels and a block of 32 x 8 load 2 x 1,081 cells per channel for 256
+    places, 8.4 for each instead of 512.
 Limit
     The patch decides the tile: with 64 x 64 pixels and 32 x 8 threads 27 KB, one or two blocks a
     multiprocessor. Each multiply-add still reads shared memory. The unrolled loops take 96 registers; of
-    blocks of 1024 threads, which have 64 each, some values go through local memory (152 bytes a thread).
+    blocks of 1024 threads, which have 64 each, some values go through local memory (152 bytes per thread).
 
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation and tiling.
 """
@@ -29,7 +29,7 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over
-from engine.variants.operations.match_grid import OPERATIONS_A_CELL, cells_of, match_pass, rows_of
+from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
 
 
 def tile_of(problem: OperationProblem, block: Block) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
         other_loads=problem.values * cells,
         shared_loads=2 * problem.values * cells,
         shared_stores=2 * stores * problem.channels,
-        flops=OPERATIONS_A_CELL * problem.values * cells,
+        flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
 
 

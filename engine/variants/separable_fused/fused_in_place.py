@@ -43,8 +43,8 @@ MOST_RING_ROWS = 4 * WARPS + 1
 # Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163;
 # 25 x 25 RGB of 8 bit: 206 and 187).
 MOST_SIDE_OF_SEVERAL = 23
-# A multiprocessor has four of its blocks at once.
-OF_ONE = 4
+# Blocks that are resident on a multiprocessor at once.
+RESIDENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
     vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
     across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
     tiles = across * blocks_along(problem.height, 4 * WARPS)
-    if rows >= LEAST_RING_ROWS and tiles >= 2 * MULTIPROCESSORS * OF_ONE:
+    if rows >= LEAST_RING_ROWS and tiles >= 2 * MULTIPROCESSORS * RESIDENT:
         ring = _shape(problem, min(vectors, 2), 4, is_ring=True)
         if ring.shared_bytes <= SHARED_BYTES:
             return ring
@@ -151,7 +151,7 @@ def rows_of(problem: Problem, shape: InPlaceShape) -> int:
     if not shape.is_ring:
         return shape.step_rows
     across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
-    return rows_of_strips(problem, across, OF_ONE, step=shape.step_rows)
+    return rows_of_strips(problem, across, RESIDENT, step=shape.step_rows)
 
 
 def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:

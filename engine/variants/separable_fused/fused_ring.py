@@ -22,7 +22,7 @@ from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import vector_tile
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
-from engine.variants.strips.waves import blocks_at_once, rows_of_strips
+from engine.variants.strips.waves import resident_blocks, rows_of_strips
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
 # serves at once.
@@ -78,8 +78,8 @@ def _shape(problem: Problem, samples: int, warps: int) -> RingShape:
 def rows_of(problem: Problem, shape: RingShape) -> int:
     """Return the rows of results of a block."""
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    of_one = blocks_at_once(shape.shared_bytes)
-    return rows_of_strips(problem, across, of_one, step=shape.step_rows, least=problem.mask_shape[0] // 2)
+    resident = resident_blocks(shape.shared_bytes)
+    return rows_of_strips(problem, across, resident, step=shape.step_rows, least=problem.mask_shape[0] // 2)
 
 
 def launch_of(problem: Problem, shape: RingShape) -> Launch:

@@ -64,7 +64,7 @@ from engine.variants.strips.strip_tiles import strip_tiles
 
 LEAST_CAPABILITY = (8, 0)
 BLOCKS = 2
-"""Blocks that a multiprocessor has at once, with up to 255 registers a thread."""
+"""Blocks that a multiprocessor has at once, with up to 255 registers per thread."""
 
 
 def grid_of(problem: Problem) -> StripGrid:

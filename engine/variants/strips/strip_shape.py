@@ -17,7 +17,7 @@ WARPS = 4
 
 LEAST_STRIP_ROWS = 8
 MULTIPROCESSORS_IN_LINE = 128
-"""Of which each has `of_one` blocks of strips that are numbered along the rows."""
+"""For strips `in_line`: their blocks are all resident at once on so many."""
 
 
 def after_strip(along: TileShape) -> int:
@@ -101,15 +101,15 @@ class FactorStripShape(StripShape):
 
 @dataclass(frozen=True, slots=True)
 class StripGrid:
-    """The strips of a picture, for multiprocessors that have `of_one` blocks of `WARPS` warps at once.
+    """The strips of a picture, for multiprocessors with `resident` blocks of `WARPS` warps at once.
 
-    They are numbered along the rows of the picture and all run at once (`in_line`, `strip_place`), or the
-    blocks lie side by side, and the last ones of a row may have warps with no strip.
+    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_place`). Else
+    blocks lie side by side, and the last one of a row may have warps with no strip.
     """
 
     problem: Problem
     shape: StripShape
-    of_one: int
+    resident: int
     in_line: bool = False
 
     @property
@@ -127,10 +127,11 @@ class StripGrid:
         least = max(LEAST_STRIP_ROWS, above // 2)
         if not self.in_line:
             warps = min(self.across, WARPS)
-            across, of_one = blocks_along(self.across, warps), self.of_one * WARPS // warps
-            whole = {"step": shape.group_rows, "beyond": above}
-            return rows_of_strips(self.problem, across, of_one, least=least, **whole)
-        bands = max(1, MULTIPROCESSORS_IN_LINE * self.of_one * WARPS // self.across)
+            across, resident = blocks_along(self.across, warps), self.resident * WARPS // warps
+            return rows_of_strips(
+                self.problem, across, resident, step=shape.group_rows, beyond=above, least=least
+            )
+        bands = max(1, MULTIPROCESSORS_IN_LINE * self.resident * WARPS // self.across)
         rows = max(blocks_along(height, bands), least)
         return shape.groups(rows) * shape.group_rows - above
 

@@ -1,30 +1,31 @@
-"""How high strips are, so that the blocks of a large device end at about the same time. Pure integers."""
+"""How high strips are, so that the last blocks on a large GPU end at about the same time. Pure integers."""
 
 from engine.tasks.filtering.problem import Problem
 
 MULTIPROCESSORS = 132
-"""Of a large device."""
+"""Of a large GPU (H200)."""
 
-SHARED_BYTES_OF_ALL, RESERVED_BYTES = 228 * 1024, 1024
-"""Shared memory of a multiprocessor, and what it keeps of it for each block (CUDA C++ Programming Guide)."""
+MULTIPROCESSOR_SHARED_BYTES, RESERVED_BYTES = 228 * 1024, 1024
+"""Shared memory of a multiprocessor, and what CUDA reserves of it per block (CUDA C++ Programming Guide)."""
 
 MOST_WAVES = 8
 
 
-def blocks_at_once(shared_bytes: int) -> int:
-    """Return how many blocks of so much shared memory a multiprocessor has at once."""
-    return SHARED_BYTES_OF_ALL // (shared_bytes + RESERVED_BYTES)
+def resident_blocks(shared_bytes: int) -> int:
+    """Return how many blocks with so much shared memory are resident on a multiprocessor at once."""
+    return MULTIPROCESSOR_SHARED_BYTES // (shared_bytes + RESERVED_BYTES)
 
 
 def rows_of_strips(
-    problem: Problem, across: int, of_one: int, *, step: int, beyond: int = 0, least: int = 1
+    problem: Problem, across: int, resident: int, *, step: int, beyond: int = 0, least: int = 1
 ) -> int:
     """Return the rows of results per strip of a picture.
 
-    Many low strips read again and again the rows above and below them, which the mask reaches over; few high
-    ones leave multiprocessors idle at the end. A block takes as long as it has rows, and all blocks as long
-    as their waves: a wave that is not full counts half as a whole one, and some blocks end late, those at an
-    edge above all. The numbers are fitted to 475 random problems (H200; docs/experiments/strips.md).
+    Low strips read the rows above and below them, which the mask reaches over, many times; few high ones
+    leave multiprocessors idle at the end. A block's time is taken as proportional to its input rows, and the
+    whole as so many waves of blocks: the last one counts half even where it is not full, and `late` is for
+    blocks that take longer, those at an edge above all. The numbers are fitted to 475 random problems (H200;
+    docs/experiments/strips.md).
 
     Parameters
     ----------
@@ -32,24 +33,24 @@ def rows_of_strips(
         The picture and the mask's shape.
     across : int
         Blocks side by side.
-    of_one : int
-        Blocks that a multiprocessor has at once.
+    resident : int
+        Blocks that are resident on a multiprocessor at once.
     step, beyond : int
-        The rows are a multiple of `step`, less `beyond`.
+        The result plus `beyond` is a multiple of `step`.
     least : int
         The fewest rows.
     """
-    height, again = problem.height, problem.mask_shape[0] - 1
-    # Float32 of one channel is copied alike at an edge and inside.
+    height, halo = problem.height, problem.mask_shape[0] - 1
+    # float32 of one channel is copied in the same way at an edge and inside.
     late = 0.5 if problem.channels == 1 and problem.itemsize == 4 else 1.5
-    at_once = MULTIPROCESSORS * of_one
-    fewest = -(-across // at_once)
+    wave = MULTIPROCESSORS * resident
+    fewest = -(-across // wave)
     best_rows, best_time = height, float("inf")
-    for number in range(fewest, fewest + MOST_WAVES):
-        rows = max(-(-height // (number * at_once // across)), least)
+    for waves in range(fewest, fewest + MOST_WAVES):
+        rows = max(-(-height // (waves * wave // across)), least)
         rows = -(-(rows + beyond) // step) * step - beyond
         blocks = across * -(-height // rows)
-        time = (rows + again) * (-(-blocks // at_once) + blocks / at_once + late)
+        time = (rows + halo) * (-(-blocks // wave) + blocks / wave + late)
         if time < best_time:
             best_rows, best_time = rows, time
     return best_rows

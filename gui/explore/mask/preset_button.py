@@ -2,21 +2,28 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QStyleOptionButton
 
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.mask.presets import Preset, presets
 from gui.explore.mask.preset_names import is_title, preset_of
 from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID
 
+# The frame, the arrow of the menu, and room on both sides.
+_AROUND_NAME = 5 * GRID
 _TOOLTIP = (
     "Ready masks, by what they do. Each has a sentence that says what to look at; choosing one can be undone."
 )
 
 
 class PresetButton(QPushButton):
-    """Shows which preset the mask is and whether it was edited since; its menu has all presets."""
+    """Shows which preset the mask is and whether it was edited since; its menu has all presets.
+
+    A long name, such as that of a mask from a file, is cut and does not widen the panel.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -56,8 +63,16 @@ class PresetButton(QPushButton):
         preset, title = preset_of(mask), self._workspace.mask_title
         # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
         is_own = bool(mask.name) and not is_title(mask.name)
-        if preset is not None or is_own:
-            self.setText(title)
-        else:
-            self.setText(f"{title}, edited" if title else "Custom mask")
-        self.setToolTip(f"{preset.teaches}\n\n{_TOOLTIP}" if preset is not None else _TOOLTIP)
+        if preset is None and not is_own:
+            title = f"{title}, edited" if title else "Custom mask"
+        # A name is no text with mnemonics.
+        self.setText(title.replace("&", "&&"))
+        self.setToolTip(f"{preset.teaches if preset is not None else title}\n\n{_TOOLTIP}")
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, super().minimumSizeHint().height())
+
+    def initStyleOption(self, option: QStyleOptionButton) -> None:
+        super().initStyleOption(option)
+        room = self.width() - _AROUND_NAME
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)

@@ -60,6 +60,7 @@ class OperationController(QObject):
         self._settle_timer.timeout.connect(self._settle)
         self._patience_timer = QTimer(self, singleShot=True, interval=PATIENCE_MS)
         self._patience_timer.timeout.connect(self._leave_stale)
+        operations.chosen.connect(self._forget_shown)
         operations.changed.connect(self._settle_timer.start)
         state.running_changed.connect(self._send)
         link.ready.connect(self._begin_anew)
@@ -93,21 +94,25 @@ class OperationController(QObject):
         if self._in_flight is not None:
             self._link.cancel(self._in_flight)
 
-    def _begin_anew(self) -> None:
+    def _forget_shown(self) -> None:
         self._shown = None
+
+    def _begin_anew(self) -> None:
+        self._forget_shown()
         self._settle_timer.start()
 
     def _settle(self) -> None:
         job = self._operations.job()
+        if job is not None:
+            self._display.follow_job()
         if job is None or not self._state.is_ready:
             self._wanted = self._shown = None
             return
         if not self._operations.is_listed:
             self._link.ask(Ask(DescribeOperations(), self._operations.set_infos, self._report))
-        if job == self._shown:
-            return
-        self._wanted = job
+        # Of the job that is shown too: meanwhile another one may have been asked for.
         self._link.ask(Ask(CheckOperation(job), self._operations.set_availability, lambda error: None))
+        self._wanted = job if job != self._shown else None
         self._send()
 
     def _send(self) -> None:
@@ -155,9 +160,11 @@ class OperationController(QObject):
     def _failed(self, ask: Ask, job: OperationJob, error: EngineError) -> None:
         self._end_wait(ask)
         if job == self._operations.job() and not isinstance(error, Cancelled):
-            if error.is_refusal:
-                self._operations.show_found(None, str(error))
-            elif not is_reported_by_link(error):
+            # What was found before is not shown any more: the former job needs its preview again.
+            self._forget_shown()
+            self._display.show_age()
+            self._operations.show_found(None, str(error) if error.is_refusal else "")
+            if not (error.is_refusal or is_reported_by_link(error)):
                 self._report(error)
             self.failed.emit(error)
         self._send()

@@ -60,7 +60,7 @@ class TileFrame:
 
 @dataclass(frozen=True, slots=True)
 class TileLook:
-    """The colours of a tile, a pixel a cell, and its patterns."""
+    """The colours of a tile, a pixel per cell, and its patterns."""
 
     by: ColourBy
     image: QImage

@@ -238,7 +238,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
             _thread.interrupt_main()
 
     monkeypatch.setattr(serial.Serial, "function", staticmethod(pressed_after_the_first_rows))
-    monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 20 * 9)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 20 * 9)
     answer = command("filter", source, out, "--mask box-3 --variant cpu-serial")
     assert (answer.status, answer.out, answer.err) == (130, "", f"Stopped: {out} was not written.\n")
     # Made ready while the picture is opened, and once it is there.

@@ -24,7 +24,7 @@ def test_that_every_stage_and_batch_is_verified_timed_and_told_by_layer(command)
     assert answer.status == 0
     assert answer.out.count("verified") == 4
     assert "convolution-2 + pool-2" in answer.out
-    assert "Held-out digits told right: 355 of 360 (98.6%)." in answer.out
+    assert "Held-out digits classified correctly: 355 of 360 (98.6%)." in answer.out
     assert "[4/4] 3 drawings, network-cpu: " in answer.err
 
 
@@ -90,7 +90,7 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
     path = tmp_path / "zero.npz"
     np.savez(path, **(arrays | {"output": np.zeros((128, 10), np.float32)}))
     answer = command(f"network --stage network-cpu --batch 1 --budget 0 --weights {path} --json")
-    # All scores are equal, so the first digit is told.
+    # All scores are equal, so the first digit is the prediction.
     assert answer.document["held_out"]["accuracy"] == float((held_out().labels == 0).mean())
     np.savez(path, **(arrays | {"output": np.zeros((128, 9), np.float32)}))
     refused = command(f"network --stage network-cpu --weights {path}")

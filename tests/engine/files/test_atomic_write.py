@@ -36,7 +36,7 @@ def test_that_a_link_to_a_pipe_is_a_device_and_an_empty_name_is_none():
     finally:
         os.close(receiver)
         os.close(sender)
-    with pytest.raises(BadValue, match="'' is no path"):
+    with pytest.raises(BadValue, match="'' is not a path"):
         check_place("")
 
 

@@ -64,7 +64,7 @@ def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_
 CUDA = [known for known in VARIANTS if known.has_kernels]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
-# One thread a result, along columns and rows; the others have plans and tests of their own.
+# One thread per result, along columns and rows; the others have plans and tests of their own.
 PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
 

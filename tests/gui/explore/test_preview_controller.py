@@ -224,7 +224,7 @@ def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_on
 
 @pytest.mark.parametrize("why", ["slow", "run", "stopped", "lost"])
 def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbot, why):
-    timer = slow_bench.previews._age_timer
+    timer = slow_bench.display._age_timer
     assert timer.interval() == SLOW_MS
     timer.setInterval(1)
     slow_bench.state.set_running(why == "run")

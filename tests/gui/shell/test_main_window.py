@@ -54,6 +54,22 @@ def assert_no_word_is_cut(page):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "titles"),
+    [
+        ("explore", [["Mask", "Tile"], ["Results", "Block sizes"]]),
+        ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
+    ],
+)
+def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, page, titles):
+    window = open_window((1024, 640)).window
+    window.show_page(page)
+    bars = shown(window.page, QtWidgets.QTabBar)
+    found = sorted([bar.tabText(at) for at in range(bar.count())] for bar in bars)
+    assert found == sorted(titles)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):

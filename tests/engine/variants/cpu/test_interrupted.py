@@ -41,7 +41,7 @@ def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(border
     problem = describe_problem(image, mask, border, 0.0)
     results = []
     for rows in (23, 5, 1):
-        monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", rows * 9 * 3 * mask.taps)
+        monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * mask.taps)
         results.append(np.full(image.shape, np.nan, np.float32))
         serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
@@ -51,11 +51,11 @@ def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(border
 def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
     problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
-    rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_a_call
+    rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_per_call
     assert rows >= 1
     assert rows * 2000 * 63 * 63 * 4e-9 < 0.5
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
-    monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * mask.taps)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * mask.taps)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     monkeypatch.setattr(serial.Serial, "function", staticmethod(then_interrupted(serial.Serial.function, 2)))
     out = np.full(image.shape, np.nan, np.float32)
@@ -72,7 +72,7 @@ def test_that_two_serial_passes_give_the_same_however_many_rows_a_call_has(borde
     problem = describe_problem(image, mask, border, 0.0)
     results = []
     for rows in (23, 5, 1):
-        monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_A_CALL", rows * 9 * 3 * 6)
+        monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * 6)
         results.append(np.full(image.shape, np.nan, np.float32))
         separable_serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
@@ -82,7 +82,7 @@ def test_that_two_serial_passes_give_the_same_however_many_rows_a_call_has(borde
 @pytest.mark.parametrize("first", ["along_rows", "down_columns"])
 def test_that_two_serial_passes_are_left_after_the_rows_of_one_call(first, monkeypatch):
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
-    monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * 3)
+    monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * 3)
     loops = separable_serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     passes = separable_serial.SeparableSerial
     monkeypatch.setattr(passes, first, staticmethod(then_interrupted(getattr(passes, first), 2)))

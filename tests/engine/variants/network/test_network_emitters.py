@@ -43,7 +43,7 @@ def test_that_the_shapes_are_those_that_the_documents_tell():
     for shape in SHAPES:
         assert shape.shared_bytes <= 40 * 1024
         assert shape.threads <= 512
-        assert shape.maps_a_block % 4 == 0
+        assert shape.maps_per_block % 4 == 0
         assert shape.packed_maps >= shape.maps
         assert shape.pitch >= 8 * shape.across + 4
     assert connected_shape(1024, 128, 10, drawings=16).shared_bytes == 40_960
@@ -56,7 +56,7 @@ def test_that_a_thread_sums_the_products_of_its_outputs(shape):
     accumulate = on_the_processor(accumulator(shape))
     rows = np.full((shape.side, shape.pitch), 77.0, np.float32)
     rows[:, : shape.side] = whole((shape.side, shape.side), 9)
-    filters = whole((25, shape.maps_a_block), 3)
+    filters = whole((25, shape.maps_per_block), 3)
     tile, weights = padded(rows), padded(filters)
     start = tuple(whole(shape.filters * 16, 5))
     for row, column, group in ((0, 0, 0), (shape.pooled - 1, shape.across - 1, shape.groups - 1)):
@@ -105,7 +105,7 @@ def test_that_all_threads_together_copy_a_phase_and_no_more(shape):
             channel = phase * shape.phase
             channels = min(shape.phase, shape.channels - channel)
             buffer = shape.buffers - 1
-            first_map = (shape.map_blocks - 1) * shape.maps_a_block
+            first_map = (shape.map_blocks - 1) * shape.maps_per_block
             tile = padded(np.full(shape.buffers * shape.cells, -1.0, np.float32))
             weights = padded(np.full(shape.buffers * shape.weights, -1.0, np.float32))
             cells_from = (shape.channels + channel) * shape.side**2
@@ -121,9 +121,9 @@ def test_that_all_threads_together_copy_a_phase_and_no_more(shape):
                 1 : 1 + present, channel : channel + channels
             ]
             assert np.array_equal(tile.reshape(cells.shape), cells)
-            taken = np.full((shape.buffers, shape.phase * 25, shape.maps_a_block), -1.0)
+            taken = np.full((shape.buffers, shape.phase * 25, shape.maps_per_block), -1.0)
             taken[buffer, : channels * 25] = filters[
-                channel * 25 : (channel + channels) * 25, first_map : first_map + shape.maps_a_block
+                channel * 25 : (channel + channels) * 25, first_map : first_map + shape.maps_per_block
             ]
             assert np.array_equal(weights.reshape(taken.shape), taken)
 

@@ -287,7 +287,7 @@ def test_that_the_blocks_for_many_drawings_give_the_same_scores_and_are_counted_
     drawings, weights = case.operands()
     problem, counts = case.problem, Counts()
     passes = fast.passes(problem, weights, BLOCK)
-    # Several drawings a block, of which the last one has fewer; the sums in several phases.
+    # Several drawings per block, of which the last one has fewer; the sums in several phases.
     assert passes[1].launch.grid[0] == -(-case.batch // fast.shapes(problem)[1].drawings)
     arrays = arrays_of(drawings.reshape(case.batch, 1, case.side, case.side), problem, passes, counts)
     for step in passes:

@@ -50,8 +50,8 @@ def test_that_a_cpu_variant_agrees_with_the_oracle(variant):
 @every_cpu_variant
 def test_that_a_cpu_variant_agrees_with_the_oracle_on_two_threads(variant, monkeypatch):
     monkeypatch.setattr("engine.variants.operations.bands.workers_for", lambda work, most: 2)
-    # Two rows a call, as for a picture that takes seconds: Ctrl+C is heard between calls.
-    monkeypatch.setattr("engine.variants.operations.bands.STEPS_A_CALL", 1)
+    # Two rows per call, as for a picture that takes seconds: Ctrl+C is heard between calls.
+    monkeypatch.setattr("engine.variants.operations.bands.STEPS_PER_CALL", 1)
     for case in cases_of(variant, with_blocks=False):
         check(variant, case, "cpu")
 

@@ -51,13 +51,13 @@ def test_that_rows_are_whole_steps_and_the_blocks_fill_their_waves(channels, dty
     filled = []
     for number in range(300):
         random = np.random.default_rng(number)
-        height, across, mask_rows, of_one, step, least = (int(random.integers(*some)) for some in BOUNDS)
+        height, across, mask_rows, resident, step, least = (int(random.integers(*some)) for some in BOUNDS)
         problem = Problem(height, 1000, channels, dtype, (mask_rows, 1), (0, 0))
         beyond = mask_rows - 1 if number % 2 else 0
-        rows = rows_of_strips(problem, across, of_one, step=step, beyond=beyond, least=least)
+        rows = rows_of_strips(problem, across, resident, step=step, beyond=beyond, least=least)
         assert rows >= least
         assert (rows + beyond) % step == 0
-        count = across * -(-height // rows) / (waves.MULTIPROCESSORS * of_one)
+        count = across * -(-height // rows) / (waves.MULTIPROCESSORS * resident)
         filled.append(count / math.ceil(count))
     assert np.mean(filled) > 0.92
     assert np.percentile(filled, 5) > 0.8

@@ -253,7 +253,8 @@ def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_d
 
 
 def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(shown, monkeypatch):
-    # The search takes 3 ms a cell, and a map of all blocks has 55 of these: no window stays smooth with that.
+    # The search takes 3 ms per cell, and a map of all blocks has 55 of these: no window stays smooth with
+    # that.
     def search(*_args):
         raise AssertionError("searched for the nearest legal block")
 

@@ -71,6 +71,19 @@ def test_that_growing_keeps_the_centre_and_the_lock_lets_a_side_change_alone(pan
     assert not size.square_button.isChecked()
 
 
+def test_that_a_long_name_of_a_mask_is_cut_in_its_button_and_does_not_widen_the_panel(
+    panel, workspace, qtbot
+):
+    content = panel.presets.parentWidget()
+    before = content.width()
+    name = "R&D: a mask with a name that goes on and on, and does not end before it is cut"
+    workspace.set_mask(Mask([[1, 2]], name=name))
+    panel.grab()
+    assert (content.width(), panel.more_button.geometry().right() < before) == (before, True)
+    assert panel.presets.text().replace("&&", "&") == name
+    assert panel.presets.toolTip().startswith(name)
+
+
 def test_that_presets_are_in_groups_and_borders_in_a_list_with_their_sentences(panel, workspace):
     panel.presets.fill_menu()
     groups = [action.menu() for action in panel.presets.menu().actions()]

@@ -6,9 +6,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
 
+from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.host.protocol import (
     Availability,
+    CheckOperation,
     CheckVariants,
     PreviewOperation,
     RunOperation,
@@ -17,8 +19,10 @@ from engine.host.protocol import (
 from engine.tasks.operation.found import Mark
 from engine.tasks.operation.operations import OPERATIONS
 from gui.explore.operation.histogram_plot import HistogramPlot
+from gui.explore.operation.operation_controller import OperationController
 from gui.explore.operation.operation_kernels import OperationKernels
 from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.operation.operation_results import OperationResults
 from gui.explore.operation.operation_state import OperationState
 from tests.gui.fake_engine import OPERATION_INFOS
 
@@ -140,7 +144,7 @@ def test_that_a_long_title_of_a_kernel_takes_a_line_more_and_is_not_cut(operatio
     qtbot.waitUntil(lambda: table.rowHeight(2) == table.rowHeight(1))
 
 
-def test_that_a_histogram_tells_its_counts(qtbot):
+def test_that_a_histogram_describes_its_counts(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 200)
@@ -149,17 +153,55 @@ def test_that_a_histogram_tells_its_counts(qtbot):
     assert not plot.grab().isNull()
     plot.show()
     plot.setFocus()
-    for key, told in (
-        (Qt.Key.Key_Right, "Bin 0 of 4, 1 samples"),
-        (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples"),
-        (Qt.Key.Key_End, "Bin 3 of 4, 1 samples"),
-        (Qt.Key.Key_Right, "Bin 3 of 4, 1 samples"),
-        (Qt.Key.Key_Home, "Bin 0 of 4, 1 samples"),
+    for key, described in (
+        (Qt.Key.Key_Right, "Bin 0 of 4, 1 sample."),
+        (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples."),
+        (Qt.Key.Key_End, "Bin 3 of 4, 1 sample."),
+        (Qt.Key.Key_Right, "Bin 3 of 4, 1 sample."),
+        (Qt.Key.Key_Home, "Bin 0 of 4, 1 sample."),
     ):
         qtbot.keyClick(plot, key)
-        assert plot.accessibleDescription().startswith(told)
+        assert plot.accessibleDescription().startswith(described)
     plot.show_counts(((1, 2), (3, 4), (5, 6)))
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
+
+
+@pytest.fixture
+def operating(slow_bench):
+    """A slow bench with a controller of operations, showing the histogram."""
+    bench = slow_bench
+    results = OperationResults(bench.operations)
+    bench.operating = OperationController(
+        bench.operations, bench.state, bench.link, bench.jobs, bench.messages, bench.display, results
+    )
+    bench.operations.choose("histogram")
+    bench.settle()
+    bench.answer(PreviewOperation)
+    return bench
+
+
+def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_not_saved(operating, tmp_path):
+    assert not operating.state.result_is_earlier
+    operating.operations.choose("hue-shift")
+    operating.settle()
+    operating.fail(BadValue("A grey picture", "it has no hue", "Take one in colour."), PreviewOperation)
+    assert operating.state.result_is_earlier
+    operating.pictures.save_result(tmp_path / "out.png")
+    assert not operating.fake.waiting(SaveResult)
+    assert "earlier result" in operating.messages.newest.why
+    operating.operations.choose("histogram")
+    operating.settle()
+    operating.answer(PreviewOperation)
+    assert not operating.state.result_is_earlier
+    assert operating.operations.found is not None
+
+
+def test_that_an_operation_chosen_again_at_once_finds_its_numbers_again(operating):
+    operating.operations.choose("negative")
+    operating.operations.choose("histogram")
+    operating.settle()
+    operating.answer_all(PreviewOperation)
+    assert operating.operations.found is not None
 
 
 @pytest.mark.slow
@@ -244,6 +286,17 @@ def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(p
     qtbot.waitUntil(lambda: not panel.refusal.text())
     previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
     assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
+
+
+@pytest.mark.slow
+def test_that_the_former_choices_are_shown_and_checked_again_after_a_refusal(page, haloscope, qtbot):
+    choose(page, qtbot, "median")
+    page.operations.set_parameter("size", 5)
+    qtbot.waitUntil(lambda: "it is refused here" in page.operations.refusal)
+    page.operations.change(parameters={})
+    qtbot.waitUntil(lambda: page.operations.found is not None and not page.operations.refusal)
+    checked = [one for one in haloscope.link._client.seen if isinstance(one, CheckOperation)]
+    assert [one.job.settings for one in checked] == [{}, {"size": 5}, {}]
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def shown(view, workspace, engine_state, share):
 
 
 def place_of(view, row, column):
-    """The point of the canvas where the middle of a pixel lies (one device pixel a point offscreen)."""
+    """The point of the canvas where the middle of a pixel lies (one device pixel per point offscreen)."""
     x, y = view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
     return QPoint(int(x), int(y))
 
