@@ -51,8 +51,8 @@ def add_measuring_options(parser: Parser, seed_of: str) -> None:
 def check_measuring_options(options: argparse.Namespace, sources: Sequence[str] = (), what: str = "") -> None:
     """Refuse a device that is not there, and files that cannot be written or would replace one of `sources`.
 
-    `sources` are files that are read, or words that are not files; `what` says in the error what they are. With
-    the device auto, what cannot run is a result with its reason.
+    `sources` are files that are read, or words that are not files; `what` says in the error what they are.
+    With the device auto, what cannot run is a result with its reason.
     """
     if options.device != AUTO:
         device_named(options.device)
