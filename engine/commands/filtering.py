@@ -38,6 +38,9 @@ def _filter(options: argparse.Namespace) -> None:
         check_other_file(
             options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
         )
+    for name in ("mask", "patch"):
+        if getattr(options, name):
+            check_other_file(options.output, getattr(options, name), what=name)
     if is_operation(options):
         from engine.commands.operation_file import operate_file
         from engine.commands.operation_options import read_operation

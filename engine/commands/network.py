@@ -35,7 +35,7 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
     options = _parser().read(arguments)
-    check_measuring_options(options)
+    check_measuring_options(options, [options.weights] if options.weights else [], "file of weights")
     weights = trained_weights() if options.weights is None else read_weights(Path(options.weights))
     runs: list[StageRun] = []
 

@@ -150,6 +150,19 @@ def test_that_what_both_refuse_is_refused_before_the_work(
     refused(one_cell, "--out", tmp_path / "r.json", options, status=status, says=says)
 
 
+@pytest.mark.parametrize(
+    ("line", "what"), [("bench --masks 3,{file}", "mask"), ("network --weights {file}", "file of weights")]
+)
+def test_that_results_never_replace_what_is_read(command, tmp_path, line, what):
+    read = tmp_path / "read.csv"
+    read.write_text("1,2,1\n")
+    for option in (f"--out {read}", f"--out {tmp_path}/r.json --csv {read}"):
+        answer = command(line.format(file=read), option)
+        assert answer.status == 2
+        assert f"read.csv is the {what} itself: its result would replace it." in answer.err
+    assert read.read_text() == "1,2,1\n"
+
+
 def _rows(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

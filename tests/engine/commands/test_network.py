@@ -1,6 +1,7 @@
 """The command `network`: stages verified and timed, layers, accuracy, files, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -64,6 +65,14 @@ def test_that_bad_use_is_one_line_that_says_what_to_do(command, arguments, line)
     assert (answer.status, answer.out) == (2, "")
     assert line in answer.err
     assert len(answer.err.splitlines()) == 1
+
+
+def test_that_a_pipe_or_a_folder_of_weights_is_refused_and_never_waited_for(command, tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    for path, why in ((tmp_path / "pipe.npz", "it is a device or a pipe"), (tmp_path, "it is a folder")):
+        answer = command("network --stage network-cpu --batch 1 --weights", path)
+        assert (answer.status, answer.out) == (2, "")
+        assert why in answer.err
 
 
 def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):
