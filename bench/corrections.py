@@ -2,7 +2,7 @@
 
 python -m bench.corrections FILE [FILE ...]     files of `python -m bench.choices --json FILE`
 
-What they were measured for must be judged on other problems: `python -m bench.choices` draws some.
+The result must be judged on other problems than these: `python -m bench.choices` draws some.
 """
 
 import json
@@ -21,10 +21,10 @@ from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.corrections import (
     Point,
+    coordinates_of,
     corrections,
     corrections_path,
     nearness,
-    place_of,
     point_of,
     types_of,
 )
@@ -32,7 +32,7 @@ from engine.variants.auto.costs import CostTable, cost_table, kind_of
 from engine.variants.registry import variant
 
 NOISE = 0.35
-"""How little one problem alone is trusted: 0 leads through each of them."""
+"""Regularisation, as a variance of the logarithms: with 0 every measured problem would be met exactly."""
 LEAST_POINTS = 20
 """Of fewer problems nothing is learned: `constant` took 3 times as long as 9 of them had said."""
 SMALL_SIDES = 2
@@ -56,7 +56,8 @@ def fitted(cells: list[Measured], device_kind: str) -> dict[str, Any]:
         logs |= dict.fromkeys(_small_on_the_grid(table, key, types), 0.0)
     made: dict[str, Any] = {}
     for (key, types), logs in sorted(found.items()):
-        places, values = np.array([place_of(point) for point in logs]), np.array(list(logs.values()))
+        places = np.array([coordinates_of(point) for point in logs])
+        values = np.array(list(logs.values()))
         mean = float(np.median(values))
         weights = np.linalg.solve(nearness(places, places) + NOISE * np.eye(len(values)), values - mean)
         made.setdefault(key, {})[types] = {

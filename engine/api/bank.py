@@ -74,7 +74,7 @@ def apply_bank(
     """
     if isinstance(masks, Mask | str) or not isinstance(masks, Iterable):
         raise BadValue(
-            "The masks are no list",
+            "The masks are not a list",
             "this call applies several masks",
             "Pass a list of masks, or call engine.apply with one.",
         )

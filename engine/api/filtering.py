@@ -126,7 +126,7 @@ def convolve(
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
 ) -> np.ndarray:
-    """Convolve a picture with a mask: `correlate` with the mask, and its anchor, turned by 180 degrees.
+    """Convolve a picture with a mask: `correlate` with the mask, and its anchor, rotated by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """

@@ -21,7 +21,7 @@ from engine.tasks.network.weights import read_weights, trained_weights
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What the network tells of drawings.
+    """The digits that the network recognises in drawings.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def network(
     weights: str | Path | None = None,
     layers: bool = False,
 ) -> Recognition:
-    """Tell which digits are drawn: the forward pass of the CNN report's network.
+    """Recognise drawn digits: the forward pass of the CNN report's network.
 
     Parameters
     ----------

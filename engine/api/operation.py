@@ -33,7 +33,7 @@ class Operated:
     ----------
     values : ndarray
         What the variant wrote: the picture; the counts (channels, bins, 1) of a histogram; the scores of a
-        patch at each place; quantised coefficients above the samples they are transformed back to.
+        patch at each position; quantised coefficients above the samples they are transformed back to.
     picture : ndarray of the picture's shape and type, optional
         The result as a picture; None for a histogram. Of `find-patch` the picture as it was.
     numbers : dict of str to float
@@ -41,7 +41,7 @@ class Operated:
     counts : ndarray of shape (channels, bins), optional
         Of a histogram.
     mark : Mark, optional
-        The best place of a patch: row, column, height, width.
+        The best match of a patch: row, column, height, width.
     result : Measurement
         Variant, block, device, timing, verification.
     """

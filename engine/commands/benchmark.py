@@ -48,7 +48,9 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     options = _parser().read(arguments)
-    check_measuring_options(options)
+    # Masks by name keep the text that was written.
+    named = [mask.name for mask in options.masks or () if isinstance(mask, Mask)]
+    check_measuring_options(options, named, "mask")
     if not (options.out or options.best):
         raise BadValue(
             "bench",

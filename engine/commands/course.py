@@ -1,5 +1,6 @@
 """`course`: the course papers, which kernel of theirs is which here, and their tables for this machine."""
 
+import argparse
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -14,7 +15,8 @@ from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
-from engine.errors import FileWriteError
+from engine.device_info import AUTO
+from engine.errors import BadValue, FileWriteError
 from engine.files.output_checks import check_place, make_folder
 
 FORMAT, VERSION = "haloscope-course", 1
@@ -26,6 +28,7 @@ def run(arguments: list[str]) -> int:
     """List the papers, or measure and print the tables of one or of all; return the exit status."""
     options = _parser().read(arguments)
     if options.paper is None and options.out is None:
+        _refuse_to_measure(options)
         if options.json:
             print_json(_document([asdict(one) for one in PAPERS], {}))
         else:
@@ -87,11 +90,19 @@ def _parser() -> Parser:
         --sizes 512,1024  sides of pictures and matrices instead of the paper's own, for slow machines
         --budget SECONDS  for the samples of each cell (default {BUDGET_S})
         """,
-        device={"default": "auto"},
+        device={"default": AUTO},
         sizes={"type": several("--sizes", whole("--sizes", 1, MAX_SIDE))},
         budget={"type": number("--budget", 0.0, 3600.0), "default": BUDGET_S},
     )
     return parser
+
+
+def _refuse_to_measure(options: argparse.Namespace) -> None:
+    """Refuse options of a measurement where the papers are only listed."""
+    for name, unsaid in (("sizes", None), ("device", AUTO), ("budget", BUDGET_S)):
+        if getattr(options, name) != unsaid:
+            remedy = "Name a paper, or --out FOLDER for all of them."
+            raise BadValue(f"--{name} without a paper", "the papers are listed, not measured", remedy)
 
 
 def _log_progress(one: Paper) -> Callable[[str, float, float], None]:

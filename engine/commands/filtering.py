@@ -38,6 +38,9 @@ def _filter(options: argparse.Namespace) -> None:
         check_other_file(
             options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
         )
+    for name in ("mask", "patch"):
+        if getattr(options, name):
+            check_other_file(options.output, getattr(options, name), what=name)
     if is_operation(options):
         from engine.commands.operation_file import operate_file
         from engine.commands.operation_options import read_operation
@@ -70,7 +73,7 @@ def _parser() -> Parser:
         "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
         "of the picture are kept. The mask is correlated with the picture; --flip convolves. --operation "
         "computes something else: OUT is then the picture, the plot of a histogram, or the picture with the "
-        "best place marked. `batch` does many files.",
+        "best match marked. `batch` does many files.",
         _EXAMPLES,
     )
     parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")

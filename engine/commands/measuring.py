@@ -13,7 +13,7 @@ from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue, DeviceFault, FileWriteError
 from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_place
+from engine.files.output_checks import check_other_file, check_place
 from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
@@ -48,9 +48,10 @@ def add_measuring_options(parser: Parser, seed_of: str) -> None:
     )
 
 
-def check_measuring_options(options: argparse.Namespace) -> None:
-    """Refuse a device that is not there, and files that cannot be written.
+def check_measuring_options(options: argparse.Namespace, sources: Sequence[str] = (), what: str = "") -> None:
+    """Refuse a device that is not there, and files that cannot be written or would replace one of `sources`.
 
+    `sources` are files that are read, or words that are not files; `what` says in the error what they are.
     With the device auto, what cannot run is a result with its reason.
     """
     if options.device != AUTO:
@@ -58,6 +59,8 @@ def check_measuring_options(options: argparse.Namespace) -> None:
     for path in (options.out, options.csv):
         if path:
             check_place(path)
+            for source in sources:
+                check_other_file(path, source, "Give the results another name.", what=what)
     if options.out and options.csv and os.path.realpath(options.csv) == os.path.realpath(options.out):
         raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
 

@@ -35,7 +35,7 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
     options = _parser().read(arguments)
-    check_measuring_options(options)
+    check_measuring_options(options, [options.weights] if options.weights else [], "file of weights")
     weights = trained_weights() if options.weights is None else read_weights(Path(options.weights))
     runs: list[StageRun] = []
 
@@ -104,7 +104,7 @@ def _jobs(
 
 def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[dict[str, Any], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
-    told = told_digits(weights)
+    found = held_out_confusion(weights)
     layers = [
         {
             "batch": one.result.problem.batch,
@@ -115,19 +115,19 @@ def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[dict[str, A
         for one in runs
     ]
     accuracy = {
-        "digits": told.digits,
-        "accuracy": told.accuracy,
-        "confusion": told.counts,
-        "wrong": told.wrong,
+        "digits": found.digits,
+        "accuracy": found.accuracy,
+        "confusion": found.counts,
+        "wrong": found.wrong,
     }
     printed = [_layer_table(one) for one in runs if one.layers]
-    right = told.digits - len(told.wrong)
-    printed.append(f"Held-out digits told right: {right} of {told.digits} ({told.accuracy:.1%}).")
+    right = found.digits - len(found.wrong)
+    printed.append(f"Held-out digits classified correctly: {right} of {found.digits} ({found.accuracy:.1%}).")
     return {"stages": layers, "held_out": accuracy}, "\n\n".join(printed)
 
 
-def told_digits(weights: Weights) -> Confusion:
-    """Return how the network tells the held-out digits, computed on the CPU."""
+def held_out_confusion(weights: Weights) -> Confusion:
+    """Return how the network classifies the held-out digits, computed on the CPU."""
     from engine.device.devices import backend
     from engine.run.compute import compute
 

@@ -53,7 +53,7 @@ def call_for(options: argparse.Namespace, picture: Picture) -> "OperationCall":
 def finished_answer(
     options: argparse.Namespace, picture: Picture, answer: Answer, dtype: np.dtype[Any]
 ) -> Picture:
-    """Return the picture to save: of a histogram its plot, of a patch the picture with its best place."""
+    """Return the picture to save: of a histogram its plot, of a patch the picture with its best match."""
     if answer.counts is not None:
         return Picture(histogram_picture(answer.counts), None, None)
     pixels = answer.picture

@@ -1,7 +1,7 @@
 """A copy of the picture as a variant, so that the effective bandwidth is verified and timed like a kernel.
 
-It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", the matrix
-copy.
+It is not a filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", the
+matrix copy.
 """
 
 from functools import lru_cache

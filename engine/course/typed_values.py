@@ -70,7 +70,7 @@ def _float(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise _bad(text, "it is no number, such as 16 or 1.85" if words else "nothing is there")
+        raise _bad(text, "it is not a number such as 16 or 1.85" if words else "nothing is there")
     return value
 
 

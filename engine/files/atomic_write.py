@@ -36,8 +36,13 @@ def path_text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise BadValue(
-            f"{reprlib.repr(path)} is no path", "a file has a name", "Give it as text or as a pathlib.Path."
+            f"{reprlib.repr(path)} is not a path",
+            "a file has a name",
+            "Give it as text or as a pathlib.Path.",
         )
+    if not text:
+        # It would be the folder that one is in.
+        raise BadValue("'' is not a path", "it is empty", "Give the name of a file.")
     return text
 
 
@@ -77,13 +82,15 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     Raises FileWriteError, OSError, ValueError: it is a folder, a loop of links, a device or a protected file;
     no possible path.
     """
+    path = path_text(path)
     # A link is followed, as every other program does that saves over it.
     target = Path(os.path.realpath(path))
-    if not os.path.basename(os.fspath(path)) or target.is_dir():
+    if not os.path.basename(path) or target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder")
     if target.is_symlink():  # still a link after all were followed: they lead in a circle
         raise OSError(errno.ELOOP, "is a loop")
-    if target.exists() and not target.is_file():
+    # Not the target: that of /dev/stdout, where it is a pipe, is not a path.
+    if os.path.exists(path) and not os.path.isfile(path):
         raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
     if target.exists() and not os.access(target, os.W_OK):
         # Replacing needs only the permissions of the folder; a protected file must stay.

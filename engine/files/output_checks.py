@@ -27,12 +27,17 @@ def make_folder(folder: str, *, with_parents: bool = False) -> None:
             os.mkdir(folder)
 
 
-def check_other_file(output: str, source: str, remedy: str = "Give the result another name.") -> None:
-    """Raise BadValue instead of writing a result over its own picture, under any name."""
+def check_other_file(
+    output: str, source: str, remedy: str = "Give the result another name.", *, what: str = "picture"
+) -> None:
+    """Raise BadValue instead of writing a result over its own picture, under any name.
+
+    `what` says in the error what the source is where it is no picture.
+    """
     try:
         is_same = os.path.samefile(output, source)
     except (OSError, ValueError):
         # One of them is not there; opening it says so.
         is_same = False
     if is_same:
-        raise BadValue(f"{output} is the picture itself", "its result would replace it", remedy)
+        raise BadValue(f"{output} is the {what} itself", "its result would replace it", remedy)

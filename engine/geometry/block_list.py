@@ -40,7 +40,7 @@ def read_blocks(text: str) -> tuple[tuple[Block, ...], str]:
     Raises
     ------
     BadValue
-        A part is no block, or none that CUDA allows, with the nearest legal one; or there are too many.
+        A part is not a block, or none that CUDA allows, with the nearest legal one; or there are too many.
     """
     if text.strip().lower() == EVERY:
         return every_block(), ""

@@ -13,10 +13,10 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 
 DIRECT = -1
-"""In place of a thread: nobody keeps the cell in shared memory, each result reads it from global memory."""
+"""In place of a thread: the cell is not kept in shared memory; each result reads it from global memory."""
 
 UNUSED = -2
-"""In place of a thread: nobody loads the cell, because no result reads it."""
+"""In place of a thread: no thread loads the cell, because no result reads it."""
 
 Cells = NDArray[np.int32]
 

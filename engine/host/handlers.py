@@ -36,7 +36,7 @@ HANDLERS: dict[type[Request], Handler] = {
     network_protocol.ForwardDrawing: network_jobs.forward,
     network_protocol.RunNetwork: network_jobs.run,
     network_protocol.CheckStages: network_jobs.check,
-    network_protocol.TellDigits: network_jobs.tell,
+    network_protocol.ClassifyDigits: network_jobs.classify,
     protocol.CountCourse: course_jobs.count_course,
     protocol.MeasureCourse: course_jobs.measure_course,
     protocol.SaveCourse: course_jobs.save_course,

@@ -10,6 +10,7 @@ from engine.errors import BadValue
 from engine.host import shared
 from engine.host.network_protocol import (
     CheckStages,
+    ClassifyDigits,
     DescribeNetwork,
     ForwardDrawing,
     LayerMaps,
@@ -17,7 +18,6 @@ from engine.host.network_protocol import (
     NetworkRun,
     Recognised,
     RunNetwork,
-    TellDigits,
 )
 from engine.host.protocol import Availability
 from engine.host.variant_facts import availability_of, info_of
@@ -91,15 +91,15 @@ def check(request: CheckStages, report: Checkpoint) -> tuple[Availability, ...]:
     return tuple(availability_of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
 
 
-def tell(request: TellDigits, report: Checkpoint) -> Confusion:
-    """Tell every held-out digit with one stage."""
+def classify(request: ClassifyDigits, report: Checkpoint) -> Confusion:
+    """Classify every held-out digit with one stage."""
     from engine.device.devices import backend
     from engine.run.compute import compute
     from engine.run.network import chosen_stage, confusion, stage_job
 
     stage, device = chosen_stage(request.stage, request.device)
     job = stage_job(stage, len(held_out()), weights=_weights(request.weights))
-    report(Progress("telling the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
+    report(Progress("classifying the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
     return confusion(compute(job, backend(device.key)))
 
 

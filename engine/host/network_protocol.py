@@ -13,7 +13,7 @@ from engine.tasks.network.results import ChunkSpan, LayerTime
 
 @dataclass(frozen=True, slots=True)
 class DescribeNetwork(Request):
-    """Tell the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+    """Describe the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
 
     `weights` is a file in place of the program's own, here and in the requests below.
     """
@@ -59,8 +59,8 @@ class CheckStages(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class TellDigits(Request):
-    """Tell every held-out digit with one stage. Reply: Confusion."""
+class ClassifyDigits(Request):
+    """Classify every held-out digit with one stage. Reply: Confusion."""
 
     stage: str = "auto"
     device: str = "auto"

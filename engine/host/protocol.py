@@ -139,7 +139,7 @@ class OperationJob(OperationRequest):
 
 @dataclass(frozen=True, slots=True)
 class DescribeOperations(Request):
-    """Tell the variants of every operation. Reply: tuple of OperationInfo."""
+    """List the variants of every operation. Reply: tuple of OperationInfo."""
 
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
@@ -266,7 +266,7 @@ class OperationInfo:
 class Operated:
     """What an operation found: the picture to show (nothing where the run failed), numbers, counts."""
 
-    shown: Filtered  # with a frame around the best place of a patch; of a histogram the picture as it is
+    shown: Filtered  # with a frame around the best match of a patch; of a histogram the picture as it is
     quantities: tuple[Quantity, ...] = ()
     counts: tuple[tuple[int, ...], ...] = ()  # of a histogram: a row for each channel
     mark: Mark | None = None

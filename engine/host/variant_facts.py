@@ -1,4 +1,4 @@
-"""What the host tells of a variant of any task: what it is, and whether it can do a job."""
+"""What the host says about a variant of any task: what it is, and whether it can do a job."""
 
 from collections.abc import Callable
 from typing import Any

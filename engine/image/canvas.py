@@ -28,7 +28,7 @@ class Canvas:
         self._form = form
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
-        # Bands of a turned picture are columns: with NumPy's huge pages the first would take all its memory.
+        # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all its memory.
         empty = _small_pages if is_turned else np.empty
         self.pixels, self.alpha = allocate(upright) if allocate else _arrays(upright, empty)
         self._pixels = _as_stored(self.pixels, orientation)

@@ -159,7 +159,7 @@ def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
 
 
 def _value_notes(pixels: NDArray[Any]) -> Sequence[str]:
-    """Sentences on values that are no numbers; a filter spreads each over a whole mask."""
+    """Sentences on values that are not numbers; a filter spreads each over a whole mask."""
     if pixels.dtype != np.float32:
         return []
     counts = {"NaN": np.count_nonzero(np.isnan(pixels)), "infinite": np.count_nonzero(np.isinf(pixels))}

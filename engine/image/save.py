@@ -74,7 +74,9 @@ def encoded_image(
     known = format_to_save(name)
     if known is None or known.encode is None:
         suffix = Path(name).suffix.lower()
-        why = f"{suffix!r} is no picture format that can be saved" if suffix else "its name has no extension"
+        why = (
+            f"{suffix!r} is not a picture format that can be saved" if suffix else "its name has no extension"
+        )
         suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
         raise ImageWriteError(what, why, f"End the name in one of: {suffixes}.")
     if not 1 <= quality <= 100:

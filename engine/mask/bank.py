@@ -76,5 +76,5 @@ class Bank:
         return np.array([mask.offset for mask in self.masks], np.float32)
 
     def flipped(self) -> "Bank":
-        """Return the bank with every mask, and its anchor, turned by 180°."""
+        """Return the bank with every mask, and its anchor, rotated by 180°."""
         return Bank(tuple(mask.flipped() for mask in self.masks))

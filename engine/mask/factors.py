@@ -19,8 +19,8 @@ Rounded factors
     Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms),
     which evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it
     leaves at most 4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask
-    that leaves more is no product within rounding, and is not replaced by one. Nor is one whose weights add
-    up to less than 2^24 steps, such as 2047 2048; 2048 2049: whole pictures make its sums exact, so its
+    that leaves more is not a product within rounding, and is not replaced by one. Nor is one whose weights
+    add up to less than 2^24 steps, such as 2047 2048; 2048 2049: whole pictures make its sums exact, so its
     factors have to be.
 Scale
     A power of two goes from one factor to the other, which rounds nothing, until the weights of the row,

@@ -20,7 +20,7 @@ def load_mask(path: str | os.PathLike[str]) -> Mask:
     """Return the mask in a text file (UTF-8), in any form that `parse_mask` reads, whatever the suffix.
 
     It is named after the file unless it has a name. Raises MaskError where the file is missing, no file,
-    unreadable, empty, too large or no text, or its text is no mask.
+    unreadable, empty, too large or no text, or its text is not a mask.
     """
     path = Path(path)
     what = f"The mask file {str(path)!r} cannot be opened"

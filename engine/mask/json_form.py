@@ -53,10 +53,10 @@ def mask_from_json(text: str) -> Mask:
             "Save it again from this version of the program.",
         )
     for key in (key for key in document if key not in _KEYS):
-        refuse(f"{quoted(key)} is no key of it", f"The keys are {', '.join(_KEYS)}.")
+        refuse(f"{quoted(key)} is not a key of it", f"The keys are {', '.join(_KEYS)}.")
     name = document.get("name", "")
     if not isinstance(name, str):
-        refuse('its "name" is no text', _EXAMPLE)
+        refuse('its "name" is not text', _EXAMPLE)
     if len(name) > MAX_NAME_CHARACTERS:
         refuse(
             f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
@@ -75,7 +75,7 @@ def read_object(text: str) -> dict[str, Any]:
             text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique_keys
         )
     except json.JSONDecodeError as error:
-        raise MaskError(WHAT, f"it is no JSON: line {error.lineno}, {error.msg}", _EXAMPLE) from error
+        raise MaskError(WHAT, f"it is not JSON: line {error.lineno}, {error.msg}", _EXAMPLE) from error
     except (RecursionError, ValueError) as error:
         # Python itself refuses whole numbers of more than 4,300 digits.
         deep = isinstance(error, RecursionError)

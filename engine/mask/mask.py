@@ -153,7 +153,7 @@ class Mask:
         return math.fsum(np.abs(self.weights).flat)
 
     def flipped(self) -> "Mask":
-        """Return the mask and its anchor turned by 180°: correlating with it is convolving with this one."""
+        """Return the mask and its anchor rotated by 180°: correlating with it is convolving with this one."""
         row, column = self.anchor
         anchor = (self.rows - 1 - row, self.columns - 1 - column)
         return Mask(self.weights[::-1, ::-1], anchor, self.offset, self.name)
@@ -242,15 +242,15 @@ class Mask:
 
 def _table(weights: npt.ArrayLike) -> Weights:
     """Return a checked, read-only copy of what a caller gave."""
-    what = "These weights are no mask"
+    what = "These weights are not a mask"
     for kind, why, remedy in _NO_TABLES:
         if isinstance(weights, kind):
-            raise MaskError(f"{reprlib.repr(weights)} is no mask", why, remedy)
+            raise MaskError(f"{reprlib.repr(weights)} is not a mask", why, remedy)
     # A masked array, known by its method: numpy.ma takes 15 ms to import.
     if hasattr(weights, "filled"):
         remedy = "Fill them first, such as with weights.filled(0)."
         raise MaskError(
-            f"{reprlib.repr(weights)} is no mask", "which of its weights are hidden would be lost", remedy
+            f"{reprlib.repr(weights)} is not a mask", "which of its weights are hidden would be lost", remedy
         )
     try:
         given = np.asarray(weights)
@@ -319,7 +319,7 @@ def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> t
         row, column = (operator.index(part) for part in anchor)
     except (TypeError, ValueError) as error:
         raise MaskError(
-            f"The anchor {anchor!r} is no cell",
+            f"The anchor {anchor!r} is not a cell",
             "an anchor is two whole numbers",
             "Give the row and the column, counted from 0, such as (1, 1).",
         ) from error

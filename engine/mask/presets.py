@@ -80,6 +80,6 @@ def _preset(entry: dict[str, Any]) -> Preset:
     title = str(entry["title"])
     mask = generate(entry["generate"]) if "generate" in entry else mask_from_values(entry, title)
     if mask is None:
-        raise BadValue(f"{entry['generate']!r} is no generator")
+        raise BadValue(f"{entry['generate']!r} is not a generator")
     key, group, teaches = (str(entry[name]) for name in ("key", "group", "teaches"))
     return Preset(key, title, group, teaches, mask.with_name(title), float(entry.get("divisor", 1)))

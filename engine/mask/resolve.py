@@ -52,7 +52,7 @@ def resolve_mask(spec: str) -> Mask:
         meant = misspelt_generator(spec)
         hint = f"Did you mean {quoted(meant)}? " if meant else ""
         raise MaskError(
-            f"{quoted(spec)} is no mask",
+            f"{quoted(spec)} is not a mask",
             f"no preset has that name ({no_preset}), there is no such file, and read as weights: "
             f"{error.what}, {error.why}",
             f"{hint}Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",

@@ -65,7 +65,7 @@ def parse_mask(text: str) -> Mask:
     """
     if not isinstance(text, str):
         refuse(
-            f"it is no text but of type {type(text).__name__}",
+            f"it is not text but of type {type(text).__name__}",
             "Give weights as an array to `engine.Mask`.",
         )
     if len(text) > MAX_CHARACTERS:
@@ -142,7 +142,7 @@ def format_mask(mask: Mask, style: str = "rows") -> str:
     """
     if style not in STYLES:
         remedy = f"Take one of {', '.join(STYLES)}."
-        raise UnknownName(f"{style!r} is no style of text", "masks are not written so", remedy)
+        raise UnknownName(f"{style!r} is not a style of text", "masks are not written so", remedy)
     return STYLES[style](mask if isinstance(mask, Mask) else Mask(mask))
 
 

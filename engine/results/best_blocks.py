@@ -205,7 +205,7 @@ def _known(document: dict[str, Any]) -> Known:
         raise ValueError(f"its version is {document.get('version')!r}, and this program reads {VERSION}")
     devices = document.get("devices")
     if not isinstance(devices, dict) or not all(isinstance(entries, list) for entries in devices.values()):
-        raise ValueError('its "devices" are no lists by name')
+        raise ValueError('its "devices" are not lists by name')
     return {name: tuple(map(_entry, entries)) for name, entries in devices.items()}
 
 
@@ -216,14 +216,14 @@ def _entry(data: Any) -> BestBlock:
     for name, kind in names.items():
         value = data[name]
         if kind is str and not (isinstance(value, str) and len(value) <= _LONGEST_TEXT):
-            raise ValueError(f'a "{name}" in it is no short text')
+            raise ValueError(f'a "{name}" in it is not a short text')
         if kind is int and not (type(value) is int and value > 0):
-            raise ValueError(f'a "{name}" in it is no whole number above 0')
+            raise ValueError(f'a "{name}" in it is not a whole number above 0')
     limits, block, kernel_ms = Limits(), data["block"], data["kernel_ms"]
     if not (isinstance(block, list) and [type(side) for side in block] == [int, int] and min(block) > 0):
         raise ValueError('a "block" in it is not two whole numbers above 0')
     if block[0] * block[1] > limits.max_threads:
         raise ValueError(f'a "block" in it has more than {limits.max_threads:,} threads')
     if type(kernel_ms) not in (int, float) or not 0 < kernel_ms < _LONGEST_MS:
-        raise ValueError('a "kernel_ms" in it is no time')
+        raise ValueError('a "kernel_ms" in it is not a time')
     return BestBlock(**data | {"block": Block(*block), "kernel_ms": float(kernel_ms)})

@@ -25,7 +25,7 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
     """
     what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
     if not isinstance(data, dict) or data.get("format") not in _READABLE:
-        raise BadValue(what, "this is no file of results", remedy)
+        raise BadValue(what, "this is not a file of results", remedy)
     if data.get("version") not in _READABLE[data["format"]]:
         reason = f"the file has version {data.get('version')!r}, and this program reads up to {VERSION}"
         raise BadValue(what, reason, "Use a newer Haloscope.")
@@ -43,7 +43,7 @@ def result_from_json(data: Any) -> Measurement[Any]:
     try:
         data = _upgraded(data)
         if (task := TASKS.get(data["task"])) is None:
-            raise ValueError(f"{data['task']!r} is no task")
+            raise ValueError(f"{data['task']!r} is not a task")
         parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
         return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
     except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -41,7 +41,7 @@ def as_array(image: Image) -> np.ndarray:
         return np.asarray(image)
     except ValueError as error:
         raise BadValue(
-            "The picture is no array",
+            "The picture is not an array",
             "its rows differ in length",
             "Pass an array of shape (H, W) or (H, W, C).",
         ) from error

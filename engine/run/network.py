@@ -28,7 +28,7 @@ from engine.tasks.network.weights import Weights, trained_weights
 from engine.variants.network.contract import NetworkVariant
 from engine.variants.registry import NETWORK_VARIANTS, network_variant
 
-# Samples of each layer: their median is told.
+# Samples of each layer: their median is reported.
 LAYER_SAMPLES = 7
 LONGEST_LAYERS_S = 3.0
 
@@ -141,9 +141,9 @@ def feature_maps(
 
 
 def confusion(scores: NDArray[np.float32]) -> Confusion:
-    """Return what the scores of all held-out digits tell, against what the digits are."""
+    """Return how the highest scores of all held-out digits classify them, against what they are."""
     labels = held_out().labels
-    told = scores.argmax(axis=1)
+    predicted = scores.argmax(axis=1)
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
-    np.add.at(counts, (labels, told), 1)
-    return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(told != labels).tolist()))
+    np.add.at(counts, (labels, predicted), 1)
+    return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist()))

@@ -30,7 +30,7 @@ def refuse_pictures(pictures: object) -> None:
 
 
 def refuse_part(image: Image, pictures: object) -> None:
-    """Refuse an element of a batch that is no array, or that is a row or a number of one picture."""
+    """Refuse an element of a batch that is not an array, or that is a row or a number of one picture."""
     if image is None or isinstance(image, str | Picture):
         return  # `Request` refuses these
     try:

@@ -78,7 +78,7 @@ class _Edit(QLineEdit):
 
 
 class ExampleInputs(QWidget):
-    """The fields of the table that is shown; hidden where it is no worked example."""
+    """The fields of the table that is shown; hidden where it is not a worked example."""
 
     def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)

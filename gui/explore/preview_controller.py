@@ -88,7 +88,7 @@ class PreviewController(QObject):
         job, self._wanted = self._wanted, None
         where = " in the simulator" if job.device == SIMULATOR else ""
 
-        def tell(stage: str, fraction: float = 0.0) -> None:
+        def show_stage(stage: str, fraction: float = 0.0) -> None:
             if self._in_flight is ask:
                 self._state.set_task(SOURCE, stage + where, fraction)
 
@@ -96,11 +96,11 @@ class PreviewController(QObject):
             Preview(job),
             lambda filtered: self._replied(ask, filtered),
             lambda error: self._failed(ask, error),
-            lambda step: tell(step.stage, step.fraction),
+            lambda step: show_stage(step.stage, step.fraction),
         )
         self._in_flight = ask
         self._patience_timer.start(self._patience_ms)
-        tell("filtering")
+        show_stage("filtering")
         self._link.ask(ask)
 
     def _leave_stale(self) -> None:

@@ -175,10 +175,10 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
         raise ValueError("is not text")
     try:
-        # JSON can write one half of a surrogate pair, which is no character and in no file's name.
+        # JSON can write one half of a surrogate pair, which is not a character and in no file's name.
         os.fsencode(value)
     except UnicodeEncodeError as error:
-        raise ValueError("holds something that is no character") from error
+        raise ValueError("holds something that is not a character") from error
     return value
 
 
@@ -231,7 +231,7 @@ def _blocks(value: object) -> tuple[Block, ...]:
 def _some_block(value: object) -> Block:
     block = _block(value)
     if block is None:
-        raise ValueError("has something that is no block")
+        raise ValueError("has something that is not a block")
     return block
 
 

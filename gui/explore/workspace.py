@@ -22,7 +22,7 @@ from gui.explore.mask.preset_names import title_of
 class Settings(FilterOptions):
     """Everything of the workspace that is neither the picture nor the mask's cells."""
 
-    # Convolution (the mask is turned by 180 degrees) instead of correlation.
+    # Convolution (the mask is rotated by 180 degrees) instead of correlation.
     flip: bool = False
     # Divide the mask by its sum.
     normalise: bool = False

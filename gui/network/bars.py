@@ -36,8 +36,8 @@ class ProbabilityBars(QWidget):
     def _show(self) -> None:
         answer = self._network.answer
         parts = [] if answer is None else enumerate(answer.probabilities)
-        told = ", ".join(f"{digit}: {chance_text(one)}" for digit, one in parts)
-        self.setAccessibleDescription(told or "There is no drawing yet.")
+        described = ", ".join(f"{digit}: {chance_text(one)}" for digit, one in parts)
+        self.setAccessibleDescription(described or "There is no drawing yet.")
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

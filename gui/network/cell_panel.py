@@ -25,7 +25,7 @@ _WIDEST_CELL = 8 * GRID
 _TO_EXPLORE = "Filter to Explore"
 _TEACHES = (
     "Take the weights of this filter as the mask of the page Explore, to see what it does to a picture. "
-    "The network correlates, so nothing is turned."
+    "The network correlates, so nothing is flipped."
 )
 
 

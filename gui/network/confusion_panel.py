@@ -1,4 +1,4 @@
-"""The held-out digits by what they are and what the network tells."""
+"""The held-out digits by what they are and what the network predicts."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -14,17 +14,17 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
 
-_EMPTY = "How often each held-out digit is told as which one.\nPress Tell all digits."
-_KEYS = "Arrow keys choose a cell; Enter lists the digits of that row that are told wrong."
-_AXES = "Row: what it is. Column: told as."
+_EMPTY = "How often each held-out digit is classified as which one.\nPress Classify all digits."
+_KEYS = "Arrow keys choose a cell; Enter lists the misclassified digits of that row."
+_AXES = "Row: actual digit. Column: predicted digit."
 _DIGITS = 10
 
 
 class ConfusionMatrix(QWidget):
-    """Ten by ten counts: a row for what a digit is, a column for what it is told as."""
+    """Ten by ten counts: a row for the actual digit, a column for the predicted one."""
 
     chosen = Signal()  # another cell
-    opened = Signal(int)  # the digit whose wrong ones are wanted
+    opened = Signal(int)  # the digit whose misclassified ones are wanted
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +34,7 @@ class ConfusionMatrix(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Confusion matrix")
-        self.setToolTip(f"Rows: what the digit is. Columns: what the network tells. {_KEYS}")
+        self.setToolTip(f"Rows: actual digits. Columns: what the network predicts. {_KEYS}")
         theme_notifier().changed.connect(self.update)
 
     def show_confusion(self, confusion: Confusion) -> None:
@@ -47,10 +47,10 @@ class ConfusionMatrix(QWidget):
         """The chosen cell in a sentence."""
         if self.confusion is None:
             return ""
-        digit, told = self.cell
-        count, of = self.confusion.counts[digit][told], sum(self.confusion.counts[digit])
-        how = "right" if digit == told else f"as {told}"
-        return f"{count} of {of} digits that are a {digit} are told {how}."
+        digit, predicted = self.cell
+        count, of = self.confusion.counts[digit][predicted], sum(self.confusion.counts[digit])
+        how = "correctly" if digit == predicted else f"as {predicted}"
+        return f"{count} of {of} digits that are a {digit} are classified {how}."
 
     def sizeHint(self) -> QSize:
         return QSize(24 * GRID, 24 * GRID)
@@ -75,9 +75,9 @@ class ConfusionMatrix(QWidget):
             for place in (self._rect(-1, digit), self._rect(digit, -1)):
                 painter.drawText(place, centre, str(digit))
         for digit, counts in enumerate(self.confusion.counts):
-            for told, count in enumerate(counts):
-                place = self._rect(digit, told)
-                ground = _ground(count / max(1, sum(counts)), digit == told, theme)
+            for predicted, count in enumerate(counts):
+                place = self._rect(digit, predicted)
+                ground = _ground(count / max(1, sum(counts)), digit == predicted, theme)
                 painter.fillRect(place, ground)
                 painter.setPen(QPen(QColor(theme.line), 1))
                 painter.drawRect(place)
@@ -99,12 +99,12 @@ class ConfusionMatrix(QWidget):
             self.opened.emit(cell[0])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        digit, told = self.cell
+        digit, predicted = self.cell
         match Qt.Key(event.key()):
             case Qt.Key.Key_Left:
-                told -= 1
+                predicted -= 1
             case Qt.Key.Key_Right:
-                told += 1
+                predicted += 1
             case Qt.Key.Key_Up:
                 digit -= 1
             case Qt.Key.Key_Down:
@@ -115,10 +115,10 @@ class ConfusionMatrix(QWidget):
             case _:
                 super().keyPressEvent(event)
                 return
-        self._choose(min(max(digit, 0), _DIGITS - 1), min(max(told, 0), _DIGITS - 1))
+        self._choose(min(max(digit, 0), _DIGITS - 1), min(max(predicted, 0), _DIGITS - 1))
 
-    def _choose(self, digit: int, told: int) -> None:
-        self.cell = digit, told
+    def _choose(self, digit: int, predicted: int) -> None:
+        self.cell = digit, predicted
         self.setAccessibleDescription(f"{self.words} {_KEYS}")
         self.chosen.emit()
         self.update()
@@ -130,15 +130,15 @@ class ConfusionMatrix(QWidget):
         """Return the height of the line above the matrix."""
         return QFontMetrics(small_font()).height()
 
-    def _rect(self, digit: int, told: int) -> QRectF:
+    def _rect(self, digit: int, predicted: int) -> QRectF:
         side = self._side()
-        return QRectF((told + 1) * side, self._top() + (digit + 1) * side, side, side)
+        return QRectF((predicted + 1) * side, self._top() + (digit + 1) * side, side, side)
 
     def _cell_at(self, place: QPointF) -> tuple[int, int] | None:
         side = self._side()
-        digit, told = int((place.y() - self._top()) // side) - 1, int(place.x() // side) - 1
-        inside = self.confusion is not None and 0 <= digit < _DIGITS and 0 <= told < _DIGITS
-        return (digit, told) if inside else None
+        digit, predicted = int((place.y() - self._top()) // side) - 1, int(place.x() // side) - 1
+        inside = self.confusion is not None and 0 <= digit < _DIGITS and 0 <= predicted < _DIGITS
+        return (digit, predicted) if inside else None
 
 
 class ConfusionPanel(QWidget):
@@ -149,12 +149,12 @@ class ConfusionPanel(QWidget):
         self._network = network
         self._state = state
         self.matrix = ConfusionMatrix()
-        self.tell = QPushButton("Tell all digits")
+        self.classify = QPushButton("Classify all digits")
         self.summary = ElidedLabel(most=3, small=True)
         self._stack = QStackedWidget()
         self._stack.addWidget(centred_text(_EMPTY))
         self._stack.addWidget(self.matrix)
-        bar = row((self.summary, 1), self.tell)
+        bar = row((self.summary, 1), self.classify)
         margins = (GRID, HALF_GRID, GRID, GRID)
         self.setLayout(column(bar, (self._stack, 1), spacing=HALF_GRID, margins=margins))
         network.confusion_changed.connect(self._show)
@@ -168,9 +168,9 @@ class ConfusionPanel(QWidget):
 
     def _enable(self) -> None:
         why_not = self._state.why_no_run
-        self.tell.setEnabled(not why_not and self._network.facts is not None)
-        does = "Tell every held-out digit with the fastest stage of the chosen device."
-        self.tell.setToolTip(f"{does} {why_not}".strip())
+        self.classify.setEnabled(not why_not and self._network.facts is not None)
+        does = "Classify every held-out digit with the fastest stage of the chosen device."
+        self.classify.setToolTip(f"{does} {why_not}".strip())
 
     def _show(self) -> None:
         if self._network.confusion is not None:
@@ -183,7 +183,7 @@ class ConfusionPanel(QWidget):
         if confusion is None:
             self.summary.setText("")
         else:
-            right = f"{percent_text(confusion.accuracy)} of {confusion.digits} are told right."
+            right = f"{percent_text(confusion.accuracy)} of {confusion.digits} are classified correctly."
             self.summary.setText(f"{right} {self.matrix.words}")
 
 

@@ -12,7 +12,7 @@ Ink = NDArray[np.uint8]
 Point = tuple[float, float]
 """Column and row, in cells: the centre of the first cell is at 0.5, 0.5."""
 
-# Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is told wrong.
+# Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is misclassified.
 DEFAULT_RADIUS = 2.0
 _SOFT_EDGE = 1.5
 
@@ -85,7 +85,7 @@ class Drawing(QObject):
             self._push("Fit to the field", fitted(self.ink), None)
 
     def start_with(self, number: int, pixels: Ink) -> None:
-        """Show a held-out digit where nothing was drawn yet; that is no step."""
+        """Show a held-out digit where nothing was drawn yet; that is not a step."""
         if self.is_empty and not self.undo_stack.count():
             self._show(pixels.copy(), number)
 

@@ -48,7 +48,7 @@ class DrawingCanvas(QWidget):
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
         theme_notifier().changed.connect(self.update)
-        self._tell()
+        self._describe()
 
     @property
     def cell_side(self) -> int:
@@ -118,7 +118,7 @@ class DrawingCanvas(QWidget):
         else:
             super().keyPressEvent(event)
             return
-        self._tell()
+        self._describe()
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Shift:
@@ -128,7 +128,7 @@ class DrawingCanvas(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._tell()
+        self._describe()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         self._drawing.end()
@@ -143,7 +143,7 @@ class DrawingCanvas(QWidget):
             self._drawing.extend(self._centre())
         self.update()
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         row, column = self._cursor
         ink = int(self._drawing.ink[row, column])
         here = f"Row {row}, column {column}: ink {ink} of 255."

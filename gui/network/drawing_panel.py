@@ -1,4 +1,4 @@
-"""The drawing with its tools, the held-out digits, and what the network tells of it."""
+"""The drawing with its tools, the held-out digits, and what the network recognises."""
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QIcon, QPixmap, QStandardItem, QStandardItemModel
@@ -42,7 +42,7 @@ class HeldOutDigits(QWidget):
         self._fill_choice()
 
     def show_wrong(self, digit: int) -> None:
-        """List the digits that are told wrong, from the first of this digit on."""
+        """List the misclassified digits, from the first of this digit on."""
         facts, confusion = self._network.facts, self._network.confusion
         if facts is None or confusion is None:
             return
@@ -78,7 +78,7 @@ class HeldOutDigits(QWidget):
             self.choice.clear()
             self.choice.addItem(f"All {len(facts.labels)}" if facts else "All", _ALL)
             if confusion is not None:
-                self.choice.addItem(f"Told wrong: {len(confusion.wrong)}", _WRONG)
+                self.choice.addItem(f"Misclassified: {len(confusion.wrong)}", _WRONG)
             for digit in range(10):
                 self.choice.addItem(f"Only {digit}", digit)
             self.choice.setCurrentIndex(max(0, self.choice.findData(chosen)))
@@ -98,8 +98,8 @@ class HeldOutDigits(QWidget):
                 picture = QPixmap.fromImage(picture_of(facts.digits[number], colours))
                 item = QStandardItem(QIcon(picture), "")
                 item.setData(number)
-                told = ", told wrong" if number in wrong else ""
-                words = f"Digit {number}: a {label}{told}"
+                mark = ", misclassified" if number in wrong else ""
+                words = f"Digit {number}: a {label}{mark}"
                 item.setToolTip(words)
                 item.setAccessibleText(words)
                 self._items.appendRow(item)
@@ -145,8 +145,8 @@ class DrawingPanel(QWidget):
         self.fit = icon_button(
             "zoom-fit",
             "Fit the drawing to the field",
-            "Enlarge and centre what you drew, as the digits of the training are: the network then tells it "
-            "right more often (F in the field).",
+            "Enlarge and centre what you drew, as the digits of the training are: the network then "
+            "recognises it more often (F in the field).",
         )
         self.undo = icon_button("undo", "Undo the stroke", "Take the last stroke back (Ctrl+Z).")
         self.redo = icon_button("redo", "Redo the stroke", "Draw the stroke again (Ctrl+Shift+Z).")
@@ -191,9 +191,9 @@ class DrawingPanel(QWidget):
             self.clear, spacing=HALF_GRID,
         )  # fmt: skip
         content = QWidget()
-        told = column(self.verdict, self.detail, self.bars, spacing=HALF_GRID)
+        answer = column(self.verdict, self.detail, self.bars, spacing=HALF_GRID)
         margins = (GRID, GRID, GRID, GRID)
-        content.setLayout(column(self.canvas, tools, self.digits, told, 1, margins=margins))
+        content.setLayout(column(self.canvas, tools, self.digits, answer, 1, margins=margins))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
 

@@ -172,11 +172,11 @@ class LayerBars(QWidget):
         order = [row.variant for row in self._network.rows] or list(self._network.runs)
         runs = self._network.runs
         self.rows = [(stage, runs[stage].layers) for stage in order if stage in runs and runs[stage].layers]
-        told = [
+        described = [
             f"{_short(stage)}, {ms_text(_total(layers))}: {self._words(layers)}"
             for stage, layers in self.rows
         ]
-        self.setAccessibleDescription(". ".join(told) or _EMPTY)
+        self.setAccessibleDescription(". ".join(described) or _EMPTY)
         self.setFixedHeight(self.sizeHint().height())
         self.update()
 

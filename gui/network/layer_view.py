@@ -70,7 +70,7 @@ class LayerView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName(f"{layer.title}: {shape_text(layer)}")
-        self.tell("")
+        self.describe("")
         self.setToolTip(f"Point at a cell to see where its value comes from; a click keeps it. {_KEYS}")
         theme_notifier().changed.connect(self._paint_images)
 
@@ -90,8 +90,8 @@ class LayerView(QWidget):
             self._cell, self._is_kept, self._window, self._shown = marks
             self.update()
 
-    def tell(self, words: str) -> None:
-        """Say to screen readers what is chosen."""
+    def describe(self, words: str) -> None:
+        """Describe to screen readers what is chosen."""
         self.setAccessibleDescription(f"{words} {_KEYS}".strip())
 
     def height_at(self, side: int, width: int) -> int:

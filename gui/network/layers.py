@@ -20,7 +20,7 @@ _FACTS = ("first_filters", "second_filters", "hidden_weights", "output_weights")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the engine tells of the network once, copied out of shared memory."""
+    """What the engine says once about the network, copied out of shared memory."""
 
     layers: tuple[Layer, ...]
     stages: tuple[VariantInfo, ...]
@@ -64,7 +64,7 @@ class Origin:
 
 
 def kept_facts(facts: NetworkFacts) -> Facts:
-    """Copy what the engine tells of the network."""
+    """Copy what the engine says about the network."""
     first, second, hidden, output = (_copy(getattr(facts, name)) for name in _FACTS)
     keys = [layer.key for layer in facts.layers if layer.multiply_adds]
     weights = dict(zip(keys, (first, second, hidden, output), strict=True))

@@ -108,11 +108,11 @@ class MapsPanel(QWidget):
             is_before = origin is not None and origin.before == view.position
             view.mark(marked, network.is_kept, window, origin.map if origin and is_before else None)
             if marked is None or marked.layer != view.position:
-                view.tell("")
+                view.describe("")
             else:
                 value = network.value_of(marked)
                 words = where_from(facts, marked, value, network.all_origins())
-                view.tell(f"{place_of(facts.layers, marked)}: {words}")
+                view.describe(f"{place_of(facts.layers, marked)}: {words}")
 
     def _zoom(self, step: int) -> None:
         """Take the next larger or smaller maps, or those that fit."""

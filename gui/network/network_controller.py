@@ -1,7 +1,6 @@
-"""Each change of the drawing is recognised; stages run, and held-out digits are told, on request."""
+"""Each change of the drawing is recognised; on request stages run and held-out digits are classified."""
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
@@ -11,15 +10,17 @@ from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.network_protocol import (
     CheckStages,
+    ClassifyDigits,
     DescribeNetwork,
     ForwardDrawing,
     NetworkFacts,
+    NetworkRun,
     Recognised,
     RunNetwork,
-    TellDigits,
 )
 from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
+from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.network.layers import kept_answer, kept_facts
@@ -72,8 +73,9 @@ class NetworkController(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the answer is that of the drawing as it is."""
-        return not self._is_stale and self._recognising is None
+        """Whether the answer is that of the drawing as it is, with the weights that are wanted."""
+        has_weights = self._weights == self._network.weights
+        return has_weights and not self._is_stale and self._recognising is None
 
     def run(self) -> None:
         """Run the chosen stage."""
@@ -93,12 +95,18 @@ class NetworkController(QObject):
             [Job("Checking what can run here", self._check_request(), checked, is_counted=False)]
         )
 
-    def tell_digits(self) -> None:
-        """Tell every held-out digit, for the confusion matrix; the simulator would take hours."""
+    def classify_digits(self) -> None:
+        """Classify every held-out digit, for the confusion matrix; the simulator would take hours."""
         device = self._network.settings.device
         device = "cpu" if device == SIMULATOR else device
-        request = TellDigits(device=device, weights=self._network.weights)
-        self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
+        weights = self._network.weights
+
+        def classified(found: Confusion) -> None:
+            if self._network.weights == weights:
+                self._network.set_confusion(found)
+
+        request = ClassifyDigits(device=device, weights=weights)
+        self._begin_jobs([Job("Held-out digits", request, classified)])
 
     def load(self, here: Configuration) -> None:
         """Choose a paper's stage. The one that is being run stays."""
@@ -130,12 +138,15 @@ class NetworkController(QObject):
         )
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
-        return Job(
-            stage,
-            RunNetwork(stage, settings.batch, device, weights=network.weights),
-            partial(network.add, stage),
-            lambda error: network.fail(stage, str(error)),
-        )
+        weights = network.weights
+
+        def ran(run: NetworkRun) -> None:
+            # Other weights that were wanted before the run may have arrived meanwhile.
+            if network.weights == weights:
+                network.add(stage, run)
+
+        request = RunNetwork(stage, settings.batch, device, weights=weights)
+        return Job(stage, request, ran, lambda error: network.fail(stage, str(error)))
 
     def _shown(self) -> None:
         self._was_shown = True

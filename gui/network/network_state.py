@@ -225,7 +225,7 @@ class NetworkState(QObject):
         self.add(stage, NetworkRun(self._unrun(stage, reason, refused=False)))
 
     def set_confusion(self, confusion: Confusion) -> None:
-        """Store what the held-out digits are told as."""
+        """Store how the held-out digits are classified."""
         self.confusion = confusion
         self.confusion_changed.emit()
 

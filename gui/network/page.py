@@ -120,7 +120,8 @@ class NetworkPage(Page):
 
     @property
     def is_settled(self) -> bool:
-        return self.stages.is_settled and self.network.facts is not None
+        has_facts = self.network.facts is not None or bool(self.network.why_no_facts)
+        return self.stages.is_settled and has_facts
 
     def run(self) -> None:
         self._ran_one = True
@@ -186,7 +187,7 @@ class NetworkPage(Page):
         network.running_changed.connect(self._show_weights)
         network.running_changed.connect(self._show_timeline)
         self._show_weights()
-        self.confusion_panel.tell.clicked.connect(self.stages.tell_digits)
+        self.confusion_panel.classify.clicked.connect(self.stages.classify_digits)
         self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
         self.stages_panel.copied.connect(services.messages.report_copied)
         self.stages_panel.save_csv_requested.connect(actions["export_csv"].trigger)
@@ -225,7 +226,7 @@ class NetworkPage(Page):
     def _why_no_run(self) -> str:
         network = self.network
         if network.facts is None:
-            return network.why_no_facts or "The engine has yet to tell what the network is."
+            return network.why_no_facts or "The engine has not described the network yet."
         return "Nothing can run here; the table says why." if network.rows and not network.runnable else ""
 
     def _sentence(self) -> str:

@@ -50,7 +50,7 @@ def show_part(network: NetworkState, part: Mapping[str, Any]) -> str:
 def _text(part: Mapping[str, Any], key: str) -> str:
     value = part.get(key)
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT or "\0" in value:
-        raise BadValue(_WHAT, f'its "{key}" is no text', _REMEDY)
+        raise BadValue(_WHAT, f'its "{key}" is not text', _REMEDY)
     return value
 
 

@@ -69,7 +69,7 @@ class TimelineChart(QWidget):
         theme_notifier().changed.connect(self.update)
 
     def show_spans(self, spans: tuple[ChunkSpan, ...], words: str) -> None:
-        """Draw these; `words` tell them to screen readers."""
+        """Draw these; `words` describe them to screen readers."""
         self._spans = spans
         self.setAccessibleDescription(words)
         self.update()

@@ -76,7 +76,9 @@ class FigurePlot(QWidget):
             axis.setVisible(bool(drawn))
         self.caption.setText(_legend(figure, drawn, theme, self._dashed) if figure else "")
         self.setAccessibleName(figure.title if figure else "Figure of the paper")
-        self.setAccessibleDescription(". ".join(_heard(*one, self._dashed) for one in drawn) or self._empty)
+        self.setAccessibleDescription(
+            ". ".join(_accessible_text(*one, self._dashed) for one in drawn) or self._empty
+        )
         if figure and drawn:
             self._draw(figure, drawn, theme)
 
@@ -187,7 +189,7 @@ def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) 
     return f"<b>{escape(figure.title)}</b><br>{marks}{quiet if meaning else ''}"
 
 
-def _heard(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
+def _accessible_text(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
     values = ", ".join(f"{x:g}: {_number(y)}" for x, y in _points(curve))
     printed = "as printed" if dashed == _PAPER else dashed
     return f"{curve.name} {printed if is_printed else 'here'}: {values}"

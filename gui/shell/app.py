@@ -131,6 +131,9 @@ def run_window(
     try:
         haloscope.window.offer(Begin(first, options.session))
     except EngineError as error:
+        if options.measure_startup:
+            # No result will come, so nobody would close the window.
+            raise
         haloscope.messages.show_error("session", error)
     if options.measure_startup:
         from gui.shell.startup import measure_startup

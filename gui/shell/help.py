@@ -34,8 +34,8 @@ every compatible kernel.</li>
 and their tables with the figures of this machine beside the printed ones.</p>
 <p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,
 then <b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
-<p><b>Network</b> tells a digit that you draw, with the network of the CNN report: every feature map, where
-each value comes from, and the time of each stage layer by layer.</p>
+<p><b>Network</b> recognises a digit that you draw, with the network of the CNN report: every feature map,
+where each value comes from, and the time of each stage layer by layer.</p>
 <h3>Words</h3>
 <p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the
 mask that lies on the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.errors import EngineError
 from engine.files.standard_streams import log, print_answer
 from gui.shell.app import Haloscope
 
@@ -33,7 +34,10 @@ class _PaintWatch(QObject):
 
 
 def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
-    """Show the window, write one line of JSON on stdout, close, and return the exit status."""
+    """Show the window, write one line of JSON on stdout, close, and return the exit status.
+
+    Raises EngineError where there is no result, such as of a picture that cannot be opened.
+    """
     times: dict[str, float | str | None] = {
         "first_paint_ms": None,
         "first_result_ms": None,
@@ -45,16 +49,29 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
         if times[name] is None:
             times[name] = round(age()[0], 1)
 
+    errors: list[EngineError] = []
+
     def first_result() -> None:
         note("first_result_ms")
         app.quit()
 
+    def settled(error: EngineError | None) -> None:
+        if error is None and page.status.why_no_run:
+            error = EngineError("There is no first result", page.status.why_no_run, "Add a picture.")
+        if error is None:
+            _PaintWatch(page.surface, first_result)
+        else:
+            errors.append(error)
+            app.quit()
+
     haloscope.window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
     page = haloscope.window.first_page
-    page.settled.connect(lambda error: app.quit() if error else _PaintWatch(page.surface, first_result))
+    page.settled.connect(settled)
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()
+    if errors:
+        raise errors[0]
     status = print_answer(json.dumps(times, allow_nan=False))
     if times["first_result_ms"] is None:
         message = haloscope.window.message_bar.text or "The engine did not answer within a minute."

@@ -110,7 +110,7 @@ class RunsTable(QTableView):
         return dict(self._wanted)
 
     def choose_columns(self, chosen: Mapping[str, bool]) -> None:
-        """Show and hide columns as they were chosen before; a key that is no column is kept for later."""
+        """Show and hide columns as they were chosen before; a key that is not a column is kept for later."""
         self._wanted = dict(chosen)
         self._show_columns()
 

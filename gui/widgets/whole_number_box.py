@@ -1,4 +1,4 @@
-"""A spin box in which anything can be typed: what is no whole number in its range is refused when entered."""
+"""A spin box in which anything can be typed; what is not a whole number in range is refused when entered."""
 
 import re
 

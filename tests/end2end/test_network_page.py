@@ -100,7 +100,7 @@ def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told
     assert run.result.is_proven
     assert run.layers[0].name == "convolution-1 + pool-1"
     with qtbot.waitSignal(page.network.confusion_changed, timeout=RUN_MS):
-        page.confusion_panel.tell.click()
+        page.confusion_panel.classify.click()
     assert page.network.confusion.accuracy > 0.98
 
 

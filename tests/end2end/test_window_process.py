@@ -70,6 +70,20 @@ def test_that_a_session_without_a_picture_is_shown_and_has_nothing_to_run(tmp_pa
     assert not out.exists()
 
 
+def test_that_a_start_without_a_first_result_is_not_waited_for(tmp_path):
+    session = tmp_path / "mask.json"
+    start_of = {"format": FORMAT, "version": VERSION, "picture": {}, "settings": {}}
+    for text, says in (
+        ("", "JSON"),
+        (json.dumps(start_of | {"mask": {"weights": [[1]]}}), "Open a picture"),
+    ):
+        session.write_text(text)
+        answer = start("--measure-startup", "--session", str(session))
+        assert (answer.returncode, answer.stdout) == (2, "")
+        assert says in answer.stderr
+        assert len(answer.stderr.splitlines()) == 1
+
+
 def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
     # Between the first result and those of all variants; what a slot raises would be lost.
     code = f"""
@@ -153,7 +167,7 @@ runpy.run_path("main.py", run_name="__main__")
         (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
         (("picture.png", "picture.png"), "is the picture itself"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
-        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is no character'),
+        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is not a character'),
         (("x.png", "--session", "pipe"), "it is a device or a pipe, not a file"),
     ],
 )

@@ -197,7 +197,7 @@ class FakeEngineClient:
             return made_network.checked_stages(request.device)
         if isinstance(request, network_protocol.RunNetwork):
             return made_network.made_run(request.stage, request.batch)
-        if isinstance(request, network_protocol.TellDigits):
+        if isinstance(request, network_protocol.ClassifyDigits):
             return made_network.made_confusion()
         if isinstance(request, protocol.DescribeOperations):
             return OPERATION_INFOS

@@ -136,11 +136,11 @@ class NPP:
         reach = side // 2
         around = slice(32 - reach, 32 + reach + 1)
         seen = filtering.results()[0, around, around, 0].astype(np.float64)
-        # A correlation lays the mask down turned by 180 degrees around the pixel.
+        # A correlation lays the mask down rotated by 180 degrees around the pixel.
         if np.array_equal(seen, probe[::-1, ::-1]):
             return False, "which correlates with the mask as given"
         if np.array_equal(seen, probe):
-            return True, "which convolves: the mask is turned by 180 degrees"
+            return True, "which convolves: the mask is rotated by 180 degrees"
         wanted = probe.astype(np.float64)
         off = {
             name: float((np.abs(seen - w) / w).max())

@@ -33,7 +33,7 @@ class Digits:
 
 @cache
 def held_out() -> Digits:
-    """Return the digits that were kept from the training: the accuracy is told by them."""
+    """Return the digits that were kept from the training: the accuracy is measured with them."""
     what = f"The digits {DIGITS_FILE.name!r} cannot be read"
     arrays = read_arrays(DIGITS_FILE, what, ("pixels", "labels"), "Install the program again.")
     return Digits(arrays["pixels"].astype(np.uint8), arrays["labels"].astype(np.uint8))
@@ -49,7 +49,7 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise BadValue("the drawings are no array", "their rows differ in length", _SHAPES) from error
+        raise BadValue("the drawings are not an array", "their rows differ in length", _SHAPES) from error
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or array.shape[1:] != (side, side):
@@ -85,8 +85,8 @@ def fitted(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return a drawing (side, side) enlarged to the field and centred, as the digits of the training are.
 
     Its edges become as soft as theirs. Of 1,344 digits that were drawn by strokes of other heights, at other
-    places, the network tells 68 % right as they are and 95 % fitted; of sevens without a bar, which the
-    training hardly has, 68 % and 90 %. What fills the field already stays as it is.
+    places, the network classifies 68 % correctly as they are and 95 % fitted; of sevens without a bar, which
+    the training hardly has, 68 % and 90 %. What fills the field already stays as it is.
     """
     side = len(ink)
     rows, columns = (np.flatnonzero(ink.max(axis=axis) >= _EDGE) for axis in (1, 0))

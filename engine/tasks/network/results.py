@@ -1,4 +1,4 @@
-"""What a run of a stage tells beside its measurement: time by layer, the timeline of its chunks."""
+"""What a run of a stage gives beside its measurement: time by layer, the timeline of its chunks."""
 
 from dataclasses import dataclass
 
@@ -24,10 +24,10 @@ class ChunkSpan:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Held-out digits by what they are (rows) and what the network tells (columns)."""
+    """Held-out digits by what they are (rows) and what the network predicts (columns)."""
 
     counts: tuple[tuple[int, ...], ...]
-    wrong: tuple[int, ...]  # numbers of the digits that are told wrong
+    wrong: tuple[int, ...]  # numbers of the misclassified digits
 
     @property
     def digits(self) -> int:
@@ -36,5 +36,5 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """The share that is told right."""
+        """The share that is classified correctly."""
         return sum(row[number] for number, row in enumerate(self.counts)) / self.digits

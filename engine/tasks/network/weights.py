@@ -7,6 +7,7 @@ hidden (1024, 128), output (128, 10); float16 or float32, all finite.
 """
 
 import hashlib
+import stat
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -114,10 +115,15 @@ def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
 def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> dict[str, NDArray[np.generic]]:
     """Return arrays of an .npz file; an `EngineError` says what is wrong with it and the remedy."""
     try:
-        _refuse_bytes(path.stat().st_size)
+        facts = path.stat()
+        # Asked before opening: opening a pipe would wait for ever.
+        if not stat.S_ISREG(facts.st_mode):
+            why = "it is a folder" if path.is_dir() else "it is a device or a pipe, not a file"
+            raise EngineError(what, why, remedy)
+        _refuse_bytes(facts.st_size)
         if not zipfile.is_zipfile(path):
             # NumPy would take it for pickled data, and advise to load that unsafely.
-            raise ValueError("it is no archive of arrays")
+            raise ValueError("it is not an archive of arrays")
         with zipfile.ZipFile(path) as archive:
             # Zeros deflate to a thousandth: a small file may unpack to more than the memory.
             _refuse_bytes(sum(member.file_size for member in archive.infolist()))

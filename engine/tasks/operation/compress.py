@@ -162,7 +162,7 @@ def verify(
             _, column, channel, i, j = np.argwhere(~(excess <= 0))[0].tolist()
             part, found = ("coefficient", levels) if i < SIDE else ("sample", back)
             value = found[0, column, channel, i % SIDE, j]
-            # Of a coefficient that is no whole number, and of NaN, the error is infinite.
+            # Of a coefficient that is not a whole number, and of NaN, the error is infinite.
             reason = (
                 f"not verified: {part} at row {at * SIDE + i % SIDE}, column {column * SIDE + j}, channel "
                 f"{channel} is {value:.7g}, off by {off[0, column, channel, i, j]:.3g} "
@@ -299,7 +299,7 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
             "psnr_db",
             "PSNR",
             noise,
-            f"{noise:.2f} dB",
+            f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)",
             "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it.",
         ),
         Quantity(

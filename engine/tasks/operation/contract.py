@@ -46,7 +46,7 @@ class Parameter:
     most: float = math.inf
     choices: tuple[Value, ...] = ()
     unit: str = ""
-    least_word: str = ""  # what the least value means, where it is no number like the others
+    least_word: str = ""  # what the least value means, where it is not a number like the others
 
     @property
     def is_whole(self) -> bool:

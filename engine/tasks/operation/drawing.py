@@ -1,4 +1,4 @@
-"""Plots and marks as pictures: a histogram's bars, a rectangle around the best place."""
+"""Plots and marks as pictures: a histogram's bars, a rectangle around the best match."""
 
 import numpy as np
 

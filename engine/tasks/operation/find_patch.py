@@ -1,4 +1,4 @@
-"""Find a patch: the normalised cross-correlation of a small picture with every place of a large one.
+"""Find a patch: the normalised cross-correlation of a small picture with every position of a large one.
 
 With w the samples of a window, m their mean, and t those of the patch, less their mean and scaled to squares
 that add up to 1:
@@ -41,7 +41,7 @@ MIDDLE = -1
 
 
 def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
-    """Return the shape of the scores: one for each place where the patch lies inside."""
+    """Return the shape of the scores: one for each position where the patch lies inside."""
     return height - int(parameters["height"]) + 1, width - int(parameters["width"]) + 1, 1
 
 
@@ -113,7 +113,7 @@ def ready_patch(cells: np.ndarray, samples: np.ndarray) -> Patch:
 
 
 def _windows(samples: np.ndarray, patch: Patch, region: Region) -> np.ndarray:
-    """Return the windows of a region of places, (rows, columns, values of a patch), float64."""
+    """Return the windows of a region of positions, (rows, columns, values of a patch), float64."""
     (rows, columns), (height, width, channels) = region.ranges, patch.shape
     part = samples[rows.start : rows[-1] + height, columns.start : columns[-1] + width].astype(np.float64)
     views = sliding_window_view(part, (height, width), axis=(0, 1))[:: region.step, :: region.step]
@@ -123,7 +123,7 @@ def _windows(samples: np.ndarray, patch: Patch, region: Region) -> np.ndarray:
 
 
 def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, magnitudes and bounds of a region of places, float64, by the definition."""
+    """Return scores, magnitudes and bounds of a region of positions, float64, by the definition."""
     windows = _windows(samples, patch, region)
     weights = patch.weights.astype(np.float64).reshape(-1)
     height, width, channels = patch.shape
@@ -190,14 +190,14 @@ def verify(
 
 
 def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
-    """Return the best place, marked in the picture."""
+    """Return the best match, marked in the picture."""
     scores_found = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
     row, column = np.unravel_index(int(scores_found.argmax()), scores_found.shape)
     best = float(scores_found[row, column])
     height, width = problem.whole("height"), problem.whole("width")
     if best < -1.5:
         raise BadValue(
-            "the patch", "every place of the picture has NaN or infinity in it", "Mend the picture."
+            "the patch", "every position of the picture has NaN or infinity in it", "Mend the picture."
         )
     mark = Mark(int(row), int(column), height, width)
     quantities = (
@@ -237,8 +237,8 @@ def _side(name: str, title: str) -> Parameter:
 FIND_PATCH = Operation(
     key="find-patch",
     title="Find a patch (correlation)",
-    teaches="Normalised cross-correlation: a thread per place compares the patch with what lies there, "
-    "whatever its brightness and contrast; a block's shared tile serves neighbouring places.",
+    teaches="Normalised cross-correlation: a thread per position compares the patch with what lies there, "
+    "whatever its brightness and contrast; a block's shared tile serves neighbouring positions.",
     result=ResultKind.MARK,
     parameters=(
         _corner("left", "Left"),

@@ -31,7 +31,7 @@ def operation_named(key: object) -> Operation:
 
 
 def settings_from(text: str) -> dict[str, Any]:
-    """Read "size=5" or "left=10,top=20"; a `BadValue` says why a text is no parameter."""
+    """Read "size=5" or "left=10,top=20"; a `BadValue` says why a text is not a parameter."""
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")

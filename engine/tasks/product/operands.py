@@ -22,7 +22,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
         array = np.asarray(values)
     except ValueError as error:
         raise BadValue(
-            f"matrix {name} is no array", "its rows differ in length", "Make them equally long."
+            f"matrix {name} is not an array", "its rows differ in length", "Make them equally long."
         ) from error
     if array.ndim != 2:
         raise BadValue(
@@ -48,11 +48,11 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
 def product_of(a: np.ndarray, b: np.ndarray) -> MatrixProduct:
     """Return the product that two matrices have; a `BadValue` says that the inner sizes differ."""
     if a.shape[1] != b.shape[0]:
-        turned = " B turned (b.T) would fit." if a.shape[1] == b.shape[1] else ""
+        transposed = " B transposed (b.T) would fit." if a.shape[1] == b.shape[1] else ""
         raise BadValue(
             f"A of {_shape(a)} times B of {_shape(b)}",
             f"A has {a.shape[1]} columns and B has {b.shape[0]} rows, and these two must be equal",
-            f"Pass a B of {a.shape[1]} rows.{turned}",
+            f"Pass a B of {a.shape[1]} rows.{transposed}",
         )
     return MatrixProduct(a.shape[0], a.shape[1], b.shape[1])
 

@@ -35,7 +35,7 @@ class MatrixProduct:
 
     @classmethod
     def parse(cls, text: str) -> "MatrixProduct":
-        """Read "512", which is square, or "17x33x5"; a `BadValue` says why a text is no size."""
+        """Read "512", which is square, or "17x33x5"; a `BadValue` says why a text is not a size."""
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*[xX×]\s*(\d{1,9})\s*[xX×]\s*(\d{1,9}))?\s*", text)
         if not match:
             raise BadValue(

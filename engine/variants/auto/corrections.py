@@ -2,8 +2,8 @@
 
 `cost_table.json` has square pictures, square masks, one and three channels. `cost_corrections_cuda.json` has,
 for each variant and types of samples and results, the problems of runs of `bench.choices` and a weight for
-each, which `python -m bench.corrections` fits. The logarithm of a factor is a mean, and the sum of the
-weights of all these problems, each times how near it is. Far from all of them the mean remains.
+each, which `python -m bench.corrections` fits. The logarithm of a factor is a mean plus a weighted sum of
+radial basis functions, one around each of these problems. Far from all of them the mean remains.
 """
 
 import json
@@ -36,8 +36,8 @@ def point_of(variant: Variant, problem: Problem, repeats: int) -> Point:
     )
 
 
-def place_of(point: Sequence[int]) -> list[float]:
-    """Return where a problem lies: one unit apart along any axis, two are hardly alike."""
+def coordinates_of(point: Sequence[int]) -> list[float]:
+    """Return a problem's coordinates: two that are a unit apart along any axis correct each other little."""
     rows, columns, height, width, channels, ghosts, repeats, jumps = point
     return [
         math.log(rows) / 0.25,
@@ -51,9 +51,12 @@ def place_of(point: Sequence[int]) -> list[float]:
     ]
 
 
-def nearness(places: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how near each place is to each of the others, at most 2.5: closely, and by and large."""
-    squared = ((places[:, np.newaxis] - others[np.newaxis]) ** 2).sum(axis=-1)
+def nearness(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the basis function of each pair, (points, others): a narrow and a wide Gaussian, at most 2.5.
+
+    Both are arrays of coordinates, (number, 8).
+    """
+    squared = ((points[:, np.newaxis] - others[np.newaxis]) ** 2).sum(axis=-1)
     return np.exp(-squared / 2) + 1.5 * np.exp(-squared / 32)  # type: ignore[no-any-return]
 
 
@@ -64,12 +67,12 @@ class Correction:
         self.points, self.weights, self.mean = points, weights, mean
 
     @cached_property
-    def _places(self) -> NDArray[np.float64]:
-        return np.array([place_of(point) for point in self.points])
+    def _coordinates(self) -> NDArray[np.float64]:
+        return np.array([coordinates_of(point) for point in self.points])
 
     def factor(self, point: Point) -> float:
         """Return by which factor the time of a problem differs from the table's."""
-        near = nearness(np.array([place_of(point)]), self._places)
+        near = nearness(np.array([coordinates_of(point)]), self._coordinates)
         return math.exp(self.mean + float(near[0] @ np.array(self.weights)))
 
 

@@ -137,7 +137,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no box, or the device's shared memory too small; None if all is well."""
+    """Return why the mask is not a box, or the device's shared memory too small; None if all is well."""
     needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
     if (refusal := refuse_other_masks(mask, INSTEAD)) or needed <= available:
         return refusal
@@ -245,7 +245,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass; raise UnsupportedVariant for a mask that is no box."""
+    """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
     from numba import types
 
     from engine.device.cuda_kernels import float32, image_type, result_type

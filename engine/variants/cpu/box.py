@@ -57,7 +57,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no box, or None."""
+    """Return why the mask is not a box, or None."""
     return refuse_other_masks(mask, "cpu-parallel")
 
 
@@ -90,7 +90,7 @@ class BoxSums(BandedFilter):
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
-    """Return compiled running sums; raise UnsupportedVariant for a mask that is no box."""
+    """Return compiled running sums; raise UnsupportedVariant for a mask that is not a box."""
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)

@@ -119,7 +119,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return Refusal(
-            f"Cells outside the picture are {ghost:g}, which is no whole number from 0 to 255: they have to "
+            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255: they have to "
             "be bytes as the picture's. Use register-blocked, or another border or value."
         )
     rows, columns = problem.mask_shape

@@ -13,8 +13,8 @@ Limit
 The simulator
     It has no constant memory: there the weights are read from the array that is passed as an argument.
 
-Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is no parameter,
-it is `__constant__ float M[MAX_MASK_WIDTH]`.
+Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is not a
+parameter, it is `__constant__ float M[MAX_MASK_WIDTH]`.
 """
 
 from functools import lru_cache, partial

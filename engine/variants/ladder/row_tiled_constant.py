@@ -16,7 +16,7 @@ Limit
 The simulator
     It has no constant memory: there the weights are read from the array that is passed as an argument.
 
-Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is no parameter, it is
+Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is not a parameter, it is
 `__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells.
 """
 

@@ -35,7 +35,7 @@ def tile_plan(
     problem, block, at
         As `Variant.tiles` gets them.
     loads : callable, optional
-        Which thread copies a cell to shared memory; without it nobody does.
+        Which thread copies a cell to shared memory; without it no thread does.
     own_cells : bool
         Whether it does so for the cells of the block's results only, and not for the halo.
     results : Block, optional
@@ -86,7 +86,7 @@ def tile_plan(
 
 
 def direct_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan, ...]:
-    """Return the cells that a block's results read, where nobody keeps any of them."""
+    """Return the cells that a block's results read, where none is kept in shared memory."""
     return (tile_plan(problem, block, at),)
 
 

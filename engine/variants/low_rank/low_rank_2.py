@@ -1,8 +1,8 @@
 """`low-rank-2`: the mask as a sum of two columns times rows, both applied in one kernel.
 
 Idea
-    A mask that is no product may be the sum of two: a difference of Gaussians, the Laplacian of a Gaussian.
-    The singular value decomposition finds them.
+    A mask that is not a product may be the sum of two: a difference of Gaussians, the Laplacian of a
+    Gaussian. The singular value decomposition finds them.
 Who loads what
     Each warp streams down a strip of 128 samples, and the sums of results that wait for further rows are
     registers (`product_strips.py`). A row is filtered twice, and added to each result twice.

@@ -75,7 +75,7 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
         is_for_more = found.rank <= MOST_TERMS and refuse_mask(mask, MOST_TERMS) is None
         other = "low-rank-3" if is_for_more else "register-blocked, tiled or fft"
         return Refusal(
-            f"The mask's rank is {found.rank}: it is no sum of {word} columns times rows. Use {other}."
+            f"The mask's rank is {found.rank}: it is not a sum of {word} columns times rows. Use {other}."
         )
     # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
     is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE

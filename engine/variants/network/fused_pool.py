@@ -1,4 +1,4 @@
-"""`network-fused`: pool and linearisation fused into the convolution, a thread an average.
+"""`network-fused`: pool and linearisation fused into the convolution, a thread per average.
 
 Idea
     A thread computes the four outputs under one average, rectifies them, averages them, and stores the

@@ -1,4 +1,4 @@
-"""`network-pool`: the average pools on the device too, a thread an average; linearised in the pool's store.
+"""`network-pool`: the average pools on the device too, a thread per average; its store linearises.
 
 Idea
     As the convolution, without a filter: each thread averages a square of 2 x 2. The second pool stores each

@@ -45,7 +45,7 @@ def convolution_2(problem: ForwardPass, weights: Weights) -> Pass:
 
 
 def pool_1(problem: ForwardPass) -> Pass:
-    """Return the first average pool, a thread an average."""
+    """Return the first average pool, a thread per average."""
     launch = kernels.map_launch(problem.batch, problem.layers[1])
     arguments = (maps_after(problem, "convolution-1"), maps_after(problem, "pool-1"))
     return Pass("pool-1", kernels.pool_kernel(), (kernels.array_type(4),) * 2, launch, arguments)
@@ -59,7 +59,7 @@ def pool_2(problem: ForwardPass) -> Pass:
 
 
 def fused_1(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the first convolution with its pool: a thread an average."""
+    """Return the first convolution with its pool: a thread per average."""
     launch = kernels.map_launch(problem.batch, problem.layers[1])
     arguments = (Operand.IMAGE, weights.convolution_1, maps_after(problem, "pool-1"))
     signature = (kernels.array_type(4),) * 3
@@ -67,7 +67,7 @@ def fused_1(problem: ForwardPass, weights: Weights) -> Pass:
 
 
 def fused_2(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the second convolution with its pool and the linearisation: a thread an average."""
+    """Return the second convolution with its pool and the linearisation: a thread per average."""
     launch = kernels.map_launch(problem.batch, problem.layers[3])
     arguments = (maps_after(problem, "pool-1"), weights.convolution_2, maps_after(problem, "pool-2"))
     signature = (kernels.array_type(4),) * 3
@@ -82,7 +82,7 @@ def hidden(problem: ForwardPass, weights: Weights) -> Pass:
 
 
 def output(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the output layer, a thread a score."""
+    """Return the output layer, a thread per score."""
     launch = kernels.value_launch(problem.batch, problem.classes)
     arguments = (maps_after(problem, "hidden"), weights.output, Operand.OUT)
     return Pass("output", kernels.connected_kernel(False), (kernels.array_type(2),) * 3, launch, arguments)

@@ -1,10 +1,10 @@
-"""`cpu-match`: normalised cross-correlation in vectors of neighbouring places, on all cores.
+"""`cpu-match`: normalised cross-correlation in vectors of neighbouring positions, on all cores.
 
 Idea
-    A core takes 256 places of a row at once: the mean of each one's window first, then what the patch and the
-    window less its mean add up to. All inner loops run along the places, in vectors.
+    A core takes 256 positions of a row at once: the mean of each one's window first, then what the patch and
+    the window less its mean add up to. All inner loops run along the positions, in vectors.
 Limit
-    Twice as many multiply-adds as the patch has samples, for each place. A transform would take fewer for
+    Twice as many multiply-adds as the patch has samples, for each position. A transform would take fewer for
     large patches.
 """
 
@@ -19,7 +19,7 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.tasks.work import Work
 from engine.variants.operations.bands import Bands, cpu_variant
-from engine.variants.operations.match_grid import LINES, OPERATIONS_PER_CELL, PLACES, cells_of
+from engine.variants.operations.match_grid import LINES, OPERATIONS_PER_CELL, POSITIONS, cells_of
 
 FUNCTION = MachineFunction("engine.variants.operations.match_code", "scores", error_model="numpy")
 
@@ -37,7 +37,7 @@ class Matching:
             target,
             rows,
             columns * patch.weights.size,
-            lambda workers: (weights, np.zeros((workers * LINES, PLACES), np.float32)),
+            lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
         )
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
@@ -47,7 +47,7 @@ class Matching:
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each place reads its window twice and the patch once, mostly from a cache."""
+    """Return the work: each position reads its window twice and the patch once, mostly from a cache."""
     cells = cells_of(problem)
     return operation_work(
         problem,
@@ -68,6 +68,6 @@ VARIANT = cpu_variant(
     key="cpu-match",
     title="CPU, all cores",
     operation="find-patch",
-    idea="256 neighbouring places at once in vectors: the mean of each window, then the sums over it.",
+    idea="256 neighbouring positions at once in vectors: the mean of each window, then the sums over it.",
     work=work,
 )

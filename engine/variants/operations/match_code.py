@@ -1,15 +1,15 @@
-"""The compiled part of `cpu-match`: places of a row side by side, so that all loops are along them."""
+"""The compiled part of `cpu-match`: positions of a row side by side, so that all loops are along them."""
 
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
 from engine.variants.cpu.shared_call import finish, share
-from engine.variants.operations.match_grid import LINES, PLACES
+from engine.variants.operations.match_grid import LINES, POSITIONS
 from engine.variants.operations.rows_code import rows_taken
 
 
 def scores(planes, out, first, last, rows, patch, lines, board):
-    """Write the score of each place; `planes` is (C, H, W) float32, `patch` (C, h, w)."""
+    """Write the score of each position; `planes` is (C, H, W) float32, `patch` (C, h, w)."""
     entry_point()
     worker = share(board)
     begin = worker * LINES
@@ -19,41 +19,41 @@ def scores(planes, out, first, last, rows, patch, lines, board):
     zero = np.float32(0.0)
     count = np.float32(channels * height * width)
     for row in rows_taken(board, first, last, rows):
-        for left in range(0, out.shape[1], PLACES):
-            places = min(PLACES, out.shape[1] - left)
-            for at in range(places):
+        for left in range(0, out.shape[1], POSITIONS):
+            positions = min(POSITIONS, out.shape[1] - left)
+            for at in range(positions):
                 mean[at] = above[at] = below[at] = zero
                 lowest[at] = highest[at] = planes[0, row, left + at]
             for channel in range(channels):
                 for m in range(height):
                     line = planes[channel, row + m]
-                    for at in range(places):
+                    for at in range(positions):
                         part[at] = zero
                     for n in range(width):
-                        for at in range(places):
+                        for at in range(positions):
                             cell = line[left + at + n]
                             part[at] += cell
                             lowest[at] = min(lowest[at], cell)
                             highest[at] = max(highest[at], cell)
-                    for at in range(places):
+                    for at in range(positions):
                         mean[at] += part[at]
-            for at in range(places):
+            for at in range(positions):
                 mean[at] /= count
             for channel in range(channels):
                 for m in range(height):
                     line = planes[channel, row + m]
-                    for at in range(places):
+                    for at in range(positions):
                         part[at] = part_below[at] = zero
                     for n in range(width):
                         weight = patch[channel, m, n]
-                        for at in range(places):
+                        for at in range(positions):
                             difference = line[left + at + n] - mean[at]
                             part[at] += difference * weight
                             part_below[at] += difference * difference
-                    for at in range(places):
+                    for at in range(positions):
                         above[at] += part[at]
                         below[at] += part_below[at]
-            for at in range(places):
+            for at in range(positions):
                 score = zero
                 if below[at] > zero and lowest[at] != highest[at]:
                     score = above[at] / np.sqrt(below[at])

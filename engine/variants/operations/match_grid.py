@@ -1,4 +1,4 @@
-"""What the ways to find a patch share: places, cells, the arguments of a kernel."""
+"""What the ways to find a patch share: positions, cells, the arguments of a kernel."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from engine.variants.operations.grid import launch_over, pass_of
 
 # Of each sample of a window: an addition for the mean; then a subtraction, two products, two additions.
 OPERATIONS_PER_CELL = 6
-# Of `cpu-match`: places of a row that it takes at once, and the lines of as many floats that it has for them:
-# mean, lowest, highest, sums above and below the root, and their partial sums.
-PLACES, LINES = 256, 7
+# Of `cpu-match`: positions of a row that it takes at once, and the lines of as many floats that it has for
+# them: mean, lowest, highest, sums above and below the root, and their partial sums.
+POSITIONS, LINES = 256, 7
 
 
 def cells_of(problem: OperationProblem) -> int:
@@ -21,14 +21,14 @@ def cells_of(problem: OperationProblem) -> int:
 
 
 def rows_of(problem: OperationProblem) -> int:
-    """Return the rows of places."""
+    """Return the rows of positions."""
     return problem.result_shape[0]
 
 
 def match_pass(
     problem: OperationProblem, patch: Patch, block: Block, kernel: object, shared_bytes: int = 0
 ) -> Pass:
-    """Return the pass of a kernel that takes the picture, the patch, width, places across, and out."""
+    """Return the pass of a kernel that takes the picture, the patch, width, positions across, and out."""
     rows, columns, _ = problem.result_shape
     launch = launch_over(rows, columns, 1, block, shared_bytes)
     weights = np.ascontiguousarray(patch.weights)

@@ -1,4 +1,4 @@
-"""`match-naive`: a thread per place, everything in global memory.
+"""`match-naive`: a thread per position, everything in global memory.
 
 Idea
     Thread (row, column) compares the patch with the window whose upper left corner it is: the window's mean
@@ -28,13 +28,13 @@ from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of,
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per place."""
+    """Return one launch: a thread per position."""
     rows, columns, _ = problem.result_shape
     return (launch_over(rows, columns, 1, block),)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: for each place its window twice, and the patch once."""
+    """Return the work: for each position its window twice, and the patch once."""
     cells = cells_of(problem)
     return operation_work(
         problem,
@@ -104,7 +104,7 @@ VARIANT = cuda_variant(
     work=work,
     rows_of=rows_of,
     key="match-naive",
-    title="A thread per place",
+    title="A thread per position",
     operation="find-patch",
-    idea="One thread per place reads its window twice and the patch once from global memory.",
+    idea="One thread per position reads its window twice and the patch once from global memory.",
 )

@@ -1,14 +1,14 @@
-"""`match-tiled`: the windows of a block's places overlap in one tile of shared memory.
+"""`match-tiled`: the windows of a block's positions overlap in one tile of shared memory.
 
 Idea
-    The block copies the cells that its places look at, a channel at a time, to shared memory; all its threads
-    read their windows there. Once for the means, and once more for the sums.
+    The block copies the cells that its positions look at, a channel at a time, to shared memory; all its
+    threads read their windows there. Once for the means, and once more for the sums.
 Who loads what
     Each cell of the tile is loaded twice for each channel. The patch is read from global memory, the same
     cell by all threads of a warp at once.
 What it saves
     Against `match-naive`: 16 x 16 pixels and a block of 32 x 8 load 2 x 1,081 cells per channel for 256
-    places, 8.4 for each instead of 512.
+    positions, 8.4 for each instead of 512.
 Limit
     The patch decides the tile: with 64 x 64 pixels and 32 x 8 threads 27 KB, one or two blocks a
     multiprocessor. Each multiply-add still reads shared memory. The unrolled loops take 96 registers; of
@@ -44,14 +44,14 @@ def shared_bytes(problem: OperationProblem, block: Block) -> int:
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
-    """Return one launch: a thread per place."""
+    """Return one launch: a thread per position."""
     rows, columns, _ = problem.result_shape
     return (launch_over(rows, columns, 1, block, shared_bytes(problem, block)),)
 
 
-def _inside(length: int, places: int, side: int, tile: int) -> int:
+def _inside(length: int, positions: int, side: int, tile: int) -> int:
     """Return the cells along one axis that all tiles have inside the picture."""
-    return sum(min(tile, length - first) for first in range(0, places, side))
+    return sum(min(tile, length - first) for first in range(0, positions, side))
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

@@ -71,7 +71,7 @@ def _in_place(problem: Problem) -> InPlaceShape | None:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no product or too large, or shared memory too small; None if all is well."""
+    """Return why the mask is not a product or too large, or shared memory too small; None if all is well."""
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(

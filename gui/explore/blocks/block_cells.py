@@ -56,8 +56,8 @@ class BlockCells(QObject):
         self._cells: dict[str, Cells] | None = {}
         self.newest: RunResult | None = None
         """The newest run of the problem; None before the first."""
-        self._tell = QTimer(self, singleShot=True, interval=0)
-        self._tell.timeout.connect(self.changed)
+        self._change_timer = QTimer(self, singleShot=True, interval=0)
+        self._change_timer.timeout.connect(self.changed)
         results.rowsInserted.connect(self._follow_newest)
         results.modelReset.connect(self._forget)
         results.dataChanged.connect(self._refresh)
@@ -122,7 +122,7 @@ class BlockCells(QObject):
 
     def _refresh(self) -> None:
         self._cells = None
-        self._tell.start()
+        self._change_timer.start()
 
 
 def _key_of(result: RunResult) -> _Key:

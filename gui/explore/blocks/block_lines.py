@@ -78,7 +78,7 @@ class BlockLines(QWidget):
             axis.setVisible(bool(values))
         if values:
             self._draw(values)
-        self.setAccessibleDescription(self._heard(values))
+        self.setAccessibleDescription(self._accessible_text(values))
 
     def sizeHint(self) -> QSize:
         return QSize(44 * GRID, 24 * GRID)
@@ -174,7 +174,7 @@ class BlockLines(QWidget):
     def _words(self, variant: str, block: Block) -> str:
         return next(f"{variant}, {one.cells[block].words}" for one in self._maps if one.variant == variant)
 
-    def _heard(self, values: Mapping[str, Mapping[Block, float]]) -> str:
+    def _accessible_text(self, values: Mapping[str, Mapping[Block, float]]) -> str:
         if not values:
             return self.empty_text.text().replace("\n", " ")
         parts = (

@@ -63,7 +63,7 @@ class BlockMap(QWidget):
         self._data, self._loaded = data, loaded
         self.empty_text.setVisible(not data.cells)
         self.setCursor(Qt.CursorShape.PointingHandCursor if data.cells else Qt.CursorShape.ArrowCursor)
-        self.setAccessibleDescription(self._heard())
+        self.setAccessibleDescription(self._accessible_text())
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -112,7 +112,7 @@ class BlockMap(QWidget):
         # The first key only shows where the cursor is.
         self._cursor = at if self._cursor is None else self._moved(at, *_STEPS[key])
         self.pointed.emit(self._words(self._cursor))
-        self.setAccessibleDescription(self._heard())
+        self.setAccessibleDescription(self._accessible_text())
         self.update()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -170,7 +170,7 @@ class BlockMap(QWidget):
             return f"{words} The best, {data.best}, is {data.ratio(cell):.3g}× better."
         return words
 
-    def _heard(self) -> str:
+    def _accessible_text(self) -> str:
         """Return the map in words, for screen readers."""
         data = self._data
         if not data.cells:

@@ -69,7 +69,7 @@ class BlocksField(QWidget):
 
     @property
     def is_refused(self) -> bool:
-        """Whether what is typed is no list of blocks."""
+        """Whether what is typed is not a list of blocks."""
         return bool(self.refusal.text())
 
     def _follow(self) -> None:

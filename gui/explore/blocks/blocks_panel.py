@@ -96,7 +96,7 @@ class BlocksPanel(QWidget):
 
     @property
     def is_refused(self) -> bool:
-        """Whether what is typed is no list of blocks."""
+        """Whether what is typed is not a list of blocks."""
         return self.field.is_refused
 
     def explain(self, why_not: str) -> None:

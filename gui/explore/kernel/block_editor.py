@@ -145,7 +145,7 @@ class BlockEditor(QWidget):
         self.refresh()
 
     def _show_typing_refusal(self, sentence: str) -> None:
-        """Say why what was typed is no side of a block; the block stays as it is."""
+        """Say why what was typed is not a side of a block; the block stays as it is."""
         self._typing_refusal = sentence
         self._show_refusal()
 

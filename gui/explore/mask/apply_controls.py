@@ -20,7 +20,7 @@ _VALUE_TOOLTIP = (
 _NO_VALUE = "Only a constant border has a value; choose Constant to give one."
 _FLIP_TOOLTIP = (
     "Off: correlation, the mask is laid on the picture as you see it (ImageJ, GIMP, OpenCV).\n"
-    "On: convolution, the mask is first turned by 180° (SciPy's convolve, signal processing).\n"
+    "On: convolution, the mask is first rotated by 180° (SciPy's convolve, signal processing).\n"
     "Masks that are unchanged by the turn give the same picture either way."
 )
 _NORMALISE_TOOLTIP = (

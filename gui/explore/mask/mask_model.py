@@ -25,7 +25,7 @@ _NOWHERE = QModelIndex()
 
 
 class MaskRole(IntEnum):
-    """What the model tells beside Qt's own roles."""
+    """Item data beside Qt's own roles."""
 
     SHORT_TEXTS = Qt.ItemDataRole.UserRole + 1
     IS_ANCHOR = Qt.ItemDataRole.UserRole + 2

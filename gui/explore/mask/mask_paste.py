@@ -27,7 +27,7 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
     Raises
     ------
     MaskError
-        The text is no mask, or it does not fit at the current cell.
+        The text is not a mask, or it does not fit at the current cell.
     """
     new = parse_mask(text)
     is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape

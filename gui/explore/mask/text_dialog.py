@@ -29,7 +29,7 @@ STYLE_TITLES = {
 
 
 class MaskTextDialog(QDialog):
-    """Edit the mask as text; the line under the text says what is read, or why it is no mask."""
+    """Edit the mask as text; the line under the text says what is read, or why it is not a mask."""
 
     # The Mask that was written.
     mask_accepted = Signal(object)

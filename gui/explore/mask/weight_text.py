@@ -30,7 +30,7 @@ def read_number(
     Raises
     ------
     MaskError
-        It is no number, or more than one.
+        It is not a number, or more than one.
     """
     if not text.strip():
         raise MaskError(what, "nothing was typed", if_empty)

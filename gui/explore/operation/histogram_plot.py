@@ -60,10 +60,10 @@ class HistogramPlot(QWidget):
         if not counts or not self._counts or len(counts[0]) != len(self._counts[0]):
             self._bin = None
         self._counts = counts
-        self._tell()
+        self._describe()
         self.update()
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         counts = self._counts
         total, bins = sum(map(sum, counts)), len(counts[0]) if counts else 0
         here = "" if self._bin is None else f"{self._words(self._bin)}. ".replace("\n", ", ")
@@ -130,7 +130,7 @@ class HistogramPlot(QWidget):
         # The first key only shows where it begins: in the first bin.
         at = 0 if self._bin is None and abs(steps) <= _PAGE else (self._bin or 0) + steps
         self._bin = min(max(at, 0), bins - 1)
-        self._tell()
+        self._describe()
         self.update()
 
     def focusInEvent(self, event: QFocusEvent) -> None:

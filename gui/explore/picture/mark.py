@@ -1,4 +1,4 @@
-"""A frame around a rectangle of the picture, such as the best place of a patch."""
+"""A frame around a rectangle of the picture, such as the best match of a patch."""
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen

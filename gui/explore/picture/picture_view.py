@@ -126,6 +126,6 @@ class PictureView(QWidget):
 
 
 def dropped_files(data: QMimeData) -> list[str]:
-    """Return the paths of the files in a drag; empty when it brings anything that is no local file."""
+    """Return the paths of the files in a drag; empty when it brings anything that is not a local file."""
     urls = data.urls()
     return [url.toLocalFile() for url in urls] if all(url.isLocalFile() for url in urls) else []

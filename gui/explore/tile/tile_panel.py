@@ -24,8 +24,8 @@ _COLOUR_NAMES = {
     ColourBy.THREAD: "Thread that loads",
 }
 _COLOUR_TIP = (
-    "What the colours show: what a cell is to this block, in which of its loads a thread takes it, or which "
-    "thread takes it. Hatched cells lie outside the picture; dotted ones nobody keeps."
+    "What the colours show: the role of a cell in this block, the step in which it is loaded, or the thread "
+    "that loads it. Hatched cells lie outside the picture; dotted ones are read from global memory directly."
 )
 _KERNEL_TIP = (
     "The kernel that is chosen, or another one to look at: tiles are computed, so this needs no GPU."

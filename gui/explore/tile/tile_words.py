@@ -68,10 +68,10 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
         rule = cell_name(plan, plan.reads, *source) if source else "the border's value"
         kind += f", {rule} in its place"
     if loader == UNUSED:
-        return f"{name}: {kind}. Nobody loads it, because no result reads it."
+        return f"{name}: {kind}. No thread loads it, because no result reads it."
     if loader == DIRECT:
         if is_ghost and source is None:
-            return f"{name}: {kind}. Nobody loads it."
+            return f"{name}: {kind}. No thread loads it."
         return f"{name}: {kind}. Every result that uses it reads it from global memory, through the caches."
     step = int(plan.steps[row, column])
     named = f", {plan.step_names[step - 1]}" if step <= len(plan.step_names) else ""
@@ -80,7 +80,7 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
 
 
 def direct_reads(plan: TilePlan) -> int:
-    """Return how often the block's results read cells that nobody keeps; values of ghost cells cost none."""
+    """Return the block's reads of cells that are not in shared memory; ghost cells of one value cost none."""
     read = plan.loaders == DIRECT
     if plan.border.has_ghost_cells:
         read &= ~plan.ghosts
@@ -114,6 +114,6 @@ def summary(plan: TilePlan) -> str:
     wanted, kept, direct = results * taps, loaded_cells(plan), direct_reads(plan)
     uses = f"{results:,} result{'s use' if results != 1 else ' uses'} {taps} cell{'s' * (taps != 1)} each"
     if not kept:
-        return f"{uses}: {direct:,} loads from global memory, and nothing is kept."
+        return f"{uses}: {direct:,} loads from global memory, and nothing is kept in shared memory."
     loads = f"{kept:,} loads" + (f" and {direct:,} direct reads" if direct else "")
     return f"{uses}: {wanted:,} accesses become {loads} ({wanted / (kept + direct):.3g} times fewer)."

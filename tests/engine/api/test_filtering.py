@@ -269,11 +269,13 @@ def test_that_devices_and_variants_are_listed():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: engine.open_image(None), "None is no path"),
-        (lambda: engine.open_image(b"in.png"), "is no path"),
-        (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
+        (lambda: engine.open_image(None), "None is not a path"),
+        (lambda: engine.open_image(b"in.png"), "is not a path"),
+        (lambda: engine.open_image(""), "'' is not a path: it is empty"),
+        (lambda: engine.save_image(np.zeros((3, 4), np.uint8), ""), "'' is not a path: it is empty"),
+        (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is not a path"),
         (lambda: engine.preset(None), "preset None"),
-        (lambda: engine.parse_mask(5), "it is no text but of type int"),
+        (lambda: engine.parse_mask(5), "it is not text but of type int"),
         (lambda: engine.apply(IMAGE, "box:3", budget_s=None), "it is not a number of seconds"),
         (lambda: engine.apply(IMAGE, "box:3", budget_s=-1), "it is not a number of seconds"),
         (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is not a number of seconds"),

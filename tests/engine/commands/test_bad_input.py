@@ -48,7 +48,7 @@ def test_that_a_bad_picture_is_refused(refused, folder, name, says):
     ("mask", "says"),
     [
         ("1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
-        ("gauss:9:1.5", "'gauss:9:1.5' is no mask ... Did you mean 'gaussian:9:1.5'?"),
+        ("gauss:9:1.5", "'gauss:9:1.5' is not a mask ... Did you mean 'gaussian:9:1.5'?"),
         ("sobelx", "the closest is sobel-x ... `masks` lists them"),
         ("{folder}/mask.txt", "mask.txt ... row 2, column 2 says 'five'"),
         ("{folder}/folder", "it is a folder"),
@@ -104,7 +104,7 @@ def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, 
     [
         ("nowhere/out.png", "its folder does not exist ... Create the folder first"),
         ("folder", "it is a folder ... Add a file name."),
-        ("out.xyz", "'.xyz' is no picture format ... End the name in one of: .png"),
+        ("out.xyz", "'.xyz' is not a picture format ... End the name in one of: .png"),
         ("out", "its name has no extension ... End the name in one of: .png"),
     ],
 )

@@ -289,6 +289,18 @@ def test_that_a_result_never_replaces_its_own_picture(command, grey, tmp_path, n
     assert source.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("option", "what"), [("--mask", "mask"), ("--operation find-patch --patch", "patch")]
+)
+def test_that_a_result_replaces_neither_its_mask_nor_its_patch(command, grey, tmp_path, option, what):
+    read = tmp_path / "read.png"
+    read.write_text("1 2 1")
+    answer = command("filter", grey(), f"{tmp_path}/./read.png", "--overwrite", option, read)
+    assert answer.status == 2
+    assert f"read.png is the {what} itself: its result would replace it. Give the result" in answer.err
+    assert read.read_text() == "1 2 1"
+
+
 def test_that_overwrite_is_for_the_picture_itself_alone(command, grey, filtered, tmp_path):
     source = grey()
     wanted, _ = filtered(source, "--mask box:3")

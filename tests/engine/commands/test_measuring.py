@@ -150,6 +150,19 @@ def test_that_what_both_refuse_is_refused_before_the_work(
     refused(one_cell, "--out", tmp_path / "r.json", options, status=status, says=says)
 
 
+@pytest.mark.parametrize(
+    ("line", "what"), [("bench --masks 3,{file}", "mask"), ("network --weights {file}", "file of weights")]
+)
+def test_that_results_never_replace_what_is_read(command, tmp_path, line, what):
+    read = tmp_path / "read.csv"
+    read.write_text("1,2,1\n")
+    for option in (f"--out {read}", f"--out {tmp_path}/r.json --csv {read}"):
+        answer = command(line.format(file=read), option)
+        assert answer.status == 2
+        assert f"read.csv is the {what} itself: its result would replace it." in answer.err
+    assert read.read_text() == "1,2,1\n"
+
+
 def _rows(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -296,8 +309,8 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
         ("--masks 1xa", "--masks 1xa ... rows x columns"),
         ("--masks 3,box:64", "A box mask of side 64 cannot be made ... 1 to 63"),
         ("--masks box:", "'box:' makes no mask ... Write box:7 or box:7x3."),
-        ("--masks box", "--masks: 'box' is no mask ... Did you mean 'box:7'? ... gaussian"),
-        ("--masks blur:9", "--masks: 'blur:9' is no mask ... 5x7 ... box, gaussian, motion, log, disk"),
+        ("--masks box", "--masks: 'box' is not a mask ... Did you mean 'box:7'? ... gaussian"),
+        ("--masks blur:9", "--masks: 'blur:9' is not a mask ... 5x7 ... box, gaussian, motion, log, disk"),
         ("--masks nowhere.json", "--masks: 'nowhere.json' cannot be opened ... no such file"),
         ("--blocks 0x8", "--blocks 0 x 8 ... it has no threads"),
         ("--border sideways", "border 'sideways'"),

@@ -1,6 +1,7 @@
 """The command `network`: stages verified and timed, layers, accuracy, files, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def test_that_every_stage_and_batch_is_verified_timed_and_told_by_layer(command)
     assert answer.status == 0
     assert answer.out.count("verified") == 4
     assert "convolution-2 + pool-2" in answer.out
-    assert "Held-out digits told right: 355 of 360 (98.6%)." in answer.out
+    assert "Held-out digits classified correctly: 355 of 360 (98.6%)." in answer.out
     assert "[4/4] 3 drawings, network-cpu: " in answer.err
 
 
@@ -66,6 +67,14 @@ def test_that_bad_use_is_one_line_that_says_what_to_do(command, arguments, line)
     assert len(answer.err.splitlines()) == 1
 
 
+def test_that_a_pipe_or_a_folder_of_weights_is_refused_and_never_waited_for(command, tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    for path, why in ((tmp_path / "pipe.npz", "it is a device or a pipe"), (tmp_path, "it is a folder")):
+        answer = command("network --stage network-cpu --batch 1 --weights", path)
+        assert (answer.status, answer.out) == (2, "")
+        assert why in answer.err
+
+
 def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):
     answer = command("network --stage network-cpu,network-fast --batch 1 --budget 0")
     assert answer.status == 0
@@ -81,7 +90,7 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
     path = tmp_path / "zero.npz"
     np.savez(path, **(arrays | {"output": np.zeros((128, 10), np.float32)}))
     answer = command(f"network --stage network-cpu --batch 1 --budget 0 --weights {path} --json")
-    # All scores are equal, so the first digit is told.
+    # All scores are equal, so the first digit is the prediction.
     assert answer.document["held_out"]["accuracy"] == float((held_out().labels == 0).mean())
     np.savez(path, **(arrays | {"output": np.zeros((128, 9), np.float32)}))
     refused = command(f"network --stage network-cpu --weights {path}")

@@ -170,5 +170,5 @@ def test_that_each_room_counts_whose_numbers_compiled_code_may_have():
                 module.split(".")[0] for module, names in found if re.search(r"\b[A-Z][A-Z0-9_]+\b", names)
             }
     assert {"mask", "tasks", "variants"} < rooms
-    # Keys of devices are no numbers.
+    # Keys of devices are not numbers.
     assert rooms - {"device_info"} <= set(code_store._COMPILED)

@@ -85,9 +85,9 @@ def test_that_changed_values_are_followed_and_are_no_longer_the_lectures():
 def test_that_a_bad_value_is_refused_at_its_field_in_words():
     assert all(example.refusals(example.texts) == {} for example in EXAMPLES)
     for example, key, text, words in (
-        (BUS, "additions", "1,85", "it is no number"),
-        (BUS, "additions", "nan", "it is no number"),
-        (BUS, "additions", "9" * 500, "it is no number"),
+        (BUS, "additions", "1,85", "it is not a number"),
+        (BUS, "additions", "nan", "it is not a number"),
+        (BUS, "additions", "9" * 500, "it is not a number"),
         (BUS, "bus", "", "nothing is there"),
         (BUS, "bus", "0", "it is not from 0.001 to 100,000"),
         (OCCUPANCY, "threads", "768.5", "it is not a whole number from 32 to 65,536"),

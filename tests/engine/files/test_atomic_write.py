@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from engine.course import papers
-from engine.errors import EngineError, FileWriteError
+from engine.errors import BadValue, EngineError, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
 from engine.mask import preset_texts, presets
@@ -26,6 +26,18 @@ def test_that_new_bytes_replace_the_old_ones(tmp_path):
     atomic_write(path, b"new and longer")
     assert path.read_bytes() == b"new and longer"
     assert os.listdir(tmp_path) == ["results.json"]
+
+
+def test_that_a_link_to_a_pipe_is_a_device_and_an_empty_name_is_none():
+    receiver, sender = os.pipe()
+    try:
+        with pytest.raises(FileWriteError, match="it is a device, not a file"):
+            check_place(f"/dev/fd/{sender}")
+    finally:
+        os.close(receiver)
+        os.close(sender)
+    with pytest.raises(BadValue, match="'' is not a path"):
+        check_place("")
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])

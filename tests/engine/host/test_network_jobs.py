@@ -8,7 +8,13 @@ import pytest
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import (
+    CheckStages,
+    ClassifyDigits,
+    DescribeNetwork,
+    ForwardDrawing,
+    RunNetwork,
+)
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
 from engine.run import network
@@ -157,7 +163,7 @@ def test_that_every_stage_says_whether_it_can_compute_a_batch():
 
 
 def test_that_the_held_out_digits_are_told_with_what_each_is_taken_for():
-    found, _ = answered(TellDigits("network-cpu", "cpu"))
+    found, _ = answered(ClassifyDigits("network-cpu", "cpu"))
     assert found.accuracy == 355 / 360
     assert found.digits == 360
     assert len(found.wrong) == 5

@@ -5,7 +5,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import network_jobs
-from engine.host.network_protocol import DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import ClassifyDigits, DescribeNetwork, ForwardDrawing, RunNetwork
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
 from engine.tasks.network.drawings import held_out
@@ -73,7 +73,7 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
         (network_jobs.describe, DescribeNetwork(str(path))),
         (network_jobs.forward, ForwardDrawing(INK, str(path))),
         (network_jobs.run, RunNetwork("network-serial", 1, weights=str(path))),
-        (network_jobs.tell, TellDigits("network-serial", weights=str(path))),
+        (network_jobs.classify, ClassifyDigits("network-serial", weights=str(path))),
     ):
         with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
             handler(request, nothing)

@@ -254,7 +254,7 @@ def cell(text):
 
 # Why: the texts that are refused so.
 BAD_JSON = {
-    "no JSON": ("{", '{"a": 1} x'),
+    "not JSON": ("{", '{"a": 1} x'),
     "not an object": ("[1]",),
     "the key 'format' twice": ('{"format": 1, "format": 2}',),
     "nested too deep": ('{"a": ' * 50_000, "[" * 50_000),
@@ -266,7 +266,7 @@ BAD_JSON = {
     "-Infinity, which is not a finite": (cell("-Infinity"),),
     '"format"': (document(format="other"),),
     "version": (document(version=2), document(version=True)),
-    "'ancor' is no key": (document(ancor=[0, 0]),),
+    "'ancor' is not a key": (document(ancor=[0, 0]),),
     '"name"': (document(name=3),),
     '"name" has 100,000 characters': (document(name="n" * 100_000),),
     '"weights"': tuple(document(weights=weights) for weights in (..., [], [[]], [1, 2])),

@@ -98,7 +98,7 @@ DAMAGED = {
     "an endless time": lambda path: changed(path, kernel_ms=10**400),
     "a width of nothing": lambda path: changed(path, width=0),
     "another key": lambda path: changed(path, speed=3),
-    "a variant that is no text": lambda path: changed(path, variant=None),
+    "a variant that is not text": lambda path: changed(path, variant=None),
 }
 
 

@@ -182,10 +182,10 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"format": "another"}, "no file of results"),
+        ({"format": "another"}, "not a file of results"),
         ({"version": 3}, "reads up to 2"),
         ({"results": None}, "list of results is missing"),
-        ({"results": [{"task": "weather"}]}, "'weather' is no task"),
+        ({"results": [{"task": "weather"}]}, "'weather' is not a task"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

@@ -96,7 +96,7 @@ def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, pan
     edit = type_text(qtbot, panel, "threads", "many")
     refused = field(panel, "threads").refusal
     assert refused.isVisible()
-    assert "'many': it is no number" in refused.text()
+    assert "'many': it is not a number" in refused.text()
     assert edit.accessibleDescription() == refused.text()
     assert panel.shown == before
     assert QApplication.focusWidget() is edit

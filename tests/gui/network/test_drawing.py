@@ -45,7 +45,7 @@ def test_that_a_stroke_is_one_step_back_and_forth(drawing, qtbot):
     drawing.clear()
     assert drawing.is_empty
     drawing.clear()
-    assert drawing.undo_stack.count() == 2, "clearing paper is no step"
+    assert drawing.undo_stack.count() == 2, "clearing paper is not a step"
 
 
 def test_that_a_held_out_digit_is_a_step_and_drawing_on_it_makes_it_a_drawing(drawing):

@@ -7,7 +7,13 @@ import pytest
 
 from engine.course.paper import Configuration
 from engine.errors import BadValue, EngineError
-from engine.host.network_protocol import CheckStages, DescribeNetwork, ForwardDrawing, RunNetwork, TellDigits
+from engine.host.network_protocol import (
+    CheckStages,
+    ClassifyDigits,
+    DescribeNetwork,
+    ForwardDrawing,
+    RunNetwork,
+)
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState, StagesModel
@@ -211,8 +217,8 @@ def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
 
 def test_that_the_digits_are_told_by_the_chosen_device(bench, qtbot):
     with qtbot.waitSignal(bench.network.confusion_changed):
-        bench.stages.tell_digits()
-    assert [(one.stage, one.device) for one in asked(bench, TellDigits)] == [("auto", "auto")]
+        bench.stages.classify_digits()
+    assert [(one.stage, one.device) for one in asked(bench, ClassifyDigits)] == [("auto", "auto")]
     assert bench.network.confusion.wrong == (3,)
 
 
@@ -237,7 +243,7 @@ def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run()
     with qtbot.waitSignal(bench.network.confusion_changed):
-        bench.stages.tell_digits()
+        bench.stages.classify_digits()
     bench.settle()
     bench.stages.open_weights(Path("/tmp/other.npz"))
     bench.settle()
@@ -250,8 +256,10 @@ def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run()
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.tell_digits()
-    assert asked(bench, RunNetwork)[-1].weights == asked(bench, TellDigits)[-1].weights == "/tmp/other.npz"
+        bench.stages.classify_digits()
+    assert (
+        asked(bench, RunNetwork)[-1].weights == asked(bench, ClassifyDigits)[-1].weights == "/tmp/other.npz"
+    )
     bench.stages.open_weights(None)
     bench.settle()
     assert bench.network.weights == ""
@@ -295,3 +303,22 @@ def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one
     bench.fake.automatic = True
     bench.become_ready()
     assert bench.network.weights == "/tmp/other.npz"
+
+
+def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(slow):
+    slow.network.shown.emit()
+    for kind in (DescribeNetwork, CheckStages, ForwardDrawing):
+        slow.answer(kind)
+    assert slow.stages.is_settled
+    slow.stages.open_weights(Path("/tmp/other.npz"))
+    assert not slow.stages.is_settled
+    slow.stages.run()
+    slow.answer(DescribeNetwork)
+    assert slow.network.weights == "/tmp/other.npz"
+    slow.answer(RunNetwork)
+    assert slow.network.runs == {}
+    slow.stages.classify_digits()
+    slow.stages.open_weights(None)
+    slow.answer(DescribeNetwork)
+    slow.answer(ClassifyDigits)
+    assert slow.network.confusion is None

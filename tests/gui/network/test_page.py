@@ -69,6 +69,17 @@ def test_that_an_empty_drawing_says_what_to_do_and_a_digit_fills_the_page(open_p
 
 
 @pytest.mark.slow
+def test_that_a_page_whose_network_cannot_be_read_is_settled_and_says_why(drawn, qtbot):
+    haloscope, page = drawn
+    qtbot.waitUntil(lambda: page.is_settled)
+    haloscope.network.facts = None
+    assert not page.is_settled
+    haloscope.network.refuse_facts("The weights are damaged.")
+    assert page.is_settled
+    assert page.status.why_no_run == "The weights are damaged."
+
+
+@pytest.mark.slow
 def test_that_a_small_drawing_can_be_fitted_with_a_click_and_what_fills_the_field_cannot(drawn, qtbot):
     haloscope, page = drawn
     network, panel = haloscope.network, page.drawing_panel
@@ -249,17 +260,17 @@ def test_that_the_confusion_matrix_tells_each_cell_and_lists_what_is_told_wrong(
     haloscope, page = drawn
     panel = page.confusion_panel
     page.docks[2].raise_()
-    panel.tell.click()
+    panel.classify.click()
     qtbot.waitUntil(lambda: panel.matrix.isVisible())
-    assert panel.summary.text().startswith("91.7 % of 12 are told right.")
+    assert panel.summary.text().startswith("91.7 % of 12 are classified correctly.")
     panel.matrix.setFocus()
     for key in [Qt.Key.Key_Down] * 3 + [Qt.Key.Key_Right] * 5:
         qtbot.keyClick(panel.matrix, key)
-    assert panel.matrix.words == "1 of 1 digits that are a 3 are told as 5."
+    assert panel.matrix.words == "1 of 1 digits that are a 3 are classified as 5."
     assert panel.matrix.accessibleDescription().startswith(panel.matrix.words)
     qtbot.keyClick(panel.matrix, Qt.Key.Key_Return)
     assert haloscope.network.drawing.digit == 3
-    assert page.drawing_panel.digits.choice.currentText() == "Told wrong: 1"
+    assert page.drawing_panel.digits.choice.currentText() == "Misclassified: 1"
     assert page.drawing_panel.digits.list.model().rowCount() == 1
 
 
@@ -418,7 +429,7 @@ def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, 
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
     own = [widget for widget in met if page.isAncestorOf(widget)]
     assert page.cell_panel.to_explore in own
-    assert page.confusion_panel.tell not in own
+    assert page.confusion_panel.classify not in own
     assert page.product_panel.product not in own
     order = [page.drawing_panel.canvas, *page.maps_panel.views, page.cell_panel.to_explore]
     assert [widget for widget in own if widget in order] == order

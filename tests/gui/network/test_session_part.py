@@ -37,8 +37,8 @@ def test_that_drawing_and_settings_come_back_through_json_as_one_step(network):
         ({"batch": "7"}, '"batch" is not a whole number'),
         ({"ink": "00"}, '"ink" is not 28 x 28 cells'),
         ({"ink": "not hexadecimal"}, '"ink" is not 28 x 28 cells'),
-        ({"stage": None}, '"stage" is no text'),
-        ({"weights": "a\0b"}, '"weights" is no text'),
+        ({"stage": None}, '"stage" is not text'),
+        ({"weights": "a\0b"}, '"weights" is not text'),
     ],
 )
 def test_that_a_wrong_value_is_named_and_changes_nothing(network, change, says):

@@ -17,7 +17,7 @@ from engine.image.samples import open_sample
 from engine.run.compute import compute
 from engine.run.operation import ResolvedOperation, resolved_operands
 from engine.tasks.operation import compress, desaturate, find_patch, histogram, hue_shift, median, negative
-from engine.tasks.operation.contract import Mark
+from engine.tasks.operation.contract import Mark, OperationOperands
 from engine.tasks.operation.drawing import BACKGROUND, BAR, histogram_picture, marked
 from engine.tasks.operation.operations import OPERATIONS, operation_named, settings_from
 from engine.tasks.operation.request import OperationRequest
@@ -199,6 +199,14 @@ def test_that_scores_are_opencvs_and_a_patch_as_large_as_the_picture_has_one_pla
             wanted = cv2.matchTemplate(scene, patch, cv2.TM_CCOEFF_NORMED)
             assert found.values[..., 0] == pytest.approx(wanted, abs=1e-5)
             assert found.mark == Mark(0, 0, height, width)
+
+
+def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
+    grey = np.full((8, 8, 1), 128, np.uint8)
+    problem = compress.COMPRESS.problem(grey, {"quality": 50})
+    values = np.concatenate([np.zeros_like(grey), grey]).astype(np.float32)
+    noise, *_ = compress.answer(values, problem, OperationOperands(grey)).quantities
+    assert (noise.value, noise.text) == (math.inf, "infinite (nothing changed)")
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ RANGE = r"from 1 to 1,048,576"
          r"the three take 12\.0 TiB, the limit is 4\.0 GiB"),
         (product_of, (np.ones((2, 3)), np.ones((4, 5))),
          r"A of 2 x 3 times B of 4 x 5: A has 3 columns and B has 4 rows"),
-        (product_of, (np.ones((2, 3)), np.ones((4, 3))), r"B turned \(b\.T\) would fit"),
+        (product_of, (np.ones((2, 3)), np.ones((4, 3))), r"B transposed \(b\.T\) would fit"),
         (as_matrix, ("A", [1, 2]), "matrix A has 1 axis:"),
         (as_matrix, ("A", 3), "matrix A has 0 axes"),
         (as_matrix, ("A", np.ones((2, 2, 2))), "matrix A has 3 axes"),

@@ -9,7 +9,7 @@ import pytest
 from bench.choices import Draw, Measured, drawn, packed, unpacked
 from bench.corrections import LEAST_POINTS, fitted
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.corrections import Correction, corrections, place_of, point_of
+from engine.variants.auto.corrections import Correction, coordinates_of, corrections, point_of
 from engine.variants.auto.costs import cost_table
 from engine.variants.registry import variant
 
@@ -28,8 +28,8 @@ def test_that_a_point_counts_by_its_weight_and_far_away_the_mean_remains():
 def test_that_split_float16_jumps_where_a_mask_takes_another_eight_of_cells():
     split = variant("split-float16")
     nine, ten = (Problem(1000, 1000, 1, "float32", (9, side), (4, side // 2)) for side in (9, 10))
-    places = [place_of(point_of(split, problem, 1)) for problem in (nine, ten)]
-    assert places[1][-1] - places[0][-1] == 3.0
+    coordinates = [coordinates_of(point_of(split, problem, 1)) for problem in (nine, ten)]
+    assert coordinates[1][-1] - coordinates[0][-1] == 3.0
 
 
 def test_that_the_table_says_what_it_measured_times_the_correction():

@@ -210,7 +210,7 @@ def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbo
     workspace.change(block=Block(64, 64))
     type_number(qtbot, editor.width_box, "1e3")
     assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
-    assert not editor.offer.isVisible(), "it is no block that has a nearest one"
+    assert not editor.offer.isVisible(), "it is not a block that has a nearest one"
     state.set_availability((Availability("tiled"),))
     assert editor.refusal.text().startswith("Block width")
     qtbot.keyClicks(editor.width_box, "6")

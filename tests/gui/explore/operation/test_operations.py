@@ -144,7 +144,7 @@ def test_that_a_long_title_of_a_kernel_takes_a_line_more_and_is_not_cut(operatio
     qtbot.waitUntil(lambda: table.rowHeight(2) == table.rowHeight(1))
 
 
-def test_that_a_histogram_tells_its_counts(qtbot):
+def test_that_a_histogram_describes_its_counts(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 200)
@@ -153,7 +153,7 @@ def test_that_a_histogram_tells_its_counts(qtbot):
     assert not plot.grab().isNull()
     plot.show()
     plot.setFocus()
-    for key, told in (
+    for key, described in (
         (Qt.Key.Key_Right, "Bin 0 of 4, 1 sample."),
         (Qt.Key.Key_Right, "Bin 1 of 4, 2 samples."),
         (Qt.Key.Key_End, "Bin 3 of 4, 1 sample."),
@@ -161,7 +161,7 @@ def test_that_a_histogram_tells_its_counts(qtbot):
         (Qt.Key.Key_Home, "Bin 0 of 4, 1 sample."),
     ):
         qtbot.keyClick(plot, key)
-        assert plot.accessibleDescription().startswith(told)
+        assert plot.accessibleDescription().startswith(described)
     plot.show_counts(((1, 2), (3, 4), (5, 6)))
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 

@@ -28,7 +28,9 @@ def test_that_the_lectures_tile_of_8_loads_12_cells_instead_of_40(tile_of):
     (plan,) = tile_of("row-cached", (8, 1), (1, 0))
     assert (loaded_cells(plan), direct_reads(plan)) == (8, 6)
     (plan,) = tile_of("row-naive", (8, 1), (1, 0))
-    assert summary(plan) == ("8 results use 5 cells each: 40 loads from global memory, and nothing is kept.")
+    assert summary(plan) == (
+        "8 results use 5 cells each: 40 loads from global memory, and nothing is kept in shared memory."
+    )
 
 
 def test_that_each_cell_says_its_loader_and_its_step_by_name(tile_of):
@@ -47,7 +49,7 @@ def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), border=Border.REFLECT)
     assert "ghost cell, N[1] in its place. Thread (6, 0) loads it" in cell_sentence(plan, 0, 0)
     (plan,) = tile_of("cached", (4, 4), mask=(3, 3), size=(9, 9))
-    assert cell_sentence(plan, 0, 0).endswith("the border's value in its place. Nobody loads it.")
+    assert cell_sentence(plan, 0, 0).endswith("the border's value in its place. No thread loads it.")
 
 
 def test_that_two_dimensions_passes_channels_and_the_unrolled_matrix_have_their_names(tile_of):
