@@ -1,5 +1,7 @@
 """The values behind a worked example: fields that the table below them follows, and the way back."""
 
+import re
+
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QSizePolicy, QWidget
@@ -13,18 +15,22 @@ from gui.widgets.tab_order import place_after
 
 _PER_LINE = 4
 _WIDEST = 32 * GRID
+# What was typed is quoted in a refusal; what cannot be broken would widen the page and squeeze the papers.
+_LONG_WORD = re.compile(r"\S{16}(?=\S)")
 _RESET_TIP = "Put the lecture's values back into all fields of this table."
 
 
-class ValueField(QWidget):
+class ValueField:
     """One value: its label above, its refusal below; `text` is what is typed."""
 
-    def __init__(self, one: Input, parent: "ExampleInputs") -> None:
-        super().__init__(parent)
+    def __init__(self, one: Input, place: QWidget) -> None:
         self.input = one
-        self.label = QLabel(one.label)
-        self.edit = _Edit(self)
-        self.refusal = QLabel(wordWrap=True)
+        # In a narrow window long labels would squeeze the list of papers.
+        self.label = QLabel(one.label, place, wordWrap=True)
+        self.label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
+        self.edit = _Edit(self, place)
+        self.refusal = QLabel(place, wordWrap=True)
+        self.refusal.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.refusal.setFont(small_font())
         # What is typed is shown as it is.
         self.refusal.setTextFormat(Qt.TextFormat.PlainText)
@@ -36,8 +42,12 @@ class ValueField(QWidget):
         self.edit.setMaximumWidth(_WIDEST)
         self.edit.setToolTip(one.explanation)
         self.label.setToolTip(one.explanation)
-        self.setLayout(column(self.label, self.edit, self.refusal, 1, spacing=HALF_GRID // 2))
         self.say("")
+
+    @property
+    def parts(self) -> tuple[QWidget, ...]:
+        """From top to bottom."""
+        return self.label, self.edit, self.refusal
 
     @property
     def text(self) -> str:
@@ -45,7 +55,7 @@ class ValueField(QWidget):
 
     def say(self, refusal: str) -> None:
         """Show why the value is refused; nothing for a value that is taken."""
-        self.refusal.setText(refusal)
+        self.refusal.setText(_LONG_WORD.sub("\\g<0>\u200b", refusal))
         self.refusal.setVisible(bool(refusal))
         self.refusal.setStyleSheet(f"color: {current_theme().error}")
         self.edit.setAccessibleDescription(refusal or self.input.explanation)
@@ -54,8 +64,8 @@ class ValueField(QWidget):
 class _Edit(QLineEdit):
     """Esc puts the lecture's value back."""
 
-    def __init__(self, field: ValueField) -> None:
-        super().__init__()
+    def __init__(self, field: ValueField, place: QWidget) -> None:
+        super().__init__(place)
         self._field = field
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -81,13 +91,13 @@ class ExampleInputs(QWidget):
         self._place = QWidget()
         self._grid = QGridLayout(self._place)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(2 * GRID)
-        self._grid.setVerticalSpacing(HALF_GRID)
+        self._grid.setHorizontalSpacing(GRID)
+        self._grid.setVerticalSpacing(HALF_GRID // 2)
         for at in range(_PER_LINE):
             self._grid.setColumnStretch(at, 1)
         end = column(self.reset, 1, margins=(0, 2 * GRID, 0, 0))
         self.setLayout(row((self._place, 1), end, margins=(GRID, HALF_GRID, GRID, 0)))
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.setAccessibleName("Values of the worked example")
         theme_notifier().changed.connect(self._check)
         self.hide()
@@ -101,18 +111,21 @@ class ExampleInputs(QWidget):
             return
         self._shown, self._example = (paper, title), example_of(paper, title)
         for field in self.fields:
-            self._grid.removeWidget(field)
-            field.hide()
-            field.deleteLater()
+            for part in field.parts:
+                self._grid.removeWidget(part)
+                part.hide()
+                part.deleteLater()
         self.fields = []
         if self._example is not None:
             texts = self._course.typed(paper, title) or self._example.texts
             for at, one in enumerate(self._example.inputs):
-                field = ValueField(one, self)
+                field = ValueField(one, self._place)
                 field.edit.setText(texts[one.key])
                 field.edit.setCursorPosition(0)
                 field.edit.textEdited.connect(self._take)
-                self._grid.addWidget(field, at // _PER_LINE, at % _PER_LINE)
+                # Each in a row of its own: fields stand in line also where a label beside wraps.
+                for below, part in enumerate(field.parts):
+                    self._grid.addWidget(part, at // _PER_LINE * len(field.parts) + below, at % _PER_LINE)
                 self.fields.append(field)
             self._check()
             # Fields that are made now would come last for Tab: they stand before the way back.

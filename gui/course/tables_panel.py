@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -44,11 +44,11 @@ _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
 _TABLE, _WORDS = 0, 1
-_MOST_LINES = 8
+_FEWEST_LINES, _MOST_LINES = 2, 8
 
 
 class Notes(QScrollArea):
-    """The notes of a table: wrapped sentences, up to eight lines high; more can be scrolled."""
+    """The notes of a table: wrapped sentences, up to eight lines high, in a small window less; all scroll."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,7 +64,7 @@ class Notes(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
 
     @property
     def text(self) -> str:
@@ -81,10 +81,14 @@ class Notes(QScrollArea):
         super().resizeEvent(event)
         self._fit()
 
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self.maximumHeight())
+
     def _fit(self) -> None:
-        most = _MOST_LINES * self._label.fontMetrics().lineSpacing() + GRID
-        needed = self._label.heightForWidth(max(1, self.viewport().width()))
-        self.setFixedHeight(max(0, min(most, needed)))
+        line = self._label.fontMetrics().lineSpacing()
+        needed = max(0, self._label.heightForWidth(max(1, self.viewport().width())))
+        self.setMinimumHeight(min(_FEWEST_LINES * line + GRID, needed))
+        self.setMaximumHeight(min(_MOST_LINES * line + GRID, needed))
 
 
 class TablesPanel(QWidget):
@@ -222,6 +226,9 @@ class TablesPanel(QWidget):
         self._beside.setChildrenCollapsible(False)
         self._stack.addWidget(self._beside)
         self._stack.addWidget(self._words)
+        # It takes what is left; where little is, the notes give way before the values above get cut.
+        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self._stack.setMinimumHeight(10 * GRID)
         self.setLayout(column(bar, self.inputs, (self._stack, 1), self.notes, spacing=HALF_GRID))
 
 

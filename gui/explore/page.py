@@ -132,8 +132,10 @@ class ExplorePage(Page):
         newest = rows[-1] if rows else None
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
-        blocks = len(self.workspace.settings.blocks)
-        each_block = f" with each of {blocks} blocks" if blocks else ""
+        blocks = self.workspace.settings.blocks
+        each_block = f" with block {blocks[0]}" if blocks else ""
+        if len(blocks) > 1:
+            each_block = f" with each of {len(blocks)} blocks"
         chosen = "chosen " if self.workspace.settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(

@@ -178,11 +178,15 @@ class BlockLines(QWidget):
         if not values:
             return self.empty_text.text().replace("\n", " ")
         parts = (
-            f"{one.variant}: {len(values[one.variant])} blocks, best {one.cells[one.best].words}"
+            f"{one.variant}: {_blocks(len(values[one.variant]))}, best {one.cells[one.best].words}"
             for one in self._maps
             if one.variant in values and one.best
         )
         return " ".join(parts)
+
+
+def _blocks(count: int) -> str:
+    return f"{count} block{'s' if count != 1 else ''}"
 
 
 def _values(one: BlockMapData) -> dict[Block, float]:

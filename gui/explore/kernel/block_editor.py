@@ -92,8 +92,10 @@ class BlockEditor(QWidget):
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.help_text)
         self.menu_button.setEnabled(not why_not)
-        compared = len(self._workspace.settings.blocks)
-        runs = f"\nRuns compare {compared} blocks" if compared else ""
+        compared = self._workspace.settings.blocks
+        runs = f"\nRuns take block {compared[0]}" if compared else ""
+        if len(compared) > 1:
+            runs = f"\nRuns compare {len(compared)} blocks"
         self.count.setText((in_short or _count_text(block, default)) + runs)
         about = "The list of blocks is in the panel Block sizes; without one, runs take this block."
         self.count.setToolTip(why_not or (about if compared else ""))

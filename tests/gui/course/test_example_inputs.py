@@ -105,6 +105,22 @@ def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, pan
     assert named(panel)["8 x 8", CHANGED][2] == "512"
 
 
+def test_that_a_narrow_panel_cuts_no_label_and_no_refusal_and_is_not_widened(qtbot, panel):
+    # Of a window of 1024 x 640.
+    panel.resize(697, 346)
+    panel.choice.setCurrentIndex(0)
+    panel.choice.setCurrentIndex(OCCUPANCY.number)
+    type_text(qtbot, panel, "threads", "9" * 60)
+    type_text(qtbot, panel, "blocks", "8x8, 20x")
+    QApplication.processEvents()
+    assert panel.minimumSizeHint().width() <= 697
+    for one in panel.inputs.fields:
+        for label in (one.label, one.refusal):
+            assert not label.isVisible() or label.height() >= label.heightForWidth(label.width()), (
+                label.text()
+            )
+
+
 @pytest.mark.parametrize(
     ("devices", "wanted"),
     [

@@ -183,6 +183,8 @@ def test_that_a_list_of_blocks_is_told_where_the_one_block_is_edited(editor, wor
     workspace.change(blocks=(Block(8, 8), Block(16, 16)))
     assert editor.count.text().endswith("Runs compare 2 blocks")
     assert "panel Block sizes" in editor.count.toolTip()
+    workspace.change(blocks=(Block(8, 8),))
+    assert editor.count.text().endswith("Runs take block 8 x 8")
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollArea
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -71,15 +71,13 @@ def test_that_growing_keeps_the_centre_and_the_lock_lets_a_side_change_alone(pan
     assert not size.square_button.isChecked()
 
 
-def test_that_a_long_name_of_a_mask_is_cut_in_its_button_and_does_not_widen_the_panel(
-    panel, workspace, qtbot
-):
-    content = panel.presets.parentWidget()
-    before = content.width()
+def test_that_a_long_name_of_a_mask_is_cut_in_its_button_and_does_not_widen_the_panel(panel, workspace):
+    area = panel.findChild(QScrollArea)
     name = "R&D: a mask with a name that goes on and on, and does not end before it is cut"
     workspace.set_mask(Mask([[1, 2]], name=name))
-    panel.grab()
-    assert (content.width(), panel.more_button.geometry().right() < before) == (before, True)
+    QApplication.processEvents()
+    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
+    assert not panel.grab().isNull()
     assert panel.presets.text().replace("&&", "&") == name
     assert panel.presets.toolTip().startswith(name)
 
