@@ -75,7 +75,7 @@ class NetworkFacts:
     layers: tuple[Layer, ...]
     stages: tuple[VariantInfo, ...]
     first_filters: SharedArray  # (32, 1, 5, 5) float32: a filter for each map
-    second_filters: SharedArray  # (64, 32, 5, 5) float32: a filter for each map and each map before
+    second_filters: SharedArray  # (64, 32, 5, 5) float32: a filter for each map and each input map
     hidden_weights: SharedArray  # (1024, 128) float32: a column for each value
     output_weights: SharedArray  # (128, 10) float32
     digits: SharedArray  # (n, 28, 28) uint8, never trained on: 0 is paper, 255 is ink

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
 from engine.mask.mask import Mask
 from gui.network.ink import as_steps, shades
-from gui.network.layers import Cell, Facts, Floats, is_pool, is_vector, maps_before
+from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is_vector
 from gui.network.network_state import NetworkState
 from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, readable_text
@@ -89,7 +89,7 @@ class CellPanel(QWidget):
         super().__init__(parent)
         self._network = network
         self.place, self.sentence = QLabel(), QLabel()
-        self.before = WholeNumberBox("Map before", 0, 0, "the number of a map")
+        self.before = WholeNumberBox("Input map", 0, 0, "the number of a map")
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
         self.window_title, self.filter_title = ElidedLabel(small=True), ElidedLabel(small=True)
@@ -127,10 +127,10 @@ class CellPanel(QWidget):
                 Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
             )
         self.sentence.setAccessibleName("Where the value comes from")
-        self.before.setToolTip("Which map before is shown in figures; at first the one that adds the most.")
+        self.before.setToolTip("Which input map is shown in figures; at first the one that adds the most.")
         self.adds.setFont(number_font())
         self.to_explore.setToolTip(_TEACHES)
-        self._which.setLayout(row(label_for("&Map before", self.before), self.before, (self.adds, 1)))
+        self._which.setLayout(row(label_for("Input &map", self.before), self.before, (self.adds, 1)))
         content = QWidget()
         window = column(self.window_title, self.window_table, spacing=HALF_GRID)
         weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
@@ -154,7 +154,7 @@ class CellPanel(QWidget):
         layer = facts.layers[cell.layer]
         self.place.setText(place_of(facts.layers, cell))
         self.sentence.setText(where_from(facts, cell, network.value_of(cell), network.all_origins()))
-        count = maps_before(facts, cell)
+        count = input_map_count(facts, cell)
         self._which.setVisible(count > 1)
         with QSignalBlocker(self.before):
             self.before.setRange(0, max(0, count - 1))

@@ -24,7 +24,7 @@ class Facts:
 
     layers: tuple[Layer, ...]
     stages: tuple[VariantInfo, ...]
-    weights: Mapping[str, Floats]  # by the key of the layer: (maps, maps before, 5, 5) or (inputs, outputs)
+    weights: Mapping[str, Floats]  # by the key of the layer: (maps, input maps, 5, 5) or (inputs, outputs)
     digits: NDArray[np.uint8]  # (n, 28, 28)
     labels: tuple[int, ...]
 
@@ -114,8 +114,8 @@ def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range,
         yield at - 1, rows, columns
 
 
-def maps_before(facts: Facts, cell: Cell) -> int:
-    """Return from how many maps of the layer before a value comes; a vector before is one map."""
+def input_map_count(facts: Facts, cell: Cell) -> int:
+    """Return how many input maps a value comes from; a vector is one."""
     layer = facts.layers[cell.layer]
     if cell.layer == 0 or is_pool(layer) or is_vector(facts.layers[cell.layer - 1]):
         return 1
@@ -132,7 +132,7 @@ def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cel
     maps = drawing[None] if before == DRAWING else values[before]
     if maps.ndim == 1:
         maps = maps[None, None]
-    count = maps_before(facts, cell)
+    count = input_map_count(facts, cell)
     found = []
     for number in [cell.map] if is_pool(layer) else range(count):
         window = maps[number, rows.start : rows.stop, columns.start : columns.stop]
@@ -148,7 +148,7 @@ def strongest_of(found: Sequence[Origin]) -> Origin:
 
 
 def _weights(facts: Facts, cell: Cell, number: int, shape: tuple[int, ...]) -> Floats:
-    """Return the weights of a value for one map before."""
+    """Return the weights of a value for one input map."""
     layer = facts.layers[cell.layer]
     weights = facts.weights[layer.key]
     if not is_vector(layer):

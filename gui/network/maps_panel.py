@@ -102,7 +102,7 @@ class MapsPanel(QWidget):
             window = None
             if marked is not None and view.position in seen:
                 rows, columns = seen[view.position]
-                # A pool keeps maps apart; a convolution and a connected layer take all maps before.
+                # A pool keeps maps apart; a convolution and a connected layer take all input maps.
                 between = facts.layers[view.position + 1 : marked.layer + 1]
                 window = (marked.map if all(map(is_pool, between)) else None, rows, columns)
             is_before = origin is not None and origin.before == view.position

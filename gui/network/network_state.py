@@ -48,7 +48,7 @@ class NetworkState(QObject):
     settings_changed = Signal(object)  # the new NetworkSettings
     facts_changed = Signal()  # `facts` or `why_no_facts`
     answer_changed = Signal()  # `answer` or `why_no_answer`
-    cell_changed = Signal()  # `cell`, `is_kept` or `map_before`
+    cell_changed = Signal()  # `cell`, `is_kept` or `input_map`
     confusion_changed = Signal()
     # `rows` or `runs` changed.
     rows_changed = Signal()
@@ -68,8 +68,8 @@ class NetworkState(QObject):
         self.cell: Cell | None = None
         # Whether the cell stays while the mouse moves over others.
         self.is_kept = False
-        # The map before whose window is shown; None: the one that adds the most.
-        self.map_before: int | None = None
+        # The input map whose window is shown; None: the one that adds the most.
+        self.input_map: int | None = None
         self.confusion: Confusion | None = None
         self.running = False
         self.last: NetworkResult | None = None
@@ -155,7 +155,7 @@ class NetworkState(QObject):
                 or self.cell is None
                 or (cell.layer, cell.map) != (self.cell.layer, self.cell.map)
             ):
-                self.map_before = None
+                self.input_map = None
             self.cell, self.is_kept = cell, keep
             self.cell_changed.emit()
 
@@ -166,13 +166,13 @@ class NetworkState(QObject):
             self.cell_changed.emit()
 
     def look_at_map(self, number: int | None) -> None:
-        """Show the window of another map before; None: of the one that adds the most."""
-        if number != self.map_before:
-            self.map_before = number
+        """Show the window of another input map; None: of the one that adds the most."""
+        if number != self.input_map:
+            self.input_map = number
             self.cell_changed.emit()
 
     def all_origins(self) -> tuple[Origin, ...]:
-        """Return where the chosen value comes from: an entry for each map before; none without a value."""
+        """Return where the chosen value comes from: an entry for each input map; none without a value."""
         if self.facts is None or self.answer is None or self.cell is None:
             return ()
         drawing = self.drawing.ink.astype(np.float32) / np.float32(255.0)
@@ -184,7 +184,7 @@ class NetworkState(QObject):
         found = self.all_origins()
         if not found:
             return None
-        chosen = next((one for one in found if one.map == self.map_before), None)
+        chosen = next((one for one in found if one.map == self.input_map), None)
         return chosen or strongest_of(found)
 
     def value_of(self, cell: Cell) -> float:

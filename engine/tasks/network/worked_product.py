@@ -20,7 +20,7 @@ MAPS = np.array(
     ],
     np.float32,
 )
-"""The three maps before, 3 x 3 each."""
+"""The three input maps, 3 x 3 each."""
 
 W = np.array([[1, 1, 2, 2, 1, 1, 1, 1, 0, 1, 1, 0], [1, 0, 0, 1, 2, 1, 2, 1, 1, 2, 2, 0]], np.float32)
 """The filters, a row for each map of the result: three parts of 2 x 2."""

@@ -70,9 +70,9 @@ def packed(rows: np.ndarray) -> Floats:
 
 
 def packed_filters(filters: Floats, channels: int) -> Floats:
-    """Return filters (maps, c, 5, 5) packed, their rows (row, column, map before) of `channels` maps.
+    """Return filters (maps, c, 5, 5) packed, their rows (row, column, input map) of `channels` maps.
 
-    Maps before that there are only because of whole groups have weights of 0.
+    Input maps that exist only to fill whole groups have weights of 0.
     """
     maps, before = filters.shape[:2]
     filled = np.zeros((FILTER_SIDE, FILTER_SIDE, channels, maps), np.float32)

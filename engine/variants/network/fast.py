@@ -5,7 +5,7 @@ Idea
     over the whole sum, rectifies and averages them there, and stores the averages alone. Both connected
     layers are a third launch: a block takes some drawings through them.
 Who loads what
-    A block copies the maps before and the filters of a few of them into shared memory, with 16-byte copies
+    A block copies the input maps and the filters of a few of them into shared memory, with 16-byte copies
     that no thread waits for, while it multiplies the ones before. A row of 12 cells, three loads, serves the
     5 x 8 products of both rows of outputs for each map; a weight, a quarter or half of a load, serves 16.
 What it saves

@@ -1,7 +1,7 @@
 """Convolution as a product of matrices, Y = W X, in blocks of 25 x 25, and the layers around it.
 
 Row m of W is map m's filters, one after another; column p of X has the cells that they cover at output p,
-counted drawing after drawing over the whole batch. A phase is a map before: 25 columns of W, 25 rows of X.
+counted drawing after drawing over the whole batch. A phase is an input map: 25 columns of W, 25 rows of X.
 """
 
 from functools import lru_cache

@@ -3,7 +3,7 @@
 Idea
     Y = W X (`gemm_kernels.py`). X repeats each map up to 25 times, so the block builds only the 25 x 25
     cells of it that it needs next, in shared memory, multiplies, and builds the next ones: a phase for each
-    map before.
+    input map.
 Who loads what
     In each phase every thread loads one weight and one cell, which 25 threads use; after the barrier it
     multiplies a row of W with a column of X.

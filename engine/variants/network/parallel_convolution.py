@@ -2,9 +2,9 @@
 
 Idea
     A block of 16 x 16 threads computes a tile of one map of one drawing; each thread sums the 25 products of
-    its output for every map before, one map after another.
+    its output for every input map, one map after another.
 Who loads what
-    Each multiply-add loads a value of the map before and a weight from global memory. The threads of a row of
+    Each multiply-add loads a value of the input map and a weight from global memory. The threads of a row of
     the block ask for neighbouring values and for the same weight; what others asked for may come from L1 or
     L2.
 What it saves

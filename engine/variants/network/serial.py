@@ -4,7 +4,7 @@ Idea
     Drawing after drawing, layer after layer, each output by its own loops: for each channel, row and column
     of the filter one multiply-add.
 Who loads what
-    Each multiply-add loads a value of the map before and a weight. Only the CPU's caches help: a drawing's
+    Each multiply-add loads a value of the input map and a weight. Only the CPU's caches help: a drawing's
     maps (115 KB) stay in L2 from layer to layer.
 Limit
     One chain of additions after another, which may not be reordered without fast-math: one multiply-add for

@@ -16,7 +16,7 @@ _MOST_ROUNDS = 8
 def phase_loader(shape: ConvolutionShape) -> Any:
     """Return the function `load(tile, maps, weights, filters, thread, buffer, ...)`, which waits for nothing.
 
-    It copies the cells of some maps before, of `present` drawings from element `cells_from` of `maps` on, and
+    It copies the cells of some input maps, of `present` drawings from element `cells_from` of `maps` on, and
     the weights of `channels` of them from element `weights_from` of `filters` on. Places are of 32 bits, and
     where a block's values lie together in memory each further copy of a thread is a constant further on: with
     Numba's own loops and places of 64 bits a phase took a seventh more instructions.
@@ -85,7 +85,7 @@ def phase_loader(shape: ConvolutionShape) -> Any:
 
 
 def accumulator(shape: ConvolutionShape) -> Any:
-    """Return the function `accumulate(tile, at, weights, own, sums)`: the products of one map before.
+    """Return the function `accumulate(tile, at, weights, own, sums)`: the products of one input map.
 
     The thread's window begins at element `at` of the tile, its weights at element `own`. Each row of the
     window is loaded once: it serves the upper row of outputs under one row of the filter, and the lower row

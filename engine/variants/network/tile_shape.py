@@ -23,13 +23,13 @@ class ConvolutionShape:
     outputs of `groups` x `filters` maps of `drawings` drawings.
     """
 
-    channels: int  # maps before
-    side: int  # of a map before
+    channels: int  # input maps
+    side: int  # of an input map
     maps: int
     filters: int
     groups: int
     drawings: int
-    phase: int  # maps before that are in shared memory at once; the next ones arrive meanwhile
+    phase: int  # input maps that are in shared memory at once; the next ones arrive meanwhile
 
     @property
     def out_side(self) -> int:
@@ -93,12 +93,12 @@ class ConvolutionShape:
 
     @property
     def map_cells(self) -> int:
-        """Values of one map before of one drawing in shared memory."""
+        """Values of one input map of one drawing in shared memory."""
         return self.side * self.pitch
 
     @property
     def cells(self) -> int:
-        """Values of the maps before in a buffer."""
+        """Values of the input maps in a buffer."""
         return self.drawings * self.phase * self.map_cells
 
     @property

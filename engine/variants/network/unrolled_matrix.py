@@ -1,10 +1,10 @@
 """`network-unrolled`: the matrix X is written to memory, and then multiplied. What the implicit one spares.
 
 Idea
-    One kernel unrolls the maps into X, (25 x maps before) x (outputs of the batch), another multiplies W and
+    One kernel unrolls the maps into X, (25 x input maps) x (outputs of the batch), another multiplies W and
     X in tiles of 25 x 25, as `network-implicit-gemm` does.
 Who loads what
-    Unrolling, a thread copies the 25 cells under one output of one map before; its neighbours write to
+    Unrolling, a thread copies the 25 cells under one output of one input map; its neighbours write to
     neighbouring columns. The product loads W and X tile by tile.
 What it saves
     Nothing here; a library's product of matrices could be called instead of a kernel of one's own.
@@ -51,7 +51,7 @@ def matrix_bytes(problem: ForwardPass, layer: Layer) -> int:
 
 
 def unroll_launch(batch: int, layer: Layer, channels: int) -> Launch:
-    """Return the launch that unrolls: x outputs of the batch, y maps before."""
+    """Return the launch that unrolls: x outputs of the batch, y input maps."""
     outputs = batch * layer.shape[1] * layer.shape[2]
     return Launch((blocks_along(outputs, THREADS), channels, 1), (THREADS, 1, 1))
 

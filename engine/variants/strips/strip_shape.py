@@ -121,7 +121,7 @@ class StripGrid:
     def rows(self) -> int:
         """Rows of results of a strip, in whole groups of input rows.
 
-        In small pictures a strip has at least half of the rows that its warp filters besides.
+        It has at least half as many as the mask has above one result, so that little is filtered twice.
         """
         shape, height, above = self.shape, self.problem.height, self.shape.mask_rows - 1
         least = max(LEAST_STRIP_ROWS, above // 2)

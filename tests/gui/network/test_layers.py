@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gui.network.layers import DRAWING, Cell, Facts, maps_before, origins, strongest_of, windows
+from gui.network.layers import DRAWING, Cell, Facts, input_map_count, origins, strongest_of, windows
 from gui.network.words import number, place_of, short_number, where_from
 from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
 
@@ -59,7 +59,7 @@ def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing, cell):
     # 1,024 float32 products at most, each rounded once, in any order.
     bound = 2.0**-23 * 1024 * sum(float(np.abs(one.values * weights(one)).sum()) for one in found)
     assert told == pytest.approx(expected, abs=bound)
-    assert len(found) == maps_before(facts, cell)
+    assert len(found) == input_map_count(facts, cell)
 
 
 def weights(one):

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
@@ -67,6 +68,12 @@ def test_that_a_low_picture_is_one_strip_and_a_very_wide_one_too():
     low, wide = (Problem(height, 9, 1, "float32", (31, 31), (0, 0)) for height in (5, 40))
     assert rows_of_strips(low, 3, 4, step=8) == 8
     assert rows_of_strips(wide, 10**6, 4, step=8) == 40
+
+
+@pytest.mark.parametrize("resident", [1, 5, 16, 62])
+def test_that_the_blocks_down_the_highest_picture_fit_the_grid(resident):
+    problem = Problem(MAX_SIDE, 1, 1, "float32", (1, 1), (0, 0))
+    assert blocks_along(problem.height, rows_of_strips(problem, 1, resident, step=1)) <= MAX_GRID_Y
 
 
 @pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
