@@ -292,7 +292,7 @@ def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(p
     choose(page, qtbot, "median")
     panel = page.operation_dock.panel("median")
     page.operations.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: "it is refused here" in panel.refusal.text())
+    qtbot.waitUntil(lambda: panel.refusal.text().startswith("Size 5: it is refused here"))
     page.operations.set_parameter("size", 3)
     qtbot.waitUntil(lambda: not panel.refusal.text())
     previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
