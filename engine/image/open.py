@@ -4,13 +4,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ImageReadError
+from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
@@ -81,6 +82,10 @@ def open_image(
         short, or passes the limit.
     """
     name = path_text(path)
+    if not isinstance(max_bytes, Real):
+        raise BadValue(
+            f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
+        )
     with _errors_in_words(name):
         file = _open_regular_file(Path(path), max_bytes, remedy)
     with file:

@@ -1,6 +1,7 @@
 """Saving a picture: encoded in memory, then written whole or not at all."""
 
 import os
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,8 +80,8 @@ def encoded_image(
         )
         suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
         raise ImageWriteError(what, why, f"End the name in one of: {suffixes}.")
-    if not 1 <= quality <= 100:
-        raise ImageWriteError(what, f"quality {quality} is not between 1 and 100")
+    if not isinstance(quality, Integral) or not 1 <= quality <= 100:
+        raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
     picture = _with_depth(picture, depth, what)
