@@ -166,7 +166,7 @@ class Operation:
     def read(self, given: dict[str, Any]) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
 
-        Raises UnknownName for a parameter that there is not, BadValue for one out of range.
+        Raises UnknownName for an unknown parameter, BadValue for one out of range.
         """
         known = [parameter.name for parameter in self.parameters]
         for name in given:

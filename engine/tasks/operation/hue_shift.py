@@ -20,6 +20,8 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.verify.regions import Region
 
+OPERATIONS_PER_PIXEL = 32  # of the variants: comparisons, a division, the formula for three channels
+
 
 def shift_of(problem: OperationProblem) -> np.float32:
     """Return the angle in sextants, 0 to below 6, float32, as the kernels get it."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
-from engine.device.launches import Prepared
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
@@ -13,19 +12,13 @@ from engine.variants.contract import AnyVariant
 DEFAULT_BLOCK = Block(16, 16)
 
 
-class PreparedNetwork(Prepared, Protocol):
-    """A stage made ready for one network and batch."""
-
-    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
-        """Return the time of each of its steps, ms, by the keys of the layers that the step computes.
-
-        `clock` times a part that can be launched by itself, after a whole pass on the same arrays.
-        """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkVariant(AnyVariant[ForwardPass, Weights]):
     """One way to compute the scores of a batch; `Prepared.launch` takes (drawings,), (batch, 1, 28, 28).
+
+    What it prepares also has `layer_ms(image, out, clock)`: the time of each of its steps, ms, by the keys of
+    the layers that the step computes. `clock` times a part that can be launched by itself, after a whole pass
+    on the same arrays.
 
     `printed_s` is the running time that the report gives after this stage, seconds; None where it has none.
     """

@@ -233,15 +233,15 @@ class TilePanel(QWidget):
 
 
 class _PlaceBox(WholeNumberBox):
-    """The place of a block in the grid along one side, counted from 0."""
+    """The index of a block in the grid along one side."""
 
     def __init__(self, name: str, how: str) -> None:
         super().__init__(name, 0, 0, "a whole number")
-        self.setToolTip(f"{name}: the place of the block in the grid, {how}, the first is 0.")
+        self.setToolTip(f"{name}: the index of the block in the grid, {how}, from 0.")
         self.setMinimumWidth(self.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)
 
     def show_place(self, at: int, count: int) -> None:
-        """Show a place among so many."""
+        """Show an index below `count`."""
         self._wanted = f"a whole number from 0 to {count - 1:,}"
         self.setRange(0, min(count - 1, _LARGEST))
         if self.value() != at:
