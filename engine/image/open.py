@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -82,7 +81,8 @@ def open_image(
         short, or passes the limit.
     """
     name = path_text(path)
-    if not isinstance(max_bytes, Real):
+    limit: object = max_bytes
+    if not isinstance(limit, int | float | np.number):
         raise BadValue(
             f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
         )

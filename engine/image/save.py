@@ -1,7 +1,6 @@
 """Saving a picture: encoded in memory, then written whole or not at all."""
 
 import os
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,7 +79,8 @@ def encoded_image(
         )
         suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
         raise ImageWriteError(what, why, f"End the name in one of: {suffixes}.")
-    if not isinstance(quality, Integral) or not 1 <= quality <= 100:
+    given: object = quality
+    if not (isinstance(given, int | np.integer) and 1 <= given <= 100):
         raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
