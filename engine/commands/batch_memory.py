@@ -13,38 +13,38 @@ from numpy.typing import DTypeLike, NDArray
 from engine.device.anti_aliasing import PAGE_BYTES, placed_result
 from engine.image.form import Form
 
-Block = NDArray[np.uint8]
+Buffer = NDArray[np.uint8]
 
 
 class PictureMemory:
-    """Lends arrays to pictures, in blocks that are kept for the next ones. Called on: any thread.
+    """Lends arrays to pictures, in buffers that are kept for the next ones. Called on: any thread.
 
     Pictures wait while others take more than `most_bytes` together (None: as they like), but a single one has
-    whatever it needs. Blocks of at most `most_kept_bytes` are kept.
+    whatever it needs. Buffers of at most `most_kept_bytes` are kept.
     """
 
     def __init__(self, most_bytes: int | None, most_kept_bytes: int) -> None:
         self._most_bytes, self._most_kept_bytes = most_bytes, most_kept_bytes
         self._lent_bytes = 0
-        self._kept: list[Block] = []
+        self._kept: list[Buffer] = []
         self._changed = threading.Condition()
 
-    def take(self, size: int) -> Block:
-        """Return a block of at least so many bytes."""
+    def take(self, size: int) -> Buffer:
+        """Return a buffer of at least so many bytes."""
         with self._changed:
-            fitting = [block for block in self._kept if block.nbytes >= size]
-            # None fits: the smallest gives way, so that pictures that grow do not leave more and more blocks.
-            best = min(fitting or self._kept, key=lambda block: block.nbytes, default=None)
+            fitting = [buffer for buffer in self._kept if buffer.nbytes >= size]
+            # None fits: the smallest is dropped, so that pictures that grow do not leave ever more buffers.
+            best = min(fitting or self._kept, key=lambda buffer: buffer.nbytes, default=None)
             if best is not None:
-                self._kept = [block for block in self._kept if block is not best]
+                self._kept = [buffer for buffer in self._kept if buffer is not best]
         return best if fitting and best is not None else np.empty(size, np.uint8)
 
-    def keep(self, blocks: list[Block]) -> None:
-        """Keep blocks for other pictures."""
+    def keep(self, buffers: list[Buffer]) -> None:
+        """Keep buffers for other pictures."""
         with self._changed:
-            for block in blocks:
-                if sum(kept.nbytes for kept in self._kept) + block.nbytes <= self._most_kept_bytes:
-                    self._kept.append(block)
+            for buffer in buffers:
+                if sum(kept.nbytes for kept in self._kept) + buffer.nbytes <= self._most_kept_bytes:
+                    self._kept.append(buffer)
 
     def enter(self, size: int) -> None:
         """Wait until a picture that takes so many bytes may begin."""
@@ -70,7 +70,7 @@ class Loan:
 
     def __init__(self, memory: PictureMemory) -> None:
         self._memory = memory
-        self._blocks: list[Block] = []
+        self._buffers: list[Buffer] = []
         self._entered_bytes = 0
 
     def picture(self, form: Form, needed_bytes: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -85,20 +85,20 @@ class Loan:
 
     def result(self, image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
         """Return the array for the result of filtering `image`, of its shape."""
-        block = self._take(image.size * np.dtype(dtype).itemsize + PAGE_BYTES)
-        return placed_result(block, image, image.shape, dtype)
+        buffer = self._take(image.size * np.dtype(dtype).itemsize + PAGE_BYTES)
+        return placed_result(buffer, image, image.shape, dtype)
 
     def give_back(self) -> None:
         """Give all memory back: nothing may read it any more."""
-        self._memory.keep(self._blocks)
+        self._memory.keep(self._buffers)
         self._memory.leave(self._entered_bytes)
-        self._blocks, self._entered_bytes = [], 0
+        self._buffers, self._entered_bytes = [], 0
 
     def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         size = math.prod(shape) * dtype.itemsize
         return self._take(size)[:size].view(dtype).reshape(shape)
 
-    def _take(self, size: int) -> Block:
-        block = self._memory.take(size)
-        self._blocks.append(block)
-        return block
+    def _take(self, size: int) -> Buffer:
+        buffer = self._memory.take(size)
+        self._buffers.append(buffer)
+        return buffer

@@ -112,10 +112,10 @@ def verify_and_encode(options: argparse.Namespace, job: Job, values: np.ndarray)
     if options.operation is not None:
         from engine.commands.batch_operation import verified_and_encoded
 
-        data, said, proof, found = verified_and_encoded(
+        data, notes, verification, found = verified_and_encoded(
             options, job.opened, job.request, values, job.task.source, job.task.target
         )
-        return Encoded(data, Finished(job.task, None, said, proof, found))
+        return Encoded(data, Finished(job.task, None, notes, verification, found))
     verification = _verified(job, values.reshape(job.request.samples.shape)) if options.verify else None
     finished, lost = finished_result(options, job.opened, values)
     return _encoded(options, job, finished, lost, verification)
