@@ -128,6 +128,8 @@ class BlocksPanel(QWidget):
         self.map.show_map(data, self._loaded_block() if settings.variant == shown else None)
         self.lines.show_maps(maps)
         self.axis_button.setVisible(bool(every))
+        # What to do first needs the whole width.
+        self.lines.setVisible(bool(every))
         self._show_summary()
 
     def sizeHint(self) -> QSize:

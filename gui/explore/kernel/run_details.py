@@ -156,11 +156,15 @@ def _work_sentence(run: Compared) -> str:
     # What global loads read beside the image.
     others = "intermediate" if work.global_stores > values else "mask"
     loads = [
-        (work.picture_loads, "image loads"),
-        (work.global_loads - work.picture_loads, f"{others} loads"),
-        (work.shared_loads, "shared loads"),
-        (work.constant_loads, "constant loads"),
+        (work.picture_loads, "image load"),
+        (work.global_loads - work.picture_loads, f"{others} load"),
+        (work.shared_loads, "shared load"),
+        (work.constant_loads, "constant load"),
     ]
-    parts = ", ".join(f"{rate_text(count / values)} {name}" for count, name in loads if count)
-    cgma = metric("model_cgma_flop_per_load").text(run)
-    return f"Model: {cgma} operations per global load (CGMA). Per output value: {parts}"
+    parts = ", ".join(_several(rate_text(count / values), name) for count, name in loads if count)
+    cgma = _several(metric("model_cgma_flop_per_load").text(run), "operation")
+    return f"Model: {cgma} per global load (CGMA). Per output value: {parts}"
+
+
+def _several(number: str, name: str) -> str:
+    return f"{number} {name}{'s' if number != '1' else ''}"

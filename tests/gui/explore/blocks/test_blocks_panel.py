@@ -74,7 +74,7 @@ def shown(qtbot, workspace, state, results):
 def test_that_an_empty_panel_says_how_to_fill_it(shown):
     assert "Write blocks above" in shown.map.empty_text.text()
     assert shown.map.empty_text.isVisible()
-    assert shown.lines.empty_text.isVisible()
+    assert not shown.lines.isVisible(), "what to do first has the whole width"
     assert not shown.panel.kernel.isVisible()
     assert "Write blocks" in shown.map.accessibleDescription()
 
@@ -251,6 +251,14 @@ def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_d
     text = Shown(qtbot, workspace, state, results).map.empty_text.text()
     assert "There is no GPU here (There is no NVIDIA driver here)." in text
     assert "In the simulator" in text
+    shown = Shown(qtbot, workspace, state, results)
+    # Of a window of 1024 x 640, with a refusal above.
+    shown.panel.resize(445, 190)
+    shown.type("8x8, 99x99")
+    words = shown.map.empty_text
+    assert words.heightForWidth(words.width()) <= words.height()
+    shown.add((B8, 0.4))
+    assert shown.lines.isVisible()
     assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).map.empty_text.text()
 
 

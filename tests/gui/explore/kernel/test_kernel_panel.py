@@ -252,6 +252,11 @@ def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_on
     assert work.text().startswith("Model: 25 operations per global load (CGMA). Per output value: ")
     assert "1.6 image loads, 0.4 mask loads, 25 shared loads" in work.text()
     assert "<b>naive</b>" in work.toolTip()
+    once = replace(WORK, flops=WORK.global_loads, picture_loads=WORK.shared_loads // 25)
+    shown.results.add(make_result("naive", 900.0, device="simulator", work=once))
+    assert work.text().startswith(
+        "Model: 1 operation per global load (CGMA). Per output value: 1 image load, "
+    )
     shown.results.clear()
     assert work.isHidden()
     breakdown, results = shown.panel.breakdown, shown.results
