@@ -12,11 +12,15 @@ from engine.image.formats import format_to_save, in_words, offered_suffixes, ope
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One picture of a batch: its file, the file for its result, and why it is not filtered if so."""
+    """One picture of a batch: its file, the file for its result, and why it is not filtered if so.
+
+    `replaces` says whether the result may take the place of a file.
+    """
 
     source: str
     target: str
     refusal: EngineError | None = None
+    replaces: bool = False
 
 
 def tasks_for(
@@ -27,7 +31,7 @@ def tasks_for(
     `inputs` are files, folders, and patterns that no shell has expanded. Of a folder the files with a
     picture's extension are taken, in order of their names, hidden ones left out; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
-    as ".png"; empty: that of each picture.
+    as ".png"; empty: that of each picture. A folder that cannot be searched has a task that is refused.
     """
     found: list[Task] = []
     seen_targets: dict[str, str] = {}
@@ -47,7 +51,7 @@ def tasks_for(
             )
         if refusal is None:
             seen_targets[real_target] = source
-        found.append(Task(source, target, refusal))
+        found.append(Task(source, target, refusal, overwrite))
     return found
 
 
@@ -65,7 +69,9 @@ def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple
 
 def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, str]]:
     own_results = os.path.realpath(out)
-    for parent, folders, files in os.walk(folder):
+    unread: list[str] = []
+    # Left to itself, `os.walk` passes over a folder that may not be read.
+    for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
         folders[:] = sorted(
             name
             for name in folders
@@ -77,6 +83,8 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
             if not name.startswith(".") and Path(name).suffix.lower() in opened_suffixes():
                 path = os.path.join(parent, name)
                 yield path, os.path.relpath(path, folder)
+    for path in unread:
+        yield path, os.path.relpath(path, folder)
 
 
 def is_unmatched_pattern(source: str) -> bool:
@@ -89,6 +97,12 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return BadValue(source, "it is a pattern, and no file matches it", remedy)
+    if os.path.isdir(source):
+        return BadValue(
+            f"{source} cannot be searched",
+            "this folder cannot be read",
+            "Check its permissions, or leave it out.",
+        )
     if not os.path.exists(source):
         return None  # `open_image` reports it
     if format_to_save(target) is None:
@@ -108,6 +122,11 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
             "its result would replace it",
             "Give --out another folder, or --overwrite to lose the picture.",
         )
-    if os.path.lexists(target) and not overwrite:
-        return BadValue(f"{target} exists already", "nothing is replaced unasked", "Add --overwrite.")
-    return None
+    return None if overwrite else why_not_new(target)
+
+
+def why_not_new(target: str) -> EngineError | None:
+    """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
+    if not os.path.lexists(target):
+        return None
+    return BadValue(f"{target} exists already", "nothing is replaced unasked", "Add --overwrite.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.commands.batch_bands import filtered_in_bands, is_for_bands
-from engine.commands.batch_files import Task
+from engine.commands.batch_files import Task, why_not_new
 from engine.commands.batch_memory import Loan
 from engine.commands.filter_steps import finished_result, request_for
 from engine.commands.opening import Opened, open_for, work_bytes
@@ -135,8 +135,12 @@ def _encoded(
 
 def write(encoded: Encoded) -> Finished:
     """Write a file, whole or not at all. Called on: any thread."""
-    target = encoded.finished.task.target
+    task = encoded.finished.task
+    target = task.target
     make_folder(os.path.dirname(target) or ".", with_parents=True)
+    # Asked again: another program may have written it since the batch began, hours ago.
+    if not task.replaces and (why_not := why_not_new(target)):
+        raise why_not
     atomic_write(target, encoded.data)
     return encoded.finished
 

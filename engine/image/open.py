@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ImageReadError
+from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
@@ -81,6 +81,11 @@ def open_image(
         short, or passes the limit.
     """
     name = path_text(path)
+    limit: object = max_bytes
+    if not isinstance(limit, int | float | np.number):
+        raise BadValue(
+            f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
+        )
     with _errors_in_words(name):
         file = _open_regular_file(Path(path), max_bytes, remedy)
     with file:

@@ -79,8 +79,9 @@ def encoded_image(
         )
         suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
         raise ImageWriteError(what, why, f"End the name in one of: {suffixes}.")
-    if not 1 <= quality <= 100:
-        raise ImageWriteError(what, f"quality {quality} is not between 1 and 100")
+    given: object = quality
+    if not (isinstance(given, int | np.integer) and 1 <= given <= 100):
+        raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
     picture = _with_depth(picture, depth, what)

@@ -121,9 +121,10 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> d
             why = "it is a folder" if path.is_dir() else "it is a device or a pipe, not a file"
             raise EngineError(what, why, remedy)
         _refuse_bytes(facts.st_size)
-        if not zipfile.is_zipfile(path):
-            # NumPy would take it for pickled data, and advise to load that unsafely.
-            raise ValueError("it is not an archive of arrays")
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                # NumPy would take it for pickled data, and advise to load that unsafely.
+                raise ValueError("it is not an archive of arrays")
         with zipfile.ZipFile(path) as archive:
             # Zeros deflate to a thousandth: a small file may unpack to more than the memory.
             _refuse_bytes(sum(member.file_size for member in archive.infolist()))
@@ -135,6 +136,8 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> d
             return {name: stored[name] for name in names}
     except FileNotFoundError as error:
         raise EngineError(what, "there is no such file", remedy) from error
+    except PermissionError as error:
+        raise EngineError(what, "you may not read it", "Change its permissions.") from error
     except (OSError, ValueError, EOFError, LookupError, TypeError, *_DAMAGES) as error:
         why = str(error) or "it is damaged"
         raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", remedy) from error

@@ -271,6 +271,7 @@ def test_that_devices_and_variants_are_listed():
     [
         (lambda: engine.open_image(None), "None is not a path"),
         (lambda: engine.open_image(b"in.png"), "is not a path"),
+        (lambda: engine.open_image("in.png", max_bytes=None), "max_bytes None: it is not a number of bytes"),
         (lambda: engine.open_image(""), "'' is not a path: it is empty"),
         (lambda: engine.save_image(np.zeros((3, 4), np.uint8), ""), "'' is not a path: it is empty"),
         (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is not a path"),

@@ -1,6 +1,8 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
 import argparse
+import errno
+import os
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,7 +13,7 @@ from PIL import Image
 
 import engine
 from engine.commands import batch as batch_command
-from engine.commands import batch_memory, batch_pipeline, opening
+from engine.commands import batch_memory, batch_pipeline, batch_steps, opening
 from engine.commands.batch_files import Task, tasks_for
 from engine.commands.batch_steps import Finished
 from engine.errors import OutOfDeviceMemory
@@ -133,6 +135,36 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
     assert names(out) == ["grey.png", "rgb.tif"]
     batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
+
+
+def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
+    encoded = batch_steps.encoded_image
+
+    def encode_while_another_writes(picture, target, **how):
+        Path(target).write_bytes(b"mine")
+        return encoded(picture, target, **how)
+
+    monkeypatch.setattr(batch_steps, "encoded_image", encode_while_another_writes)
+    answer = batch(photos / "grey.png", status=2)
+    assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
+    assert (out / "grey.png").read_bytes() == b"mine"
+    batch(photos / "grey.png", "--overwrite")
+    assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
+
+
+def test_that_a_folder_that_cannot_be_read_is_listed_and_stops_nothing(batch, monkeypatch, photos, out):
+    (photos / "broken.png").unlink()
+    scandir = os.scandir
+
+    def refuse(folder):
+        if Path(folder).name == "more":
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    answer = batch(photos, "--recursive", status=2)
+    assert names(out) == ["grey.png", "rgb.tif"]
+    assert f"\n  {photos / 'more'} cannot be searched: this folder cannot be read." in answer.out
 
 
 def test_that_no_result_replaces_its_own_picture_unasked(command, photos):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +74,16 @@ def test_that_a_pipe_or_a_folder_of_weights_is_refused_and_never_waited_for(comm
         answer = command("network --stage network-cpu --batch 1 --weights", path)
         assert (answer.status, answer.out) == (2, "")
         assert why in answer.err
+
+
+def test_that_weights_that_may_not_be_read_are_not_called_damaged(command, monkeypatch):
+    def refuse(path, mode):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    answer = command("network --stage network-cpu --batch 1 --weights", WEIGHTS_FILE)
+    assert (answer.status, answer.out) == (2, "")
+    assert "you may not read it" in answer.err
 
 
 def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):

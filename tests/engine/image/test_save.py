@@ -203,7 +203,7 @@ def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted)
     ("name", "options", "words"),
     [
         *((name, {}, ": .png, .jpg, .jpeg, .tif, .tiff, .webp.") for name in ("a.gif", "a", "a.png.bak")),
-        *(("a.jpg", {"quality": quality}, "not between 1 and 100") for quality in (0, 101)),
+        *(("a.jpg", {"quality": quality}, "a whole number from 1 to 100") for quality in (0, 101, "x", 9.5)),
         ("a.jpg", {"depth": "12"}, "there is no depth '12'. Choose one of: keep, 8, 16, float32."),
     ],
 )  # fmt: skip
