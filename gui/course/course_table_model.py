@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
@@ -41,7 +42,9 @@ class CourseTableModel(QStandardItemModel):
         if table == self._table:
             return
         self._table = table
-        self.columns = columns_of(table) if table else ()
+        # The back quotes of keys are for Markdown.
+        columns = columns_of(table) if table else ()
+        self.columns = tuple(replace(one, heading=one.heading.replace("`", "")) for one in columns)
         self.clear()
         for place, column in enumerate(self.columns):
             cells = [row[column.position] for row in table.rows] if table else []

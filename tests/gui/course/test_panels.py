@@ -281,7 +281,7 @@ def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
 HERE = "24.9 loads per result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"
 ADVICE = Cell("Reduce global memory traffic by copying frequently accessed data to faster memory")
 ROWS = (ADVICE, Cell("", HERE)), (Cell("Use many threads"), Cell("", reason="The network comes later."))
-GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where it is seen here"), ROWS)
+GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where `naive` shows it here"), ROWS)
 
 
 def test_that_sentences_are_not_cut_and_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
@@ -291,6 +291,7 @@ def test_that_sentences_are_not_cut_and_measuring_is_offered_for_what_it_can_fil
     assert table.rowHeight(0) > table.rowHeight(1)
     words = table.cells.index(0, 1)
     assert words.data() == HERE.replace("`", "")
+    assert table.cells.columns[1].heading == "Where naive shows it here"
     for item in (words, table.cells.index(0, 0)):
         assert Qt.AlignmentFlag(item.data(Qt.ItemDataRole.TextAlignmentRole)) & Qt.AlignmentFlag.AlignLeft
     panel.resize(2400, 400)
