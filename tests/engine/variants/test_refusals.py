@@ -115,7 +115,7 @@ REFUSED = [
     *(("digit-sums", f"not {dtype} with {result} results", ones(3, 3),
        {"dtype": dtype, "result_dtype": result, "instead": "register-blocked"})
       for dtype, result in (("uint8", "float32"), ("uint16", "uint16"), ("float32", "float32"))),
-    *(("digit-sums", "no whole number from 0 to 255", ones(3, 3),
+    *(("digit-sums", "not a whole number from 0 to 255", ones(3, 3),
        {"border": Border.CONSTANT, "cval": cval, "instead": "register-blocked"})
       for cval in (0.5, -1.0, 256.0, float("nan"), float("inf"))),
     ("digit-sums", "143 cells", ones(11, 13), {"instead": "register-blocked"}),
