@@ -129,4 +129,4 @@ def check_format(path: str, shape: tuple[int, ...], dtype: np.dtype[Any], qualit
     encoded_image(np.zeros((1, 1, *shape[2:]), dtype), path, quality=quality)
     known = format_to_save(path)
     assert known is not None
-    check_sides(known, dtype, *shape[:2], what=f"{path} cannot be saved")
+    check_sides(known, dtype, shape[0], shape[1], f"{path} cannot be saved")

@@ -125,7 +125,8 @@ def check_sides(known: Format, dtype: np.dtype[Any], height: int, width: int, wh
     if not known.holds(dtype, side):
         raise ImageWriteError(
             what,
-            f"{known.title} holds {known.max_side:,} pixels on a side, this picture has {width:,} x {height:,}",
+            f"{known.title} holds {known.max_side:,} pixels on a side, "
+            f"this picture has {width:,} x {height:,}",
             f"Save it as {titles(formats_for(dtype, side))}.",
         )
 
