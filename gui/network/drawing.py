@@ -94,6 +94,11 @@ class Drawing(QObject):
         if self.digit != number:
             self._push(f"Digit {number}", pixels.copy(), number)
 
+    def name_digit(self, number: int | None) -> None:
+        """Note which held-out digit the ink is, where it came before these were known; that is no step."""
+        if number is not None:
+            self._show(self.ink, number)
+
     def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
         """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
         if not np.array_equal(ink, self.ink):

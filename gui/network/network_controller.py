@@ -25,6 +25,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
+from gui.network.session_part import number_of
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
@@ -172,7 +173,9 @@ class NetworkController(QObject):
             if self._describing is ask:
                 is_other = weights != self._network.weights
                 self._network.set_facts(kept, weights)
-                self._network.drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+                drawing = self._network.drawing
+                drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+                drawing.name_digit(number_of(self._network, drawing.ink))
                 if is_other:
                     self._drawing_changed()
 
@@ -234,13 +237,14 @@ class NetworkController(QObject):
         if network.answer is None:
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
-        request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
+        ink = network.drawing.ink
+        request = ForwardDrawing(ink.tobytes(), network.weights)
 
         def replied(found: Recognised) -> None:
             if self._recognising is ask:
                 self._recognising = None
                 if not network.drawing.is_empty:
-                    network.set_answer(kept_answer(found))
+                    network.set_answer(kept_answer(found, ink))
             self._link.keeper.discard(segments_of(found))
             self._recognise()
 

@@ -43,7 +43,7 @@ def show_part(network: NetworkState, part: Mapping[str, Any]) -> str:
     if facts is not None and stage not in {known.key for known in facts.stages}:
         raise BadValue(_WHAT, f"there is no stage called {stage[:40]}", _REMEDY)
     network.change(stage=stage, batch=batch, device=device)
-    network.drawing.show_ink(ink, _number_of(network, ink), "Open session")
+    network.drawing.show_ink(ink, number_of(network, ink), "Open session")
     return weights
 
 
@@ -64,7 +64,7 @@ def _ink(text: str) -> Ink:
     return found.reshape(SIDE, SIDE).copy()
 
 
-def _number_of(network: NetworkState, ink: Ink) -> int | None:
+def number_of(network: NetworkState, ink: Ink) -> int | None:
     """Return which held-out digit the ink is, if it is one and they are known."""
     if network.facts is None:
         return None

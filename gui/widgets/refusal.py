@@ -15,8 +15,8 @@ class Refusal(QLabel):
         self.say("")
 
     def say(self, sentence: str) -> None:
-        """Show a sentence; none hides the label."""
-        self.setText(sentence)
+        """Show a sentence, with a capital first; none hides the label."""
+        self.setText(sentence[:1].upper() + sentence[1:])
         self.setVisible(bool(sentence))
 
     def _paint(self) -> None:

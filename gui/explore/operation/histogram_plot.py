@@ -94,7 +94,7 @@ class HistogramPlot(QWidget):
             self._paint_bin(painter, area, self._bin)
         painter.setPen(QColor(theme.muted))
         line = QRectF(area.left(), area.bottom() + 2, area.width(), _AXIS)
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, "0")
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, "black")
         painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop, "white")
         most = "square root of counts"
         painter.drawText(line, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, most)

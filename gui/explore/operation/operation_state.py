@@ -163,4 +163,9 @@ class OperationState(QObject):
 
 
 def _problem_of(job: OperationJob) -> _Problem:
-    return job.operation, sorted(job.settings.items()), job.picture, job.patch_path
+    # Its modules take a while to import; whoever has a job of an operation has them.
+    from engine.tasks.operation.operations import operation_named
+
+    # A default that was chosen is the same as one that was left alone.
+    parameters = operation_named(job.operation).read(job.settings)
+    return job.operation, sorted(parameters.items()), job.picture, job.patch_path

@@ -25,6 +25,7 @@ from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.operation_results import OperationResults
 from gui.explore.operation.operation_state import OperationState
 from tests.gui.fake_engine import OPERATION_INFOS
+from tests.made_runs import make_result
 
 
 @pytest.fixture
@@ -67,6 +68,16 @@ def test_that_the_state_describes_a_job_of_the_operation_and_none_of_filters(ope
     assert operations.job().settings == {"size": 5}
     operations.choose("")
     assert workspace.job() is not None
+
+
+def test_that_a_run_is_found_again_when_a_parameter_goes_back_to_its_default(operations):
+    operations.choose("median")
+    run = make_result("cpu-median", 2.0)
+    operations.add_run(operations.job(), run)
+    operations.set_parameter("size", 5)
+    assert operations.runs() == {}
+    operations.set_parameter("size", 3)
+    assert operations.runs() == {"cpu-median": run}
 
 
 def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(operations, qtbot):
@@ -281,7 +292,7 @@ def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(p
     choose(page, qtbot, "median")
     panel = page.operation_dock.panel("median")
     page.operations.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: "it is refused here" in panel.refusal.text())
+    qtbot.waitUntil(lambda: panel.refusal.text().startswith("Size 5: it is refused here"))
     page.operations.set_parameter("size", 3)
     qtbot.waitUntil(lambda: not panel.refusal.text())
     previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
