@@ -109,7 +109,7 @@ def _check(options: argparse.Namespace, mask: Mask | None) -> list[str]:
     dtype = depth_of_result(probe, options)
     if options.format != "keep" and options.depth != "keep":
         try:
-            check_format(f"picture.{options.format}", probe.channels, dtype, options.quality)
+            check_format(f"picture.{options.format}", probe.pixels.shape, dtype, options.quality)
         except EngineError as error:
             what = f"--format {options.format} with --depth {options.depth}"
             raise BadValue(what, error.why, error.remedy) from error

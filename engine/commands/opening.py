@@ -15,7 +15,7 @@ from engine.image.form import Form
 from engine.image.formats import format_to_save
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.save import DEPTH_DTYPES, encoded_image
+from engine.image.save import DEPTH_DTYPES, check_sides, encoded_image
 from engine.tasks.work import FLOAT_BYTES
 
 WORK = "filtering and saving"
@@ -87,21 +87,21 @@ def open_for(
         work=WORK,
         allocate=allocate,
     )
-    channels, dtype = form_of_result(picture, options)
-    check_format(output, channels, dtype, options.quality)
+    shape, dtype = form_of_result(picture, options)
+    check_format(output, shape, dtype, options.quality)
     return Opened(picture, dtype)
 
 
-def form_of_result(picture: Picture, options: argparse.Namespace) -> tuple[int, np.dtype[Any]]:
-    """Return the channels and the sample type that the result of a picture will be saved in."""
+def form_of_result(picture: Picture, options: argparse.Namespace) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the sample type that the result of a picture will be saved in."""
     if options.operation is not None:
         from engine.tasks.operation.contract import ResultKind
         from engine.tasks.operation.operations import operation_named
 
         if operation_named(options.operation).result is ResultKind.PLOT:
-            # 8-bit colours, whatever the picture is.
-            return 3, np.dtype(np.uint8)
-    return picture.channels, depth_of_result(picture, options)
+            # 8-bit colours, whatever the picture is; any format holds its size.
+            return (1, 1, 3), np.dtype(np.uint8)
+    return picture.pixels.shape, depth_of_result(picture, options)
 
 
 def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[Any]:
@@ -121,9 +121,12 @@ def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[A
     return target
 
 
-def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
-    """Refuse a file whose format does not exist, or cannot hold pictures of so many channels and this type.
+def check_format(path: str, shape: tuple[int, ...], dtype: np.dtype[Any], quality: int) -> None:
+    """Refuse a file whose format does not exist, or cannot hold pictures of this shape and type.
 
     One pixel is encoded in memory, so all that `save_image` refuses is refused here, with the same message.
     """
-    encoded_image(np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype), path, quality=quality)
+    encoded_image(np.zeros((1, 1, *shape[2:]), dtype), path, quality=quality)
+    known = format_to_save(path)
+    assert known is not None
+    check_sides(known, dtype, shape[0], shape[1], f"{path} cannot be saved")

@@ -107,8 +107,8 @@ def _with_depth(picture: Picture, depth: Depth, what: str) -> Picture:
 
 def _check_holds(known: Format, picture: Picture, what: str) -> None:
     """Refuse a sample type or size that the format cannot hold."""
-    dtype, side = picture.dtype, max(picture.height, picture.width)
-    others = titles(formats_for(dtype, side))
+    dtype = picture.dtype
+    others = titles(formats_for(dtype, max(picture.height, picture.width)))
     if not known.holds(dtype):
         held = in_words(depth for depth, dtype in DEPTH_DTYPES.items() if dtype in known.dtypes)
         raise ImageWriteError(
@@ -116,12 +116,18 @@ def _check_holds(known: Format, picture: Picture, what: str) -> None:
             f"{known.title} does not hold {picture.depth_text} values",
             f"Save it as {others}, or ask for depth {held}.",
         )
+    check_sides(known, dtype, picture.height, picture.width, what)
+
+
+def check_sides(known: Format, dtype: np.dtype[Any], height: int, width: int, what: str) -> None:
+    """Refuse a size that a format cannot hold; `what` says in the error what cannot be done."""
+    side = max(height, width)
     if not known.holds(dtype, side):
         raise ImageWriteError(
             what,
             f"{known.title} holds {known.max_side:,} pixels on a side, "
-            f"this picture has {picture.width:,} x {picture.height:,}",
-            f"Save it as {others}.",
+            f"this picture has {width:,} x {height:,}",
+            f"Save it as {titles(formats_for(dtype, side))}.",
         )
 
 

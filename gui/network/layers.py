@@ -37,6 +37,7 @@ class Answer:
     probabilities: tuple[float, ...]
     digit: int
     elapsed_ms: float
+    drawing: Floats  # (28, 28), from 0 to 1: by now there may be another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ def kept_facts(facts: NetworkFacts) -> Facts:
     return Facts(facts.layers, facts.stages, weights, digits, facts.labels)
 
 
-def kept_answer(answer: Recognised) -> Answer:
-    """Copy what the engine recognised."""
+def kept_answer(answer: Recognised, ink: NDArray[np.uint8]) -> Answer:
+    """Copy what the engine recognised in a drawing."""
     values = tuple(_copy(layer.values) for layer in answer.layers)
-    return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms)
+    drawing = ink.astype(np.float32) / np.float32(255.0)
+    return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms, drawing)
 
 
 def _copy(place: SharedArray) -> Floats:

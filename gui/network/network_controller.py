@@ -237,13 +237,14 @@ class NetworkController(QObject):
         if network.answer is None:
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
-        request = ForwardDrawing(network.drawing.ink.tobytes(), network.weights)
+        ink = network.drawing.ink
+        request = ForwardDrawing(ink.tobytes(), network.weights)
 
         def replied(found: Recognised) -> None:
             if self._recognising is ask:
                 self._recognising = None
                 if not network.drawing.is_empty:
-                    network.set_answer(kept_answer(found))
+                    network.set_answer(kept_answer(found, ink))
             self._link.keeper.discard(segments_of(found))
             self._recognise()
 

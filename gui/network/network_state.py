@@ -175,8 +175,7 @@ class NetworkState(QObject):
         """Return where the chosen value comes from: an entry for each input map; none without a value."""
         if self.facts is None or self.answer is None or self.cell is None:
             return ()
-        drawing = self.drawing.ink.astype(np.float32) / np.float32(255.0)
-        return origins(self.facts, self.answer.values, drawing, self.cell)
+        return origins(self.facts, self.answer.values, self.answer.drawing, self.cell)
 
     @property
     def shown_origin(self) -> Origin | None:

@@ -128,6 +128,13 @@ def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatc
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", says=says)
 
 
+def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refused, monkeypatch, tmp_path):
+    engine.save_image(np.zeros((1, 20_000), np.uint8), tmp_path / "wide.png")
+    monkeypatch.setattr("engine.commands.filter_file.filter_file", None)  # any work would fail
+    says = "WebP holds 16,383 pixels on a side, this picture has 20,000 x 1. Save it as PNG, JPEG or TIFF."
+    refused("filter", tmp_path / "wide.png", tmp_path / "out.webp", "--mask box-3", says=says)
+
+
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):
     says = "512 x 512 in the simulator ... up to 64 x 64 ... smaller size"
     options = "--mask box-3 --device simulator"

@@ -100,6 +100,20 @@ def test_that_one_drawing_is_on_its_way_and_only_the_newest_follows(slow):
     assert slow.network.answer is not None
 
 
+def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_is_on_its_way(slow):
+    draw(slow)
+    ink = slow.network.drawing.ink
+    slow.network.shown.emit()
+    slow.settle()
+    for kind in (DescribeNetwork, ForwardDrawing):
+        slow.answer(kind)
+    slow.network.point(Cell(0, 0, 8, 8))
+    draw(slow, (9.5, 9.5))
+    assert not np.array_equal(slow.network.drawing.ink, ink)
+    window = ink[8:13, 8:13] / np.float32(255.0)
+    assert np.array_equal(slow.network.shown_origin.values, window)
+
+
 def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
     slow.network.shown.emit()
     draw(slow)
