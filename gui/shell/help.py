@@ -30,6 +30,9 @@ first, then warms up, then measures. Unverified results get no time. <b>Run all<
 every compatible kernel.</li>
 <li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
 </ol>
+<p><b>Operation</b>, above the mask, has more than convolution: median, histogram, find a patch, compression
+and others. <b>Block sizes</b> runs a kernel with several blocks and shows the times as a map. <b>Tile</b>,
+behind the mask, shows which thread loads which cell of a block's input.</p>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
 <p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,
