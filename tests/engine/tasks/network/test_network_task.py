@@ -180,7 +180,7 @@ def test_that_the_held_out_digits_are_classified_as_the_documents_say():
     predicted = scores.argmax(axis=1)
     assert int((predicted == digits.labels).sum()) == 355
     document = (WEIGHTS_FILE.parents[2] / "docs" / "network.md").read_text(encoding="utf-8")
-    assert re.search(r"\*\*355 are\s+told right \(98\.6 %\)\*\*", document)
+    assert re.search(r"\*\*355 are\s+classified correctly \(98\.6 %\)\*\*", document)
     # Two scores of a digit lie far enough apart that rounding cannot change which one is predicted.
     top = np.sort(scores, axis=1)
     assert (top[:, -1] - top[:, -2]).min() > 1e-3
