@@ -2,7 +2,7 @@
 
 python -m bench.auto --device cpu                 what auto chooses in each cell, and how far it is from the
 best there python -m bench.auto --device cpu --write         measures the grid of
-engine/variants/auto/cost_table.json first, and writes it python -m bench.auto --device cpu --read FILE
+cost_table_cpu.json first, and writes it python -m bench.auto --device cpu --read FILE
 compares anew with what --json FILE kept
 
 Each cell's variants are measured in turn, `ROUNDS` times, so that a machine that slows down slows all of them

@@ -1,4 +1,4 @@
-"""Measures the table that `auto` chooses by, `cost_table.json`; run by `python -m bench.auto --write`."""
+"""Measures the table of a device that `auto` chooses by; run by `python -m bench.auto --write`."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from engine.device.core_count import cores
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.variants.auto.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
+from engine.variants.auto.costs import CORE_MULTIPLY_ADDS_G_S, Rates, cost_table, kind_of, table_path
 from engine.variants.digit_sums.digit_sums import VARIANT as DIGIT_SUMS
 
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
@@ -42,7 +42,8 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
     ever adds.
     """
     kind = machine.info.kind
-    tables = json.loads(TABLE_PATH.read_text(encoding="utf-8")) if TABLE_PATH.exists() else {}
+    path = table_path(kind)
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     times = measured_table(machine, only)
     environment = machine.environment()
     facts = machine.info.facts
@@ -50,11 +51,11 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
     if kind == "cuda":
         clock_ghz = float(facts["clock"].split()[0]) / 1e3
         rates = rates._replace(multiply_adds_g_s=int(facts["multiprocessors"]) * 128 * clock_ghz)
-    known = tables.get(kind, {}).get("times_us", {})
+    known = before.get("times_us", {})
     if keep_shorter:
         times = {key: _shorter(found, known.get(key)) for key, found in times.items()}
     old = known if only else {}
-    tables[kind] = {
+    table = {
         "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit "
         f"{environment.commit}",
         "rates": {
@@ -65,12 +66,12 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
         "mask_sides": MASK_SIDES,
         "times_us": old | times,
     }
-    TABLE_PATH.write_text(as_text(tables), encoding="utf-8")
+    path.write_text(as_text(table), encoding="utf-8")
     cost_table.cache_clear()
 
 
 def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
-    """Return the grid of `cost_table.json` for one device: times of each variant's masks."""
+    """Return the grid of the table of one device: times of each variant's masks."""
     times: dict[str, dict[str, list[list[float | None]]]] = {}
     for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, PICTURE_SIDES):
         samples = picture_of(dtype, picture_side, channels)

@@ -1,6 +1,6 @@
 """What a filtering costs with each variant: measured times, interpolated, and scaled to a device.
 
-`cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture
+`cost_table_cpu.json` and `cost_table_cuda.json` hold the kernel time of every variant on a grid of picture
 sizes, mask sizes and kinds of samples and results, measured by `python -m bench.auto`, and the machine. CUDA
 variants that load tiles have two such grids, with ghost cells and with mirrored ones: in a small picture
 every tile touches an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points
@@ -27,8 +27,6 @@ from engine.device_info import DeviceInfo
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.corrections import Correction, corrections, point_of, types_of
 from engine.variants.contract import Growth, MaskClass, Variant
-
-TABLE_PATH = Path(__file__).with_name("cost_table.json")
 
 CORE_MULTIPLY_ADDS_G_S = 50.0
 """The rate of one CPU core, so that the rate of a table says how many it was measured with."""
@@ -169,10 +167,15 @@ def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
     return None
 
 
+def table_path(device_kind: str) -> Path:
+    """Return the file of a kind of device, "cpu" or "cuda", of which most processes need one."""
+    return Path(__file__).with_name(f"cost_table_{device_kind}.json")
+
+
 @cache
 def cost_table(device_kind: str) -> CostTable:
     """Return the table of a kind of device, "cpu" or "cuda"."""
-    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device_kind]
+    table = json.loads(table_path(device_kind).read_text(encoding="utf-8"))
     return CostTable(
         Rates(**table["rates"]),
         tuple(table["picture_sides"]),

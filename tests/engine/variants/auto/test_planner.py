@@ -120,7 +120,7 @@ def test_that_a_device_is_measured_by_its_facts():
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_that_the_table_is_whole_and_says_where_it_is_from(device):
-    table = json.loads(costs.TABLE_PATH.read_text(encoding="utf-8"))[device]
+    table = json.loads(costs.table_path(device).read_text(encoding="utf-8"))
     assert table["from"]
     read = costs.cost_table(device)
     keys = {known.key for known in VARIANTS if known.device.value == device}
