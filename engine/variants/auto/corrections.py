@@ -1,9 +1,10 @@
 """What a grid of times leaves out: by which factor random problems took longer, or less, than it says.
 
 `cost_table_cuda.json` has square pictures, square masks, one and three channels.
-`cost_corrections_cuda.json` has, for each variant and types of samples and results, the problems of runs of `bench.choices` and a weight for
-each, which `python -m bench.corrections` fits. The logarithm of a factor is a mean plus a weighted sum of
-radial basis functions, one around each of these problems. Far from all of them the mean remains.
+`cost_corrections_cuda.json` has, for each variant and types of samples and results, the problems of runs of
+`bench.choices` and a weight for each, which `python -m bench.corrections` fits. The logarithm of a factor is
+a mean plus a weighted sum of radial basis functions, one around each of these problems. Far from all of them
+the mean remains.
 """
 
 import json
