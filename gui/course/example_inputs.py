@@ -11,7 +11,7 @@ from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column, row, text_button
-from gui.widgets.tab_order import place_after
+from gui.widgets.tab_order import insert_into_tab_order
 
 _PER_LINE = 4
 _WIDEST = 32 * GRID
@@ -128,9 +128,8 @@ class ExampleInputs(QWidget):
                     self._grid.addWidget(part, at // _PER_LINE * len(field.parts) + below, at % _PER_LINE)
                 self.fields.append(field)
             self._check()
-            # Fields that are made now would come last for Tab: they stand before the way back.
-            place_after(self.reset, self._place)
-            place_after(self._place, self.reset)
+            # Fields that are made now would come last for Tab: they stand before the button beside them.
+            insert_into_tab_order(self._place, self._place)
         self.setVisible(self._example is not None)
 
     def _texts(self) -> dict[str, str]:

@@ -40,7 +40,7 @@ from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
-from gui.widgets.tab_order import place_after
+from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ class ExplorePage(Page):
 
             made = TilePanel(self.tile)
             self.tile_place.fill(made)
-            place_after(self.operation_dock, made)
+            insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
     def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
@@ -384,7 +384,7 @@ class ExplorePage(Page):
 
 def _fill(place: Place, made: QWidget) -> None:
     place.fill(made)
-    place_after(place, made)
+    insert_into_tab_order(place, made)
 
 
 def build(services: Services) -> ExplorePage:

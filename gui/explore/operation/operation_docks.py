@@ -10,7 +10,7 @@ from gui.explore.operation.operation_box import OperationBox
 from gui.explore.operation.operation_state import OperationState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, label_for, row
-from gui.widgets.tab_order import place_after
+from gui.widgets.tab_order import insert_into_tab_order
 
 AskForFile = Callable[[Callable[[Path], None]], None]
 
@@ -44,7 +44,7 @@ class OperationDock(QWidget):
             made = OperationPanel(OPERATIONS[key], self._operations, self._ask_for_patch)
             self._panels[key] = made
             self.stack.addWidget(made)
-            place_after(self.box, made)
+            insert_into_tab_order(self.stack, made)
         return self._panels[key]
 
     def _ask_for_patch(self) -> None:
@@ -75,5 +75,5 @@ class EitherOf(QStackedWidget):
         if self._operations.is_active and self.count() == 1:
             made = self._make_other()
             self.addWidget(made)
-            place_after(self._of_filters, made)
+            insert_into_tab_order(self, made)
         self.setCurrentIndex(int(self._operations.is_active))
