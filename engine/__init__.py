@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
     from engine.api.product import matmul
-    from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
+    from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.geometry.block import Block
     from engine.geometry.border import Border
+    from engine.geometry.refusal import UnsupportedVariant
     from engine.image.open import open_image
     from engine.image.picture import Picture
     from engine.image.save import save_image
@@ -37,7 +38,8 @@ _NAMES = {
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
-    "engine.errors": "DeviceUnavailable EngineError UnsupportedVariant VerificationFailed",
+    "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
+    "engine.geometry.refusal": "UnsupportedVariant",
     "engine.geometry.block": "Block",
     "engine.geometry.border": "Border",
     "engine.image.open": "open_image",

@@ -7,6 +7,7 @@ import numpy as np
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
@@ -70,7 +71,7 @@ def make_result(
 
 def make_failure(variant: str = "cached", reason: str = "launch failed: out of resources") -> RunResult:
     """Return a run that failed."""
-    return make_result(variant, timing=None, verification=None, failure=reason)
+    return make_result(variant, timing=None, verification=None, failure=Reason("error", reason, reason))
 
 
 def make_unverified(variant: str = "tiled") -> RunResult:

@@ -26,7 +26,14 @@ from engine.commands.filter_options import (
 from engine.commands.filter_steps import request_for
 from engine.commands.opening import check_format, depth_of_result
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
-from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
+from engine.errors import (
+    BadValue,
+    DeviceFault,
+    EngineError,
+    FileWriteError,
+    ImageReadError,
+    VerificationFailed,
+)
 from engine.files.output_checks import check_place, make_folder
 from engine.image import formats
 from engine.image.picture import Picture
@@ -173,9 +180,9 @@ def _log_progress(finished: Finished, number: str) -> None:
 
 
 def _failure(finished: Finished) -> str:
-    """Return why a file failed, after its name where the reason does not begin with it."""
-    source, reason = finished.task.source, str(finished.error)
-    return reason if reason.startswith(source) else f"{source}: {reason}"
+    """Return why a file failed, after its name where the error does not name it."""
+    error = finished.error
+    return str(error) if isinstance(error, ImageReadError) else f"{finished.task.source}: {error}"
 
 
 def _summary(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import BadValue, EngineError
+from engine.errors import BadValue, EngineError, ImageReadError
 from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
 
 
@@ -96,9 +96,9 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
     """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
-        return BadValue(source, "it is a pattern, and no file matches it", remedy)
+        return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
     if os.path.isdir(source):
-        return BadValue(
+        return ImageReadError(
             f"{source} cannot be searched",
             "this folder cannot be read",
             "Check its permissions, or leave it out.",

@@ -20,7 +20,7 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
-from engine.mask.resolve import resolve_mask
+from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
 from engine.run.sweep import FilterSweep
@@ -163,11 +163,11 @@ def _mask(text: str) -> Mask | tuple[int, int]:
     try:
         mask = resolve_mask(text)
     except MaskError as error:
-        hint = f"{error.remedy.partition(' Give ')[0]} " if error.remedy.startswith("Did") else ""
         raise MaskError(
             f"--masks: {error.what}",
             error.why,
-            f"{hint}Write a size such as 5 or 5x7, one by name such as box:5 ({_GENERATORS}), a preset "
+            f"{did_you_mean(text)}Write a size such as 5 or 5x7, one by name such as box:5 "
+            f"({_GENERATORS}), a preset "
             "(`masks` lists them), or a file.",
         ) from error
     return mask.with_name(text)

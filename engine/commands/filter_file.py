@@ -101,7 +101,7 @@ def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
     is_packed = request.asked.layout is Layout.PACKED and device.kind == "cuda"
     rows = f", {request.asked.layout} rows" if is_packed else ""
     rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
-    chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
+    chosen = f" (auto: {request.choice.reason.clauses})" if request.choice.reason else ""
     return (
         f"{printable(options.output)}: {operation_of(options)} with {name}"
         f"{f' ({about})' if about else ''}, border {problem.border}, "

@@ -48,7 +48,8 @@ def _cheapest(options: argparse.Namespace, mask: Mask, pixels: np.ndarray, pictu
     why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, pictures)
     if not why:
         return Request(pixels, mask, **asked)
-    on_cpu.choice = on_cpu.choice._replace(reason=f"{on_cpu.choice.reason}; {why}")
+    choice = on_cpu.choice
+    on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
     return on_cpu
 
 

@@ -30,7 +30,7 @@ def run_devices(arguments: list[str]) -> int:
 
     devices = listed_devices()
     if options.json:
-        return _print_entries("devices", [asdict(device) for device in devices])
+        return _print_entries("devices", [device.as_json() for device in devices])
     for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
         print_answer(f"{device.key:<10} {device.title}: {state}")

@@ -58,7 +58,7 @@ def operate_file(options: argparse.Namespace, opened: Opened) -> None:
         print_json(document)
         return
     block = f", block {choice.block}" if choice.variant.uses_block else ""
-    chosen = f" (auto: {choice.reason})" if choice.reason else ""
+    chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
     head = (
         f"{printable(options.output)}: {call.problem.operation_text} by {choice.variant.key} on "
         f"{call.device.title}{block}{chosen}"

@@ -220,7 +220,7 @@ def _variant(key: str) -> Variant:
 def _measured_of(result: Measurement[Any]) -> Measured:
     """Return the values of a run's result, or why it has none."""
     if result.failure:
-        return Measured(reason=result.failure)
+        return Measured(reason=result.status)
     if result.verification is not None and not result.verification.passed:
         return Measured(reason=result.status, not_verified=True)
     timing, kernel_ms = result.timing, result.kernel_ms

@@ -49,14 +49,19 @@ def resolve_mask(spec: str) -> Mask:
     except MaskError as error:
         if _begins_like_weights(spec):
             raise
-        meant = misspelt_generator(spec)
-        hint = f"Did you mean {quoted(meant)}? " if meant else ""
         raise MaskError(
             f"{quoted(spec)} is not a mask",
             f"no preset has that name ({no_preset}), there is no such file, and read as weights: "
             f"{error.what}, {error.why}",
-            f"{hint}Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
+            f"{did_you_mean(spec)}Give a preset (`masks` lists them), a file, or weights such as "
+            "'1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
+
+
+def did_you_mean(spec: str) -> str:
+    """Return "Did you mean gaussian:9? " for a generator that is misspelt, else an empty text."""
+    meant = misspelt_generator(spec)
+    return f"Did you mean {quoted(meant)}? " if meant else ""
 
 
 def _is_a_path(spec: str) -> bool:

@@ -11,6 +11,7 @@ from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
 from engine.tasks.filtering.problem import Problem
@@ -32,7 +33,7 @@ class Job(Generic[P, O, V]):
     block: Block
     problem: P
     operands: O
-    chosen_because: str = ""  # the planner's reason where `auto` was asked for
+    chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
     # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own

@@ -56,9 +56,9 @@ def unrun(
         environment=replace(environment, versions=versions(), commit=commit())
         if is_recorded
         else environment,
-        failure=str(error) if error else "",
+        failure=error.failure if error else None,
         refused=error is not None and error.is_refusal,
-        chosen_because=job.chosen_because,
+        chosen_because=job.chosen_because.clauses if job.chosen_because else "",
         seed=job.seed,
         work=variant.work(job.problem, job.block) if task.counts_unrun else None,
         **task.labels(job),
@@ -88,7 +88,7 @@ def measure(
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
-        return Outcome(None, replace(result, failure=str(error), refused=error.is_refusal), error)
+        return Outcome(None, replace(result, failure=error.failure, refused=error.is_refusal), error)
 
 
 def _measured(

@@ -44,7 +44,7 @@ ONE_ROW = replace(
     naive.VARIANT, key="split-low-rank-9", title="Toy on CUDA", idea=IDEA, masks=MaskClass.ONE_ROW
 )
 KEYS = [PLAIN.key, ONE_ROW.key]
-GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, "", True, {"multiprocessors": "132", "clock": "1980 MHz"})
+GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, None, True, {"multiprocessors": "132", "clock": "1980 MHz"})
 
 
 @pytest.fixture
@@ -127,4 +127,4 @@ def test_that_every_oracle_case_and_every_rule_for_all_reaches_a_new_variant(toy
     floats_only = replace(PLAIN, key="floats", integer_output=False)
     problem = describe_problem(np.zeros((8, 8, 1), np.uint8), gaussian(3), Border.ZERO, 0.0, "uint8")
     refusal = why_not(floats_only, problem, gaussian(3), Block(1, 1), GPU.limits)
-    assert PLAIN.key in refusal.reason
+    assert PLAIN.key in str(refusal)

@@ -37,7 +37,7 @@ def check(gpu, bank, image, border, block, layout):
     samples = as_samples(image)
     problem = describe_problem(samples, bank.masks[0], border, 12.5)
     outcome = measure(bank_job(bank, problem, samples, block=block, layout=layout), gpu, NO_SAMPLES)
-    assert outcome.result.failure == ""
+    assert outcome.result.failure is None
     assert outcome.values is not None
     for mask, values in zip(bank.masks, outcome.values, strict=True):
         wanted = oracle.correlate(samples, mask, border, 12.5)

@@ -29,11 +29,11 @@ def make_workspace() -> Workspace:
     return workspace
 
 
-CPU_DEVICE = DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, "", True, {"cores": "2", "memory": "8 GiB"})
+CPU_DEVICE = DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, None, True, {"cores": "2", "memory": "8 GiB"})
 NO_CUDA = "There is no NVIDIA driver here. Install one, or choose the simulator for small pictures."
-CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, "", True, {"memory": "141 GB"})
+CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, None, True, {"memory": "141 GB"})
 MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
-SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False)
+SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, None, False)
 
 REMARK = "It needs shared memory for the halo too."
 CPU_BLOCK, GPU_BLOCK = Block(1, 1), Block(16, 16)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device_info import SIMULATOR, DeviceInfo
-from engine.errors import UnsupportedVariant
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.tasks.contract import Task
 from engine.tasks.filtering.problem import Problem
@@ -114,7 +114,7 @@ def refuse_strange_samples(variant: "Variant", samples: np.ndarray) -> None:
     """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:
-        raise UnsupportedVariant(f"variant '{variant.key}'", refusal.reason, refusal.remedy)
+        raise UnsupportedVariant(f"variant '{variant.key}'", refusal)
 
 
 def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:

@@ -35,8 +35,9 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
+from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
@@ -133,16 +134,11 @@ def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits)
     """Return why the block, its tiles or the grid is illegal, or None."""
     pixels = problem.height * problem.width
 
-    def too_small() -> str:
+    def too_small() -> Refusal:
         if block.y < least.y:
-            return (
-                f"{masks:,} masks need {blocks_along(masks, block.y):,} blocks of {block} down; "
-                f"CUDA allows {MAX_GRID_Y:,}."
-            )
-        return (
-            f"{pixels:,} pixels need {blocks_along(pixels, block.x):,} blocks of {block} across; "
-            f"CUDA allows {MAX_GRID_X:,}."
-        )
+            return grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
+        across = blocks_along(pixels, block.x)
+        return grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
 
     least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
     return refuse_block(

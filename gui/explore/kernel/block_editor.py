@@ -5,7 +5,8 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, refuse_block
+from engine.geometry.block_rules import refuse_block
+from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.tasks.filtering.problem import Problem

@@ -11,9 +11,11 @@ import engine
 import engine.api.filtering
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
-from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName, UnsupportedVariant
+from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.host.executor import SimulatorExecutor
+from engine.reason import Reason
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.registry import VARIANTS
@@ -218,7 +220,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"cval": 10**400}, BadValue, "it is not a number"),
         ({"variant": None}, UnknownName, "^variant 'None': no variant is called that"),
         ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
-        ({"variant": "tiled"}, UnsupportedVariant, "it is written for CUDA devices"),
+        ({"variant": "tiled"}, UnsupportedVariant, "It is written for CUDA devices"),
         (IN_SIMULATOR | {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
         (IN_SIMULATOR | {"image": np.zeros((8, 65))}, BadValue, "65 x 8 in the simulator"),
         ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 x 8"),
@@ -253,7 +255,9 @@ def test_that_what_cannot_be_done_is_refused_with_the_reason(monkeypatch, change
 )
 def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch, options, says):
     known = {device.key: device for device in device_module.devices()}
-    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.", True)
+    missing = DeviceInfo(
+        "cuda:0", "cuda", "CUDA device", False, Reason("no-driver", "There is no driver"), True
+    )
     monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
     with pytest.raises(DeviceUnavailable, match=says):
         engine.correlate(IMAGE, [[1]], **options)
@@ -354,7 +358,9 @@ def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
 @pytest.mark.parametrize("device", [None, "auto"])
 def test_that_without_a_cuda_device_it_is_refused_and_not_computed_elsewhere(monkeypatch, device):
     cpu = device_module.device_named("cpu")
-    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.", True)
+    missing = DeviceInfo(
+        "cuda:0", "cuda", "CUDA device", False, Reason("no-driver", "There is no driver"), True
+    )
     monkeypatch.setattr(device_module, "devices", lambda: (cpu, missing))
     with pytest.raises(DeviceUnavailable, match=r"There is no driver\. Apply one mask at a time, or choose"):
         engine.apply_bank(BYTES, ["sobel-x", "sobel-y"], device=device)

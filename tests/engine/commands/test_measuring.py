@@ -287,7 +287,7 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
     assert "verified" in serial
     assert tiled.endswith("cannot (1)")
     assert cached.endswith("cannot (1)")
-    assert reason.startswith("(1) a picture of 70 x 70 in the simulator")
+    assert reason.startswith("(1) A picture of 70 x 70 in the simulator")
     # The baseline was not measured, so there is no speed-up.
     assert [r["speed_up"] for r in document["results"]] == [None] * 3
 

@@ -10,19 +10,13 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend, simulator_info
 from engine.device.host_clock import HostClock
-from engine.errors import (
-    BadValue,
-    Cancelled,
-    DeviceFault,
-    DeviceUnavailable,
-    OutOfDeviceMemory,
-    UnknownName,
-    UnsupportedVariant,
-)
+from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import box
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.results.metrics import number_of
 from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
@@ -105,7 +99,9 @@ IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
 PROBLEM = describe_problem(IMAGE, MASK, Border.MIRROR, 0.0)
 SERIAL = variant("cpu-serial")
-FILTER_JOB = filter_job(Choice(SERIAL, Block(1, 1), "because"), PROBLEM, MASK, IMAGE, seed=7)
+FILTER_JOB = filter_job(
+    Choice(SERIAL, Block(1, 1), Reason("chosen", "because")), PROBLEM, MASK, IMAGE, seed=7
+)
 SMALL = MatrixProduct(6, 9, 5)
 A, B = random_matrices(SMALL, 1)
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
@@ -189,7 +185,7 @@ def test_that_a_variant_that_fails_is_a_result_with_its_reason(job, error):
     outcome = measure(raising(job, error), CPU, QUICK)
     result = outcome.result
     assert (outcome.values, outcome.error) == (None, error)
-    assert result.failure == result.status == str(error)
+    assert (result.failure, result.status) == (error.failure, str(error.failure))
     assert (result.timing, result.verification) == (None, None)
     json.dumps(result.as_json(), allow_nan=False)
 
@@ -239,7 +235,7 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     assert isinstance(outcome.error, UnsupportedVariant)
     assert outcome.result.refused
     for asked in ((variant("naive"), PROBLEM, MASK, Block(8, 8)), (TILED, SMALL, None, Block(16, 16))):
-        with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
+        with pytest.raises(UnsupportedVariant, match="It is written for CUDA devices"):
             refuse_unsuitable(*asked, cpu_info())
     for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
         assert device_for(on_cpu, "cuda:3").key == "cpu"
@@ -389,7 +385,7 @@ def test_that_inner_sizes_that_differ_are_refused_and_a_way_without_a_tile_is_on
 
 def test_that_counting_needs_no_device():
     lecture = unrun(uncomputed(TILED, MatrixProduct(64, 64, 64)), None, "cuda:0", DeviceUnavailable("no GPU"))
-    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "no GPU")
+    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "No GPU.")
     assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
     assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
     known = unrun(uncomputed(NAIVE, SMALL), replace(simulator_info(), bandwidth_gb_s=100.0))

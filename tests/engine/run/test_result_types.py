@@ -10,8 +10,9 @@ import pytest
 import engine
 from engine.commands import main
 from engine.device.devices import backend
-from engine.errors import BadValue, Cancelled, UnknownName, UnsupportedVariant
+from engine.errors import BadValue, Cancelled, UnknownName
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results.environment import Environment
@@ -146,7 +147,7 @@ def test_that_bench_measures_and_records_results_of_the_pictures_type(tmp_path, 
     measured, refused = (result_from_json(result) for result in document["results"])
     assert measured.verification.passed
     assert measured.verification.in_steps
-    assert "It writes float32 results only." in refused.failure
+    assert "It writes float32 results only." in refused.status
     with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
         assert [row["result_dtype"] for row in csv.DictReader(file)] == ["uint16", "uint16"]
     capsys.readouterr()
