@@ -111,7 +111,7 @@ def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
     from engine.mask.analysis import analyse, why_not_separable
 
     mask = Mask(np.frombuffer(weights).reshape(shape))
-    return why_not_separable(mask, analyse(mask))
+    return why_not_separable(mask, analyse(mask)).sentence
 
 
 def ghost_row_value(problem: Problem, factors: Factors) -> np.float32:
