@@ -50,12 +50,12 @@ class Fact(NamedTuple):
     """What is worth knowing about a mask, in a few words, and what they mean."""
 
     short: str
-    detail: str
+    detail: str = ""
 
     @property
     def sentence(self) -> str:
         """Both in one sentence."""
-        return f"{self.short}: {self.detail}."
+        return f"{self.short}: {self.detail}." if self.detail else f"{self.short}."
 
 
 def describe(mask: Mask) -> tuple[Fact, ...]:
@@ -134,6 +134,6 @@ def _about_cells(mask: Mask) -> Fact:
     row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
     verb = "is" if zeros in (0, 1) else "are"
     return Fact(
-        f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {verb} 0",
-        f"the largest weight, {mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}",
+        f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {verb} 0; the largest weight, "
+        f"{mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}",
     )
