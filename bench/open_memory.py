@@ -144,11 +144,12 @@ def _in_library(path: str) -> tuple[int, int]:
 
 
 def _in_filter(path: str) -> tuple[int, int]:
-    from engine.commands.opening import WORK, work_bytes
+    from engine.commands.picture_filter import WORK, filter_for
+    from engine.commands.picture_settings import PictureSettings
+    from engine.image.save import saved_format
 
-    settings = {"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"}
-    defaults = argparse.Namespace(**settings, operation=None)
-    picture = open_image(path, work_bytes=work_bytes(defaults, "out.png"), work=WORK)
+    how = filter_for(PictureSettings(mask="box-3", result_type="float32"))
+    picture = open_image(path, work_bytes=how.work_bytes(saved_format("out.png")), work=WORK)
     return picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes), 0
 
 

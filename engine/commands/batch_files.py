@@ -1,4 +1,4 @@
-"""Which files a batch filters, and where each result goes; nothing is opened or written here."""
+"""Which files a batch filters, and where each result goes and in which format; nothing is written here."""
 
 import glob
 import os
@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import BadValue, EngineError, ImageReadError
-from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.image.open import open_image
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One picture of a batch: its file, the file for its result, and why it is not filtered if so.
+class PictureFile:
+    """One picture of a batch: its file, the file for its result and its format, or why it is not filtered.
 
-    `replaces` says whether the result may take the place of a file.
+    There is a format where there is no refusal. `replaces` says whether the result may replace a file.
     """
 
     source: str
     target: str
+    saved_as: Format | None
     refusal: EngineError | None = None
     replaces: bool = False
 
 
-def tasks_for(
+def files_for(
     inputs: Sequence[str], out: str, *, extension: str = "", recursive: bool = False, overwrite: bool = False
-) -> list[Task]:
+) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
     `inputs` are files, folders, and patterns that no shell has expanded. Of a folder the files with a
@@ -33,7 +35,7 @@ def tasks_for(
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
     as ".png"; empty: that of each picture. A folder that cannot be searched has a task that is refused.
     """
-    found: list[Task] = []
+    found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
     for source, name in _sources(inputs, out, recursive):
@@ -42,7 +44,8 @@ def tasks_for(
         stem, own = os.path.splitext(name)
         target = os.path.join(out, stem + (extension or own))
         real_target = os.path.realpath(target)
-        refusal = _refusal(source, target, seen_targets.get(real_target), overwrite)
+        saved_as = format_to_save(target)
+        refusal = _refusal(source, target, saved_as, seen_targets.get(real_target), overwrite)
         if refusal is None and real_target != real_source and real_target in sources:
             refusal = BadValue(
                 f"{target} cannot be written",
@@ -51,7 +54,7 @@ def tasks_for(
             )
         if refusal is None:
             seen_targets[real_target] = source
-        found.append(Task(source, target, refusal, overwrite))
+        found.append(PictureFile(source, target, saved_as, refusal, overwrite))
     return found
 
 
@@ -92,7 +95,9 @@ def is_unmatched_pattern(source: str) -> bool:
     return glob.has_magic(source) and not os.path.lexists(source)
 
 
-def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+def _refusal(
+    source: str, target: str, saved_as: Format | None, other: str | None, overwrite: bool
+) -> EngineError | None:
     """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
@@ -103,9 +108,9 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
             "this folder cannot be read",
             "Check its permissions, or leave it out.",
         )
-    if not os.path.exists(source):
-        return None  # `open_image` reports it
-    if format_to_save(target) is None:
+    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
+        return why_not
+    if saved_as is None:
         extension = os.path.splitext(target)[1].lower()
         names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
         why = f"{extension} files are not written" if extension else "its name has no extension"
@@ -123,6 +128,14 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
             "Give --out another folder, or --overwrite to lose the picture.",
         )
     return None if overwrite else why_not_new(target)
+
+
+def _why_not_opened(source: str) -> EngineError | None:
+    try:
+        open_image(source)
+    except EngineError as error:
+        return error
+    return None
 
 
 def why_not_new(target: str) -> EngineError | None:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
-from engine.commands.arguments import Parser
+from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
 
 if TYPE_CHECKING:
@@ -14,22 +14,35 @@ if TYPE_CHECKING:
     from engine.variants.operations.contract import OperationVariant
 
 VERSION = 1
-_EXAMPLES = ("", "--json")
 
 
-def run_devices(arguments: list[str]) -> int:
-    """List every device, with the reason where one is unavailable; return the exit status."""
-    parser = Parser(
-        "devices",
+class DevicesSettings(Settings):
+    """What `devices` takes."""
+
+    about = (
         "The CUDA simulator is a device too: it runs the real kernels on small pictures without a GPU, and "
-        "its times mean nothing.",
-        _EXAMPLES,
+        "its times mean nothing."
     )
-    options = parser.read(arguments)
+
+
+class VariantsSettings(Settings):
+    """What `variants` takes."""
+
+    about = "Each step of the ladder saves what the one before it wastes."
+
+
+class MasksSettings(Settings):
+    """What `masks` takes."""
+
+    about = "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7."
+
+
+def run_devices(settings: DevicesSettings) -> int:
+    """List every device, with the reason where one is unavailable; return the exit status."""
     from engine.device.device_list import listed_devices
 
     devices = listed_devices()
-    if options.json:
+    if settings.json:
         return _print_entries("devices", [device.as_json() for device in devices])
     for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
@@ -39,13 +52,11 @@ def run_devices(arguments: list[str]) -> int:
     return DONE
 
 
-def run_variants(arguments: list[str]) -> int:
+def run_variants(settings: VariantsSettings) -> int:
     """List the variants in teaching order; return the exit status."""
-    parser = Parser("variants", "Each step of the ladder saves what the one before it wastes.", _EXAMPLES)
-    options = parser.read(arguments)
     from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 
-    if options.json:
+    if settings.json:
         filters = [
             _entry(
                 "filtering",
@@ -97,15 +108,9 @@ def run_variants(arguments: list[str]) -> int:
     return DONE
 
 
-def run_masks(arguments: list[str]) -> int:
+def run_masks(settings: MasksSettings) -> int:
     """List the presets; return the exit status."""
-    parser = Parser(
-        "masks",
-        "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7.",
-        _EXAMPLES,
-    )
-    options = parser.read(arguments)
-    if options.json:
+    if settings.json:
         from engine.mask.presets import presets
 
         names = ("key", "title", "group", "teaches")

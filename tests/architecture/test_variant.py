@@ -12,7 +12,8 @@ import engine
 from bench import representative
 from bench.auto_grid import able, cost_rows, is_too_long
 from bench.peers import own
-from engine.commands import benchmark
+from engine.commands.arguments import read
+from engine.commands.benchmark import BenchSettings, filter_cells
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -76,7 +77,7 @@ def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(c
 
 @pytest.mark.usefixtures("toys")
 def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(command, tmp_path):
-    everything = benchmark._sweep(benchmark._parser().parse_args(["--out", str(tmp_path / "all.json")]))
+    everything = filter_cells(read("bench", BenchSettings, ["--out", str(tmp_path / "all.json")]))
     assert {*KEYS} <= {known.key for known in everything.variants}
     out = tmp_path / "results.json"
     options = ("--sizes", "16x16", "--masks", "box-3", "--device", "cpu", "--budget", "0")

@@ -1,6 +1,5 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
-import argparse
 import errno
 import os
 import threading
@@ -13,8 +12,8 @@ from PIL import Image
 
 import engine
 from engine.commands import batch as batch_command
-from engine.commands import batch_memory, batch_pipeline, batch_steps, opening
-from engine.commands.batch_files import Task, tasks_for
+from engine.commands import batch_loop, batch_memory, batch_sources, batch_steps, picture_filter
+from engine.commands.batch_files import PictureFile, files_for
 from engine.commands.batch_steps import Finished
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
@@ -60,14 +59,13 @@ def batch(command, out):
 @pytest.fixture
 def on_this_thread(monkeypatch):
     """Filter as on a GPU: on the calling thread, while workers open and save."""
-    batch_class = batch_pipeline.Batch
-    monkeypatch.setattr(batch_class, "_run_on_workers", batch_class._run_on_this_thread)
+    monkeypatch.setattr(batch_command, "source_for", batch_sources.OneByOne)
 
 
 @pytest.fixture
-def in_a_stream(monkeypatch, on_this_thread):
+def in_a_stream(monkeypatch):
     """Filter as on a GPU, in a stream."""
-    monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: True)
+    monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
 
 
 def names(folder):
@@ -99,16 +97,16 @@ def test_that_results_are_those_of_filter_and_a_bad_file_stops_nothing(
 
 def test_that_files_folders_and_patterns_are_taken_once_and_in_order(photos, out):
     inputs = [str(photos / "rgb.tif"), str(photos), str(photos / "*.png")]
-    assert [Path(task.source).name for task in tasks_for(inputs, str(out))] == [
+    assert [Path(file.source).name for file in files_for(inputs, str(out))] == [
         "rgb.tif",
         "broken.png",
         "grey.png",
     ]
-    deep = tasks_for([str(photos)], str(out), recursive=True)
-    targets = [Path(task.target).relative_to(out).as_posix() for task in deep]
+    deep = files_for([str(photos)], str(out), recursive=True)
+    targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
     assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
     # A folder that a pattern matches is searched as if it was named.
-    assert tasks_for([str(photos / "mor*")], str(out)) == tasks_for([str(photos / "more")], str(out))
+    assert files_for([str(photos / "mor*")], str(out)) == files_for([str(photos / "more")], str(out))
 
 
 def test_that_a_pattern_that_matches_nothing_is_reported_and_stops_nothing(batch, photos, out):
@@ -221,7 +219,7 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
 def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
     if where:
         request.getfixturevalue(where)
-    monkeypatch.setattr(batch_pipeline, "cores", lambda: 2)
+    monkeypatch.setattr(batch_loop, "cores", lambda: 2)
     take, blocks = batch_memory.PictureMemory.take, {}
 
     def taken(self, size):
@@ -282,15 +280,15 @@ def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatch, on_this_thread):
-    look_up, looked_up = batch_pipeline.look_up, []
+    job_for, looked_up = batch_sources.job_for, []
 
     def interrupted(*arguments, **how):
         if looked_up:
             raise KeyboardInterrupt
         looked_up.append(True)
-        return look_up(*arguments, **how)
+        return job_for(*arguments, **how)
 
-    monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
+    monkeypatch.setattr(batch_sources, "job_for", interrupted)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
@@ -300,7 +298,7 @@ def test_that_further_interrupts_leave_no_file_that_is_written_unreported():
     reported = []
 
     def report(finished):
-        reported.append(finished.task.source)
+        reported.append(finished.file.source)
         raise KeyboardInterrupt
 
     class Interrupted(Future):
@@ -314,21 +312,21 @@ def test_that_further_interrupts_leave_no_file_that_is_written_unreported():
                 raise KeyboardInterrupt
             return super().result(timeout)
 
-    batch = batch_pipeline.Batch(argparse.Namespace(), None, [], report, is_on_cpu=True)
+    loop = batch_loop.Loop(3, report)
     for name in "abc":
-        written, saving = Future(), Interrupted()
-        written.set_result(Finished(Task(name, name)))
+        file, written, saving = PictureFile(name, name, None), Future(), Interrupted()
+        written.set_result(Finished(file))
         saving.set_result(written)
-        batch._saving.append((Task(name, name), saving))
-    batch._stop()
+        loop.hand_over(file, saving, 3)
+    loop._stop()
     assert reported == ["a", "b", "c"]
 
 
 def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch, photos, out, monkeypatch):
-    begun, stopped, look_up = threading.Event(), threading.Event(), batch_pipeline.look_up
+    begun, stopped, job_for = threading.Event(), threading.Event(), batch_sources.job_for
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
-    monkeypatch.setattr(batch_pipeline, "cores", lambda: 3)
-    monkeypatch.setattr(batch_pipeline, "Event", lambda: stopped)
+    monkeypatch.setattr(batch_loop, "cores", lambda: 3)
+    monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
     files = [photos / f"{name}.png" for name in "abcd"]
     for shade, path in enumerate(files):
         engine.save_image(np.full((3, 4), shade, np.uint8), path)
@@ -338,9 +336,9 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch
         if not stopped.is_set():
             raise KeyboardInterrupt
 
-    def looked_up(options, mask, task, *arguments, **how):
-        assert task.source.endswith(("a.png", "b.png")) or stopped.wait(20)
-        return look_up(options, mask, task, *arguments, **how)
+    def looked_up(how, file, *arguments):
+        assert file.source.endswith(("a.png", "b.png")) or stopped.wait(20)
+        return job_for(how, file, *arguments)
 
     def filtered(self, out=None):
         # The first ends, and stops the batch, when the second is in its filter.
@@ -351,7 +349,7 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
-    monkeypatch.setattr(batch_pipeline, "look_up", looked_up)
+    monkeypatch.setattr(batch_sources, "job_for", looked_up)
     monkeypatch.setattr(engine.api.filtering.Request, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out
@@ -404,6 +402,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(opening, "open_image", None)
+    monkeypatch.setattr(picture_filter, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

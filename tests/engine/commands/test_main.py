@@ -121,7 +121,7 @@ def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
     ids=repr,
 )
 def test_that_every_end_is_one_line(command, monkeypatch, left, error, status, line):
-    monkeypatch.setattr("engine.commands.listing.run_masks", raising(error))
+    monkeypatch.setattr("engine.commands.listing.print_answer", raising(error))
     answer = command("masks")
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.startswith(line)

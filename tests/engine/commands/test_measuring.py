@@ -143,8 +143,7 @@ def test_that_a_measurement_without_any_run_writes_the_reasons(
 def test_that_what_both_refuse_is_refused_before_the_work(
     refused, monkeypatch, tmp_path, one_cell, options, says
 ):
-    monkeypatch.setattr("engine.commands.matmul.sweep", None)  # any work would fail
-    monkeypatch.setattr("engine.commands.benchmark.measured", None)
+    monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
     status = 3 if "cuda:77" in options else 2
     options = options.replace("{folder}", str(tmp_path))
     refused(one_cell, "--out", tmp_path / "r.json", options, status=status, says=says)
@@ -320,7 +319,7 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
     ],
 )
 def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, options, says):
-    monkeypatch.setattr("engine.commands.benchmark.measured", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
     refused("bench --out", tmp_path / "r.json", options, says=says)
 
 
@@ -396,7 +395,7 @@ def test_that_the_simulator_proves_small_products_without_times_and_gives_the_re
         found = (result["device"], result["verification"]["passed"], result["timing"])
         assert found == ("simulator", True, None)
     assert (numpy["device"], numpy["timing"] is None) == ("cpu", False)
-    assert large["failure"].startswith("matrices of 65 x 65 x 65 in the simulator")
+    assert large["failure"].startswith("Matrices of 65 x 65 x 65 in the simulator")
     assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert large_numpy["verification"]["passed"] is True
 
@@ -414,5 +413,5 @@ def test_that_the_simulator_proves_small_products_without_times_and_gives_the_re
     ],
 )
 def test_that_bad_input_of_products_is_refused_before_the_work(refused, monkeypatch, options, says):
-    monkeypatch.setattr("engine.commands.matmul.sweep", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
     refused("matmul", options, says=says)

@@ -1,6 +1,5 @@
 """Opening pictures: what is read, what is refused, and the memory that it takes."""
 
-import argparse
 import os
 import re
 import struct
@@ -15,13 +14,15 @@ import pytest
 from PIL import Image
 
 from bench.open_memory import FACTOR, kinds, openings, photograph
-from engine.commands.opening import work_bytes
+from engine.commands.picture_filter import filter_for
+from engine.commands.picture_settings import PictureSettings
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
+from engine.geometry.border import Border
 from engine.image import formats, png, scratch
 from engine.image.faults import cause_of_damage, unsupported_kind
 from engine.image.form import Form
-from engine.image.formats import FORMATS
+from engine.image.formats import FORMATS, format_to_save
 from engine.image.open import open_image
 from engine.image.samples import sample_path
 from engine.image.scratch import Scratch
@@ -344,7 +345,7 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     [
         # Picture and float32 result.
         ("o.png", {}, 300 + 1200 + 300),
-        ("o.png", {"border": "constant"}, 300 + 1200 + 1200),
+        ("o.png", {"border": Border.CONSTANT}, 300 + 1200 + 1200),
         # Sums between two passes over the whole picture.
         ("o.png", {"variant": "cpu-separable-serial"}, 300 + 1200 + 1200),
         ("o.tif", {"depth": "float32"}, 300 + 1200 + 1200),
@@ -352,11 +353,9 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     ],
 )
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
-    options = argparse.Namespace(
-        **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32", "operation": None}
-        | more
-    )
-    assert work_bytes(options, output)(Form(10_000, 10_000, 3, False, np.dtype(np.uint8))) == expected * 10**6
+    how = filter_for(PictureSettings(mask="box-3", **{"result_type": "float32"} | more))
+    form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
+    assert how.work_bytes(format_to_save(output))(form) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"
