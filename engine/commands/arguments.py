@@ -1,6 +1,6 @@
 """Reading arguments: a frozen dataclass says what a command takes, and its parser and help follow from it.
 
-A field is made by `option`, `switch`, `required` and their like: how it is written on the command line, its
+A field is made by `option`, `required`, `operands` or `group`: how it is written on the command line, its
 help, how its text is read. `read` returns an instance. No other module knows argparse.
 """
 
@@ -8,8 +8,8 @@ import argparse
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
 from engine.commands import COMMANDS
 from engine.errors import BadValue
@@ -18,65 +18,55 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _HELP_WIDTH = 79
-_ARGUMENT, _GROUP = "argument", "group"
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """How a field is written: its names (none: by its position), its help, what else argparse needs."""
-
-    names: tuple[str, ...]
-    help: str
-    how: dict[str, Any]
+Text = str | Callable[[], str]
+"""Names, placeholder, two spaces, help: "--size, --sizes 3,5  sides". Called by each parser where it names
+entries of a table, which may have got one more."""
 
 
-def _field(text: str, begin: dict[str, Any], **how: Any) -> Any:
-    head, _, help_text = text.strip().partition("  ")
-    names = tuple(word.rstrip(",") for word in head.split() if word.startswith("--"))
-    placeholder = head.split()[-1]
-    if not placeholder.startswith("--"):
-        how["metavar"] = placeholder
-    return field(**begin, metadata={_ARGUMENT: _Argument(names, " ".join(help_text.split()), how)})
+@overload
+def option(text: Text, default: D) -> D: ...
+@overload
+def option(text: Text, default: D, read: Callable[[str], T]) -> T | D: ...
+def option(text: Text, default: Any, read: Callable[[str], Any] = str) -> Any:
+    """Return the field of an argument that may be left out: an option, or one by its position.
+
+    One that is False or True by default is a switch to the other; one that is () may be given several times.
+    """
+    how: dict[str, Any] = {"type": read}
+    if isinstance(default, bool):
+        how = {"action": "store_const", "const": not default}
+    elif default == () and read is str:
+        how = {"action": "append"}
+    return field(default=default, metadata={"text": text, "how": how})
 
 
-def option(text: str, default: D, read: Callable[[str], T] = str) -> T | D:  # type: ignore[assignment]
-    """Return the field of an option: names, placeholder, two spaces, help; "--size, --sizes 3,5  sides"."""
-    made: T | D = _field(text, {"default": default}, type=read)
+def required(text: Text, read: Callable[[str], T]) -> T:
+    """Return the field of an argument that has to be given."""
+    made: T = field(metadata={"text": text, "how": {"type": read}})
     return made
 
 
-def required(text: str, read: Callable[[str], T] = str) -> T:  # type: ignore[assignment]
-    """Return the field of what has to be given: an option, or an argument by its position ("IN  picture")."""
-    is_option = text.startswith("--")
-    made: T = _field(text, {}, type=read, **({"required": True} if is_option else {}))
-    return made
-
-
-def optional(text: str, read: Callable[[str], T] = str) -> T | None:  # type: ignore[assignment]
-    """Return the field of an argument by its position that may be left out."""
-    made: T | None = _field(text, {"default": None}, type=read, nargs="?", default=None)
-    return made
-
-
-def several_of(text: str) -> tuple[str, ...]:
-    """Return the field of an option that may be given several times, or of one or more arguments."""
-    is_option = text.startswith("--")
-    made: tuple[str, ...] = (
-        _field(text, {"default": ()}, action="append") if is_option else _field(text, {}, nargs="+")
-    )
-    return made
-
-
-def switch(text: str, *, turns: bool = True) -> bool:
-    """Return the field of an option without a value, which is what it `turns` to where it is given."""
-    made: bool = _field(text, {"default": not turns}, action="store_const", const=turns)
+def operands(text: Text) -> tuple[str, ...]:
+    """Return the field of one or more arguments by their position."""
+    made: tuple[str, ...] = field(metadata={"text": text, "how": {"nargs": "+"}})
     return made
 
 
 def group(kind: type[T], **words: str) -> T:
     """Return a field for options that several commands take; `words` are filled into their help."""
-    made: T = field(default_factory=kind, metadata={_GROUP: (kind, words)})
+    made: T = field(default_factory=kind, metadata={"group": kind, "words": words})
     return made
+
+
+def _written(known: Field[Any]) -> tuple[list[str], str, str]:
+    """Return the names of an argument (none: it is known by its position), its placeholder and its help."""
+    text: Text = known.metadata["text"]
+    head, _, help_text = (text if isinstance(text, str) else text()).partition("  ")
+    *_, last = words = head.split()
+    names = [word.rstrip(",") for word in words if word.startswith("--")]
+    return names, "" if last.startswith("--") else last, " ".join(help_text.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +77,7 @@ class Settings:
     """What the help says after the command's line in the table."""
     examples: ClassVar[Sequence[str]] = ("", "--json")
     """Arguments that work."""
-    json: bool = switch("--json  print one JSON document on standard output and nothing else there")
+    json: bool = option("--json  print one JSON document on standard output and nothing else there", False)
 
 
 S = TypeVar("S", bound=Settings)
@@ -113,14 +103,14 @@ def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, reme
     """Refuse the first of these options whose value is not its default."""
     for known in fields(settings):
         if known.name in names and getattr(settings, known.name) != known.default:
-            raise BadValue(f"{known.metadata[_ARGUMENT].names[0]} {where}", why, remedy)
+            raise BadValue(f"{_written(known)[0][0]} {where}", why, remedy)
 
 
 def _instance(kind: type[T], given: dict[str, Any]) -> T:
     values: dict[str, Any] = {}
     for known in fields(kind):  # type: ignore[arg-type]
-        if _GROUP in known.metadata:
-            values[known.name] = _instance(known.metadata[_GROUP][0], given)
+        if "group" in known.metadata:
+            values[known.name] = _instance(known.metadata["group"], given)
         elif known.name in given:
             value = given[known.name]
             values[known.name] = tuple(value) if isinstance(value, list) else value
@@ -151,14 +141,20 @@ class Parser(argparse.ArgumentParser):
 
     def _add(self, kind: Any, words: dict[str, str]) -> None:
         for known in fields(kind):
-            if _GROUP in known.metadata:
-                self._add(*known.metadata[_GROUP])
+            if "group" in known.metadata:
+                self._add(known.metadata["group"], known.metadata["words"])
                 continue
-            argument: _Argument = known.metadata[_ARGUMENT]
-            text = argument.help.format(**words) if words else argument.help
-            # An argument by its position has no name but its field's.
-            how = argument.how | ({"dest": known.name} if argument.names else {})
-            self.add_argument(*argument.names or [known.name], help=text, **how)
+            names, placeholder, text = _written(known)
+            how = known.metadata["how"] | {"help": text.format(**words) if words else text}
+            if placeholder:
+                how["metavar"] = placeholder
+            if names:
+                is_required = known.default is MISSING
+                self.add_argument(*names, dest=known.name, **how, required=is_required)
+            else:
+                # It has no name but its field's. argparse stores a default of one that is not given.
+                may_be_left_out = {} if known.default is MISSING else {"nargs": "?", "default": known.default}
+                self.add_argument(known.name, **how, **may_be_left_out)
 
     def _parse_optional(self, arg_string: str) -> Any:
         # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.

@@ -95,13 +95,14 @@ def _proof(done: Sequence[Finished]) -> str:
 def _document(
     settings: BatchSettings, plan: BatchPlan, loop: Loop, outcomes: Sequence[Finished], elapsed_s: float
 ) -> dict[str, object]:
+    mask = plan.how.mask
     return {
         "format": FORMAT,
         "version": VERSION,
         "out": settings.out,
         "operation": plan.how.name,
-        "mask": plan.how.mask_document,
-        "border": plan.how.border,
+        "mask": mask and {"name": mask.name, "rows": mask.rows, "columns": mask.columns},
+        "border": mask and str(settings.picture.border),
         "variants": list(loop.variants),
         "devices": list(loop.devices),
         "elapsed_s": elapsed_s,

@@ -33,7 +33,7 @@ def files_for(
     `inputs` are files, folders, and patterns that no shell has expanded. Of a folder the files with a
     picture's extension are taken, in order of their names, hidden ones left out; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
-    as ".png"; empty: that of each picture. A folder that cannot be searched has a task that is refused.
+    as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
     """
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
@@ -47,11 +47,8 @@ def files_for(
         saved_as = format_to_save(target)
         refusal = _refusal(source, target, saved_as, seen_targets.get(real_target), overwrite)
         if refusal is None and real_target != real_source and real_target in sources:
-            refusal = BadValue(
-                f"{target} cannot be written",
-                "it is another picture of this batch",
-                "Choose another folder for the results, or another --format.",
-            )
+            remedy = "Choose another folder for the results, or another --format."
+            refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
         if refusal is None:
             seen_targets[real_target] = source
         found.append(PictureFile(source, target, saved_as, refusal, overwrite))
@@ -103,11 +100,8 @@ def _refusal(
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
     if os.path.isdir(source):
-        return ImageReadError(
-            f"{source} cannot be searched",
-            "this folder cannot be read",
-            "Check its permissions, or leave it out.",
-        )
+        remedy = "Check its permissions, or leave it out."
+        return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
     if not os.path.exists(source) and (why_not := _why_not_opened(source)):
         return why_not
     if saved_as is None:
@@ -116,17 +110,11 @@ def _refusal(
         why = f"{extension} files are not written" if extension else "its name has no extension"
         return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
     if other is not None:
-        return BadValue(
-            f"{target} cannot be written",
-            f"the result of {other} has the same name",
-            "Filter them into different folders, or give one of them another name.",
-        )
+        remedy = "Filter them into different folders, or give one of them another name."
+        return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
     if not overwrite and os.path.exists(target) and os.path.samefile(source, target):
-        return BadValue(
-            f"{target} is the picture itself",
-            "its result would replace it",
-            "Give --out another folder, or --overwrite to lose the picture.",
-        )
+        remedy = "Give --out another folder, or --overwrite to lose the picture."
+        return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
     return None if overwrite else why_not_new(target)
 
 

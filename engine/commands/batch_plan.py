@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, required, several_of, switch
+from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
 from engine.commands.filtering import unused_quality
 from engine.commands.option_readers import one_of
@@ -26,8 +26,20 @@ from engine.image.save import check_holds, saved_format
 from engine.run.device_choice import device_for
 
 _KEEP = "keep"
-_FORMATS = (_KEEP, *(suffix.lstrip(".") for suffix in offered_suffixes()))
-_NOT_WRITTEN = titles((known for known in FORMATS if known.encode is None), "and")
+
+
+def _format_text() -> str:
+    not_written = titles((known for known in FORMATS if known.encode is None), "and")
+    keep = f"keep: each picture's own; {not_written} are not written"
+    return f"--format FORMAT  of the results: {', '.join(_formats())} ({keep})"
+
+
+def _formats() -> tuple[str, ...]:
+    return _KEEP, *(suffix.lstrip(".") for suffix in offered_suffixes())
+
+
+def _format(text: str) -> str:
+    return one_of("--format", _formats())(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +59,13 @@ class BatchSettings(Settings):
         '"shots/*.tif" --out out --mask box:31 --no-verify --json',
     )
 
-    inputs: tuple[str, ...] = several_of("IN  pictures, folders of pictures, or patterns in quotes")
-    out: str = required("--out FOLDER  folder for the results; it is made if it does not exist")
-    format: str = option(
-        f"""--format FORMAT  of the results: {", ".join(_FORMATS)} (keep: each picture's own;
-        {_NOT_WRITTEN} are not written)""",
-        _KEEP,
-        one_of("--format", _FORMATS),
+    inputs: tuple[str, ...] = operands("IN  pictures, folders of pictures, or patterns in quotes")
+    out: str = required("--out FOLDER  folder for the results; it is made if it does not exist", str)
+    format: str = option(_format_text, _KEEP, _format)
+    recursive: bool = option(
+        "--recursive  also search the folders within folders, and make them in --out", False
     )
-    recursive: bool = switch("--recursive  also search the folders within folders, and make them in --out")
-    overwrite: bool = switch("--overwrite  replace files of the same names")
+    overwrite: bool = option("--overwrite  replace files of the same names", False)
     picture: PictureSettings = group(PictureSettings)
 
 
@@ -82,11 +91,9 @@ def planned(settings: BatchSettings) -> BatchPlan:
         overwrite=settings.overwrite,
     )
     if not files:
-        raise BadValue(
-            f"{', '.join(settings.inputs)}: nothing to filter",
-            "there is no picture in it",
-            "Add --recursive to look into its folders too, or name the files.",
-        )
+        remedy = "Add --recursive to look into its folders too, or name the files."
+        what = f"{', '.join(settings.inputs)}: nothing to filter"
+        raise BadValue(what, "there is no picture in it", remedy)
     if files[0].refusal is not None and all(is_unmatched_pattern(file.source) for file in files):
         raise files[0].refusal
     _prepare_folder(settings.out or ".")
@@ -115,9 +122,8 @@ def _prepare_folder(folder: str) -> None:
     try:
         check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
-        raise FileWriteError(
-            f"No result can be written into the folder {folder!r}", error.why, "Choose another folder."
-        ) from error
+        what = f"No result can be written into the folder {folder!r}"
+        raise FileWriteError(what, error.why, "Choose another folder.") from error
 
 
 def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFilter, DeviceInfo, list[str]]:
@@ -135,8 +141,7 @@ def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFi
         # Judged by the size of the first picture that can be opened.
         forms = (_form_of(file.source) for file in files if file.refusal is None)
         form = next(filter(None, forms), None)
-        no_form = "no picture can be opened"
-        why = no_form if form is None else run_type.why_not_gpu(how, form, len(files))
+        why = run_type.why_not_gpu(how, form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
     notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
     return how.asking(replace(asked, device=device.key)), device, notes

@@ -35,11 +35,10 @@ MOST_KEPT_BYTES = 1 << 30
 
 
 def source_for(plan: BatchPlan) -> Source:
-    """Return the source that suits the device, and the variant where it is named."""
+    """Return the source that suits the device."""
     if plan.device.kind == "cpu":
         return Workers(plan)
-    # Copies can overlap kernels, where the variant takes a large picture in bands.
-    return Stream(plan) if plan.device.is_usable_gpu and plan.how.takes_bands() else OneByOne(plan)
+    return Stream(plan) if plan.device.is_usable_gpu else OneByOne(plan)
 
 
 class Workers:
@@ -131,7 +130,7 @@ class OneByOne:
 
 
 class Stream(OneByOne):
-    """Pictures in one stream on a GPU. What breaks it off is filtered alone, and succeeds or says why not."""
+    """Pictures in one stream on a GPU. What it cannot take, or what breaks it off, is filtered alone."""
 
     def run(self, loop: Loop) -> None:
         """Send the pictures through, in another stream where results are of another type."""
@@ -142,14 +141,16 @@ class Stream(OneByOne):
 
     def _stream(self, loop: Loop, begin: Job, jobs: Iterator[Job]) -> Job | None:
         """Filter pictures in a stream; return the first one that it cannot take, None at the end."""
-        run = begin.run
-        assert isinstance(run, MaskRun)
+        run, way = begin.run, begin.run.stream
+        if way is None or not isinstance(run, MaskRun):
+            self.filter(loop, begin)
+            return None
         in_stream: deque[Job] = deque()
         other: list[Job] = []
 
         def pictures() -> Iterator[np.ndarray]:
             for job in chain((begin,), jobs):
-                if job.run.stream != run.stream:
+                if job.run.stream != way:
                     other.append(job)
                     return
                 in_stream.append(job)
@@ -165,7 +166,7 @@ class Stream(OneByOne):
 
         loop.devices[run.call.device.title] = None
         try:
-            loop.variants |= dict.fromkeys(stream_pictures(run, pictures(), results(), receive))
+            loop.variants |= dict.fromkeys(stream_pictures(run.how, way, pictures(), results(), receive))
         except DeviceFault:
             raise
         except (EngineError, MemoryError):

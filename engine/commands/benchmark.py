@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, refuse_given, several_of, switch
+from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import one_of, several, sides, whole
@@ -107,14 +107,14 @@ class BenchSettings(Settings):
         --baseline are then the operation's (default: the CPU's)""",
         None,
     )
-    set: tuple[str, ...] = several_of("--set NAME=VALUE  a parameter of the operation, such as size=5")
+    set: tuple[str, ...] = option("--set NAME=VALUE  a parameter of the operation, such as size=5", ())
     blocks: tuple[Block, ...] = option(
         """--blocks 8x8,16x16  blocks of CUDA threads, width x height, or all: every block with sides 1, 2, 4,
         8 ... that CUDA allows (default: each variant's own, with --best all)""",
         (),
         _blocks,
     )
-    best: bool = switch("--best  also say the best block of each kernel, and keep it for the window")
+    best: bool = option("--best  also say the best block of each kernel, and keep it for the window", False)
     layouts: tuple[Layout, ...] = option(
         """--layouts pitched,packed  rows on the CUDA device: each on a 128-byte boundary (default), or one
         right after the other""",
@@ -122,7 +122,7 @@ class BenchSettings(Settings):
         several("--layouts", Layout.named),
     )
     border: Border = option(
-        f"--border NAME  cells outside the picture: {', '.join(Border)} (default zero)",
+        lambda: f"--border NAME  cells outside the picture: {', '.join(Border)} (default zero)",
         Border.ZERO,
         Border.named,
     )

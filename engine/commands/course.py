@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import Settings, option, optional, refuse_given
+from engine.commands.arguments import Settings, option, refuse_given
 from engine.commands.option_readers import number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
@@ -31,15 +31,9 @@ class CourseSettings(Settings):
         "verified first, and prints this machine's figures beside the printed ones; without a GPU their "
         "cells say why they are empty."
     )
-    examples = (
-        "",
-        "report",
-        "lab --out tables",
-        "--out tables",
-        "report --sizes 512,1024 --device cpu --json",
-    )
+    examples = "", "report", "lab --out tables", "--out tables", "report --sizes 512,1024 --device cpu --json"
 
-    paper: Paper | None = optional(f"PAPER  one of {', '.join(known.key for known in PAPERS)}", paper)
+    paper: Paper | None = option(f"PAPER  one of {', '.join(known.key for known in PAPERS)}", None, paper)
     out: str | None = option(
         "--out FOLDER  write Markdown, CSV and SVG there; without a paper, of all papers", None
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, group, required, switch
+from engine.commands.arguments import Settings, group, option, required
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_filter import Opened, PictureFilter, filter_for
 from engine.commands.picture_settings import PictureSettings
@@ -48,12 +48,13 @@ class FilterSettings(Settings):
         "small.png out.png --mask box-3 --variant naive --device simulator --json",
     )
 
-    input: str = required(f"IN  picture: {titles()} (first frame)")
+    input: str = required(lambda: f"IN  picture: {titles()} (first frame)", str)
     output: str = required(
-        f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all"
+        lambda: f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all", str
     )
-    overwrite: bool = switch(
-        "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)"
+    overwrite: bool = option(
+        "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)",
+        False,
     )
     picture: PictureSettings = group(PictureSettings)
 

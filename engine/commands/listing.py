@@ -1,5 +1,6 @@
 """`devices`, `variants` and `masks`: what there is."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +9,9 @@ from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
 
 if TYPE_CHECKING:
-    from engine.variants.contract import Variant
-    from engine.variants.matmul.contract import MatmulVariant
-    from engine.variants.network.contract import NetworkVariant
-    from engine.variants.operations.contract import OperationVariant
+    from engine.variants.contract import AnyVariant
+
+    Known = AnyVariant[Any, Any]
 
 VERSION = 1
 
@@ -58,34 +58,12 @@ def run_variants(settings: VariantsSettings) -> int:
 
     if settings.json:
         filters = [
-            _entry(
-                "filtering",
-                v,
-                remark=v.remark,
-                quantises=v.integer_output,
-                uses_block=v.uses_block,
-                default_block=asdict(v.default_block) if v.uses_block else None,
-                masks=v.masks.value,
-            )
+            _entry(v, **_block(v), remark=v.remark, quantises=v.integer_output, masks=v.masks.value)
             for v in VARIANTS
         ]
-        products = [
-            _entry(
-                "product", v, uses_tile=v.uses_block, default_tile=v.default_block.x if v.uses_block else None
-            )
-            for v in MATMUL_VARIANTS
-        ]
-        operations = [
-            _entry(
-                "operation",
-                v,
-                operation=v.operation,
-                uses_block=v.uses_block,
-                default_block=asdict(v.default_block) if v.uses_block else None,
-            )
-            for v in OPERATION_VARIANTS
-        ]
-        stages = [_entry("network", v, remark=v.remark) for v in NETWORK_VARIANTS]
+        products = [_entry(v, uses_tile=v.uses_block, default_tile=_tile(v)) for v in MATMUL_VARIANTS]
+        stages = [_entry(v, remark=v.remark) for v in NETWORK_VARIANTS]
+        operations = [_entry(v, **_block(v), operation=v.operation) for v in OPERATION_VARIANTS]
         return _print_entries("variants", [*filters, *products, *stages, *operations])
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
@@ -122,20 +100,24 @@ def run_masks(settings: MasksSettings) -> int:
     return DONE
 
 
-def _entry(
-    task: str, known: "Variant | MatmulVariant | NetworkVariant | OperationVariant", **facts: Any
-) -> dict[str, Any]:
-    """Return an entry of `variants --json`; entries of every task have the same keys."""
-    head = {
-        "key": known.key,
-        "task": task,
-        "title": known.title,
-        "device": str(known.device),
-        "idea": known.idea,
-    }
+def _entry(known: "Known", **facts: object) -> dict[str, object]:
+    """Return an entry of `variants --json`; entries of every task have the same keys, and `facts` beside."""
+    names = "key", "task", "title", "device", "idea"
+    head = {name: str(getattr(known, name)) for name in names}
     return head | {"remark": "", "quantises": False, "uses_block": False, "default_block": None} | facts
 
 
-def _print_entries(name: str, entries: list[dict[str, Any]]) -> int:
+def _block(known: "Known") -> dict[str, object]:
+    return {
+        "uses_block": known.uses_block,
+        "default_block": asdict(known.default_block) if known.uses_block else None,
+    }
+
+
+def _tile(known: "Known") -> int | None:
+    return known.default_block.x if known.uses_block else None
+
+
+def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:
     print_json({"format": f"haloscope-{name}", "version": VERSION, name: entries})
     return DONE

@@ -1,7 +1,7 @@
 """A picture that is filtered with a mask."""
 
 from collections.abc import Callable, Iterable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from engine.api.filtering import Request
 from engine.commands.output import mask_document, printable
 from engine.commands.picture_filter import MaskFilter, Opened, PictureFilter
 from engine.commands.picture_run import PictureRun, Result, ResultArray
-from engine.commands.picture_settings import AUTO_TYPE, TAKING_VALUE
+from engine.commands.picture_settings import AUTO_TYPE, taking_value
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO
@@ -17,7 +17,7 @@ from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values, result_as_it_is
 from engine.mask.mask import names_size
-from engine.tasks.filtering.problem import Problem
+from engine.run.resolve import describe_problem
 from engine.variants.auto.planner import why_not_gpu
 from engine.variants.contract import Variant
 from engine.variants.registry import variant
@@ -43,17 +43,10 @@ class MaskRun(PictureRun):
     def why_not_gpu(how: PictureFilter, form: Form, pictures: int) -> str | None:
         """Return why the CPU filters so many pictures of a form; None where a GPU may be faster."""
         asked, mask = how.settings, cast(MaskFilter, how).mask
-        problem = Problem(
-            height=form.height,
-            width=form.width,
-            channels=form.channels,
-            dtype=form.dtype.name,
-            mask_shape=mask.shape,
-            anchor=mask.anchor,
-            border=asked.border,
-            cval=asked.cval,
-            result_dtype="float32" if asked.result_type == "float32" else form.dtype.name,
-        )
+        # The shape alone: it takes no memory.
+        samples = np.broadcast_to(np.zeros((), form.dtype), (form.height, form.width, form.channels))
+        result = "float32" if asked.result_type == "float32" else form.dtype.name
+        problem = describe_problem(samples, mask, asked.border, asked.cval, result)
         return why_not_gpu(problem, mask, device_named("cpu"), pictures) or None
 
     @property
@@ -64,7 +57,9 @@ class MaskRun(PictureRun):
         size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} x {mask.columns}"
         flipped = "rotated by 180 degrees" if self.how.settings.flip else ""
         about = ", ".join(filter(None, (size, flipped)))
-        return f"{self.how.name} with {name}{f' ({about})' if about else ''}, border {self.how.border},"
+        return (
+            f"{self.how.name} with {name}{f' ({about})' if about else ''}, border {self.call.problem.border},"
+        )
 
     @property
     def facts(self) -> dict[str, object]:
@@ -73,7 +68,7 @@ class MaskRun(PictureRun):
         return {
             "operation": self.how.name,
             "mask": {"name": mask.name} | mask_document(mask),
-            "border": self.how.border,
+            "border": str(self.call.problem.border),
         }
 
     def document(self) -> dict[str, object]:
@@ -102,7 +97,7 @@ class MaskRun(PictureRun):
         """Return a sentence for each option that changed nothing."""
         asked, notes = self.how.settings, []
         if asked.cval != 0.0 and not asked.border.takes_value:
-            notes.append(f"--cval was not used: it is for --border {TAKING_VALUE}, not {asked.border}.")
+            notes.append(f"--cval was not used: it is for --border {taking_value()}, not {asked.border}.")
         if asked.alpha == "filter" and self.opened.picture.alpha is None:
             notes.append("--alpha was not used: the picture has no alpha.")
         return notes + super().unused()
@@ -114,12 +109,15 @@ class MaskRun(PictureRun):
         return MaskRun(self.how, self.opened, request_for(self.how, self.opened.picture))
 
     @property
-    def stream(self) -> tuple[str, str]:
-        """The variant and the type of the results of the stream that may take the picture."""
+    def stream(self) -> tuple[str, str] | None:
+        """Variant and type of the results of the stream that may take the picture; None where none may."""
+        chosen, asked = self.call.choice.variant, self.how.settings.variant
+        if not chosen.band_invariant and asked != AUTO:
+            return None
         if self.call.problem.is_quantised:
             # Not what `auto` would choose for such results: another variant may round otherwise.
-            return self.call.choice.variant.key, "same"
-        return self.how.settings.variant, _result_type(self.how)
+            return chosen.key, "same"
+        return asked, _arguments(self.how)["result"]
 
 
 def request_for(how: MaskFilter, picture: Picture, saved: np.dtype[np.generic] | None = None) -> Request:
@@ -156,54 +154,36 @@ def _cheapest(how: MaskFilter, pixels: np.ndarray) -> Request:
 
 def _request(how: MaskFilter, pixels: np.ndarray, device: str) -> Request:
     asked = how.settings
-    return Request(
-        pixels,
-        how.mask,
-        asked.border,
-        asked.cval,
-        None,
-        asked.variant,
-        asked.block,
-        device,
-        flip=asked.flip,
-        layout=asked.layout,
-        result=_result_type(how),
-    )
+    return Request(pixels, how.mask, anchor=None, key=asked.variant, **_arguments(how) | {"device": device})
 
 
-def _result_type(how: MaskFilter) -> str:
-    """Return the type of results in a request: float32 unless the picture's own was asked for."""
-    return "same" if how.settings.result_type == "same" else "float32"
+def _arguments(how: MaskFilter) -> dict[str, Any]:
+    """Return the arguments that `Request` and `filter_stream` have in common.
+
+    Results are float32 unless the picture's type was asked for.
+    """
+    names = "border", "cval", "block", "device", "flip", "layout"
+    result = "same" if how.settings.result_type == "same" else "float32"
+    return {name: getattr(how.settings, name) for name in names} | {"result": result}
 
 
 def stream_pictures(
-    run: MaskRun,
+    how: MaskFilter,
+    way: tuple[str, str],
     pictures: Iterable[np.ndarray],
     results: Iterable[np.ndarray],
     receive: Callable[[int, np.ndarray], None],
 ) -> tuple[str, ...]:
-    """Filter pictures in one stream, as a run's own is filtered; return the keys of the variants that ran.
+    """Filter pictures in one stream; return the keys of the variants that ran.
 
-    `results` are the arrays for them, `receive` is called with each one's number and result, in order.
+    `way` is the `stream` of their runs, `results` are the arrays for them; `receive` is called with the
+    number and the result of each, in order.
     """
     # `filter` has no use for it.
     from engine.streams.filtering import filter_stream
 
-    asked, (key, result) = run.how.settings, run.stream
-    streamed = filter_stream(
-        pictures,
-        run.how.mask,
-        border=asked.border,
-        cval=asked.cval,
-        variant=key,
-        block=asked.block,
-        device=asked.device,
-        flip=asked.flip,
-        layout=asked.layout,
-        result=result,
-        out=results,
-        receive=receive,
-    )
+    asked = _arguments(how) | {"variant": way[0], "result": way[1]}
+    streamed = filter_stream(pictures, how.mask, **asked, out=results, receive=receive)
     return tuple(streamed.timeline.variant.split(", "))
 
 

@@ -51,8 +51,8 @@ class MatmulSettings(Settings):
         several("--tiles", as_tile),
     )
     variants: tuple[MatmulVariant, ...] = option(
-        f"--variants a,b  of {', '.join(variant.key for variant in MATMUL_VARIANTS)} (default: all)",
-        tuple(MATMUL_VARIANTS),
+        lambda: f"--variants a,b  of {', '.join(variant.key for variant in MATMUL_VARIANTS)} (default: all)",
+        (),
         several("--variants", matmul_variant),
     )
     out: str | None = option("--out FILE  file for the results, with every sample", None)
@@ -61,19 +61,14 @@ class MatmulSettings(Settings):
 
 def run(settings: MatmulSettings) -> int:
     """Measure every cell, print and write the results; return the exit status."""
-    how = settings.measuring
+    how, variants = settings.measuring, settings.variants or tuple(MATMUL_VARIANTS)
     how.check(settings.out)
-    what = settings.sizes, settings.variants, settings.tiles
-    request = {
-        "products": [asdict(product) for product in settings.sizes],
-        "tiles": list(settings.tiles),
-        "device": how.device,
-        "seed": how.seed,
-        "budget_s": how.budget,
-    }
+    what = settings.sizes, variants, settings.tiles
+    products = [asdict(product) for product in settings.sizes]
+    request = {"products": products, "tiles": settings.tiles} | how.document
     cells = Cells(
         command="matmul",
-        variants=settings.variants,
+        variants=variants,
         count=sum(1 for _ in product_jobs(*what, unmade=True)),
         jobs=product_jobs(*what, seed=how.seed),
         name=_name,

@@ -47,6 +47,11 @@ class Measuring:
         number("--budget", 0.0, 3600.0),
     )
 
+    @property
+    def document(self) -> dict[str, object]:
+        """These, but for the file, for JSON."""
+        return {"device": self.device, "seed": self.seed, "budget_s": self.budget}
+
     def check(self, out: str | None, sources: Sequence[str] = (), what: str = "") -> None:
         """Refuse a device that is not there, and files that cannot be written or would replace a source.
 

@@ -53,8 +53,10 @@ class NetworkSettings(Settings):
     )
 
     stages: tuple[NetworkVariant, ...] = option(
-        f"--stage, --stages a,b  of {', '.join(stage.key for stage in NETWORK_VARIANTS)} (default: all)",
-        tuple(NETWORK_VARIANTS),
+        lambda: (
+            f"--stage, --stages a,b  of {', '.join(stage.key for stage in NETWORK_VARIANTS)} (default: all)"
+        ),
+        (),
         several("--stage", network_variant),
     )
     batches: tuple[int, ...] = option(
@@ -72,6 +74,7 @@ class NetworkSettings(Settings):
 def run(settings: NetworkSettings) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
     how, file = settings.measuring, settings.weights
+    stages = settings.stages or tuple(NETWORK_VARIANTS)
     how.check(settings.out, [file] if file else [], "file of weights")
     weights = trained_weights() if file is None else read_weights(Path(file))
     timed: list[StageRun] = []
@@ -89,24 +92,21 @@ def run(settings: NetworkSettings) -> int:
 
     request = {
         "batches": list(settings.batches),
-        "stages": [stage.key for stage in settings.stages],
+        "stages": [stage.key for stage in stages],
         "weights": file or "the program's own",
-        "device": how.device,
-        "seed": how.seed,
-        "budget_s": how.budget,
     }
     cells = Cells(
         command="network",
-        variants=settings.stages,
-        count=len(settings.batches) * len(settings.stages),
+        variants=stages,
+        count=len(settings.batches) * len(stages),
         jobs=(
             stage_job(stage, batch, weights=weights, seed=how.seed)
             for batch in settings.batches
-            for stage in settings.stages
+            for stage in stages
         ),
         name=lambda result: f"{result.problem.size_text}, {result.variant}",
         baseline=BASELINE,
-        asked={"request": request},
+        asked={"request": request | how.document},
         measure=measure_stage,
         conclude=lambda results: _conclusion([_stage_of(result, timed) for result in results], weights),
     )
@@ -130,12 +130,8 @@ def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str
         }
         for one in runs
     ]
-    accuracy = {
-        "digits": found.digits,
-        "accuracy": found.accuracy,
-        "confusion": found.counts,
-        "wrong": found.wrong,
-    }
+    accuracy: dict[str, object] = {"digits": found.digits, "accuracy": found.accuracy}
+    accuracy |= {"confusion": found.counts, "wrong": found.wrong}
     printed = [_layer_table(one) for one in runs if one.layers]
     right = found.digits - len(found.wrong)
     printed.append(f"Held-out digits classified correctly: {right} of {found.digits} ({found.accuracy:.1%}).")

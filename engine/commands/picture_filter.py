@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from engine.commands.picture_settings import PictureSettings
-from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.image.canvas import Allocate
 from engine.image.form import Form
@@ -43,10 +42,8 @@ class PictureFilter(ABC):
     """A mask or another operation, with everything that was asked for."""
 
     name: str  # what is computed, in a word
-    done: str = "filtered"  # what became of the pictures, for the summary of a batch
-    # The mask and its border, for the document of a batch.
-    mask_document: dict[str, object] | None = None
-    border: str | None = None
+    done = "filtered"  # what became of the pictures, for the summary of a batch
+    mask: Mask | None = None
 
     def __init__(self, settings: PictureSettings) -> None:
         self.settings = settings
@@ -67,10 +64,6 @@ class PictureFilter(ABC):
         What another operation needs of a picture is known when it is opened.
         """
         return []
-
-    def takes_bands(self) -> bool:
-        """Return whether pictures may be filtered in bands, so that copies overlap kernels."""
-        return False
 
     @abstractmethod
     def working_bytes(self, result_bytes: int) -> int:
@@ -150,12 +143,12 @@ class PictureFilter(ABC):
 class MaskFilter(PictureFilter):
     """A mask, correlated with each picture or convolved."""
 
+    mask: Mask
+
     def __init__(self, settings: PictureSettings, mask: Mask) -> None:
         super().__init__(settings)
         self.mask = mask
         self.name = "convolution" if settings.flip else "correlation"
-        self.mask_document = {"name": mask.name, "rows": mask.rows, "columns": mask.columns}
-        self.border = str(settings.border)
 
     def run_type(self) -> "type[MaskRun]":
         """Return what filters a picture with the mask."""
@@ -173,19 +166,12 @@ class MaskFilter(PictureFilter):
         run.refuse()
         return run.unused()
 
-    def takes_bands(self) -> bool:
-        """Return whether the variant filters a picture in bands; `auto` chooses one that does."""
-        key = self.settings.variant
-        return key == AUTO or self.run_type().named_variant(self).band_invariant
-
     def working_bytes(self, result_bytes: int) -> int:
         """Return the memory of the picture as float32, where a variant converts it."""
         # A constant border may have a value that the picture's type does not hold; transforms are of floats;
         # two passes over the whole picture have one of sums between them.
-        is_copied = self.settings.border.takes_value or self.settings.variant in (
-            "cpu-fft",
-            "cpu-separable-serial",
-        )
+        copying = "cpu-fft", "cpu-separable-serial"
+        is_copied = self.settings.border.takes_value or self.settings.variant in copying
         return result_bytes if is_copied else 0
 
 

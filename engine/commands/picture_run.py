@@ -64,7 +64,7 @@ class PictureRun(ABC):
 
     @property
     def stream(self) -> tuple[str, str] | None:
-        """The variant and the type of the results of the stream that may take the picture, or None."""
+        """Variant and type of the results of the stream that may take the picture; None where none may."""
         return None
 
     def for_bands(self) -> "PictureRun":

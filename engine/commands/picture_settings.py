@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.commands.arguments import option, refuse_given, several_of, switch
+from engine.commands.arguments import option, refuse_given
 from engine.commands.option_readers import cell, number, one_of, size_in_bytes, whole
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
@@ -19,14 +19,16 @@ from engine.tasks.filtering.problem import RESULT_TYPES
 
 # Results of the picture's own type where the file is the same, else float32.
 AUTO_TYPE = "auto"
-TAKING_VALUE = " or ".join(border for border in Border if border.takes_value)
-_OF_MASK = (
-    *("result_type", "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "range", "alpha"),
-)
-_OF_OPERATION = ("set", "patch")
+_MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "range", "alpha", "result_type"
+_OPERATION = "set", "patch"
 _MODES = "; ".join(
     f"{mode}: {sentence[0].lower()}{sentence[1:].rstrip('.')}" for mode, sentence in RANGE_MODES.items()
 )
+
+
+def taking_value() -> str:
+    """Return the borders that take a value, in words."""
+    return " or ".join(border for border in Border if border.takes_value)
 
 
 def key_of_filter(key: str) -> str:
@@ -37,11 +39,9 @@ def key_of_filter(key: str) -> str:
     from engine.variants.registry import MATMUL_VARIANTS
 
     if any(key == known.key for known in MATMUL_VARIANTS):
-        raise UnknownName(
-            f"variant '{key}'",
-            "it multiplies matrices and filters no picture",
-            f"Run python main.py matmul --variants {key}, or choose a filter that `variants` lists.",
-        )
+        why = "it multiplies matrices and filters no picture"
+        remedy = f"Run python main.py matmul --variants {key}, or choose a filter that `variants` lists."
+        raise UnknownName(f"variant '{key}'", why, remedy)
     return key
 
 
@@ -59,8 +59,9 @@ class PictureSettings:
         `variants` lists the ways to compute each)""",
         None,
     )
-    set: tuple[str, ...] = several_of(
-        "--set NAME=VALUE  a parameter of the operation, such as size=5; several with commas, or --set again"
+    set: tuple[str, ...] = option(
+        "--set NAME=VALUE  a parameter of the operation, such as size=5; several with commas, or --set again",
+        (),
     )
     patch: str | None = option(
         """--patch FILE  for --operation find-patch: the small picture to find (default: left, top, width and
@@ -89,16 +90,16 @@ class PictureSettings:
         one_of("--result-type", (AUTO_TYPE, *RESULT_TYPES)),
     )
     border: Border = option(
-        f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
+        lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
     )
     cval: float = option(
-        f"--cval VALUE  their value with --border {TAKING_VALUE} (default 0)", 0.0, number("--cval")
+        lambda: f"--cval VALUE  their value with --border {taking_value()} (default 0)", 0.0, number("--cval")
     )
     anchor: tuple[int, int] | None = option(
         "--anchor R,C  mask cell that lies on the pixel (default: the middle)", None, cell("--anchor")
     )
-    flip: bool = switch("--flip  convolve: rotate the mask, and its anchor, by 180 degrees")
-    normalize: bool = switch("--normalize, --normalise  divide the weights by their sum")
+    flip: bool = option("--flip  convolve: rotate the mask, and its anchor, by 180 degrees", False)
+    normalize: bool = option("--normalize, --normalise  divide the weights by their sum", False)
     divisor: float | None = option(
         "--divisor D  divide the weights by this number", None, number("--divisor")
     )
@@ -109,8 +110,10 @@ class PictureSettings:
         f"--range MODE  {_MODES} (default clip)", "clip", one_of("--range", tuple(RANGE_MODES))
     )
     depth: str = option(
-        f"""--depth DEPTH  of the saved picture: keep (default), 8, 16 or float32
-        ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)""",
+        lambda: (
+            f"""--depth DEPTH  of the saved picture: keep (default), 8, 16 or float32
+        ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)"""
+        ),
         "keep",
         one_of("--depth", ("keep", *DEPTH_DTYPES)),
     )
@@ -121,7 +124,7 @@ class PictureSettings:
         one_of("--alpha", ("keep", "filter")),
     )
     quality: int = option(
-        f"--quality N  1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}",
+        lambda: f"--quality N  1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}",
         DEFAULT_QUALITY,
         whole("--quality", 1, 100),
     )
@@ -131,7 +134,7 @@ class PictureSettings:
         DEFAULT_MAX_BYTES,
         size_in_bytes("--max-bytes"),
     )
-    verify: bool = switch("--no-verify  do not compare the result with the oracle", turns=False)
+    verify: bool = option("--no-verify  do not compare the result with the oracle", True)
 
     def __post_init__(self) -> None:
         """Refuse options that do not belong together."""
@@ -139,9 +142,9 @@ class PictureSettings:
             remedy = "Give --mask gaussian:9:1.5, or --operation median (`--help` lists them)."
             raise BadValue("nothing to do", "neither --mask nor --operation is given", remedy)
         if self.operation is None:
-            refuse_given(self, _OF_OPERATION, "with --mask", "it is for --operation", "Leave it out.")
+            refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
             return
         if self.mask is not None:
             why = "a picture is either filtered with a mask or changed by another operation"
             raise BadValue("--mask with --operation", why, "Give one of the two.")
-        refuse_given(self, _OF_MASK, "with --operation", "it says how a mask is applied", "Leave it out.")
+        refuse_given(self, _MASK, "with --operation", "it says how a mask is applied", "Leave it out.")

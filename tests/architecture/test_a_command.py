@@ -6,7 +6,7 @@ import pytest
 
 import main
 from engine import commands
-from engine.commands.arguments import Settings, option, optional, switch
+from engine.commands.arguments import Settings, option
 from engine.commands.option_readers import whole
 from engine.commands.output import print_answer
 from tests.architecture.test_documents import why_not_described
@@ -19,9 +19,9 @@ class HelloSettings(Settings):
     about = "In short."
     examples = ("you --times 2",)
 
-    name: str | None = optional("NAME  who is greeted")
+    name: str | None = option("NAME  who is greeted", None)
     times: int = option("--times N  how often (default 1)", 1, whole("--times", 1, 9))
-    loud: bool = switch("--loud  in capitals")
+    loud: bool = option("--loud  in capitals", False)
 
 
 def run(settings: HelloSettings) -> int:
