@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
-from engine.commands.batch_loop import Loop
+from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
-from engine.commands.batch_steps import Finished
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import DeviceFault, ImageReadError, VerificationFailed
 

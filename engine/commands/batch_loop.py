@@ -4,17 +4,22 @@ A source (`batch_sources`) filters them, and hands each over when it is begun or
 writes, which is mostly waiting for the disk.
 """
 
+import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event
 from typing import Protocol, TypeVar
 
-from engine.commands.batch_files import PictureFile
-from engine.commands.batch_steps import Encoded, Finished, Job, failed, write
+from engine.commands.batch_files import PictureFile, why_not_new
+from engine.commands.picture_run import PictureRun
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
+from engine.files.atomic_write import atomic_write
+from engine.files.output_checks import make_folder
+from engine.verify.verification import Verification
 
 T = TypeVar("T")
 
@@ -23,6 +28,18 @@ MOST_ENCODED = 2
 # How long Python may keep a worker waiting that comes back from compiled code. 40 pictures of 12 megapixels
 # on 16 cores take 0.93 s, and 1.03 with Python's own 5 ms.
 SWITCH_S = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
+
+    file: PictureFile
+    error: EngineError | None = None
+    notes: tuple[str, ...] = ()
+    verification: Verification | None = None
+    found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
+
 
 Saving = Future[Finished]
 
@@ -82,10 +99,10 @@ class Loop:
         self._saving.append((file, saving))
         self._settle(most)
 
-    def save(self, encoded: Encoded) -> Saving:
+    def save(self, data: bytes, finished: Finished) -> Saving:
         """Have a file written. Called on: a worker."""
         self._encoded.acquire()
-        saving = self._writer.submit(write, encoded)
+        saving = self._writer.submit(write, data, finished)
         saving.add_done_callback(lambda _: self._encoded.release())
         return saving
 
@@ -99,10 +116,10 @@ class Loop:
             self._on_finished(failed(file, error))
             return None
 
-    def note_what_runs(self, job: Job) -> None:
+    def note_what_runs(self, run: PictureRun) -> None:
         """Remember variant and device."""
-        self.devices[job.run.call.device.title] = None
-        self.variants[job.run.call.choice.variant.key] = None
+        self.devices[run.call.device.title] = None
+        self.variants[run.call.choice.variant.key] = None
 
     def end_if_stopped(self) -> None:
         """Raise CancelledError where the batch ends early. Called on: a worker."""
@@ -133,3 +150,21 @@ class Loop:
                 continue
             except (DeviceFault, CancelledError):
                 self._saving.popleft()
+
+
+def write(data: bytes, finished: Finished) -> Finished:
+    """Write a file, whole or not at all, and return its outcome. Called on: any thread."""
+    file = finished.file
+    make_folder(os.path.dirname(file.target) or ".", with_parents=True)
+    # Asked again: another program may have written it since the batch began, hours ago.
+    if not file.replaces and (why_not := why_not_new(file.target)):
+        raise why_not
+    atomic_write(file.target, data)
+    return finished
+
+
+def failed(file: PictureFile, error: Exception) -> Finished:
+    """Return the outcome of a file that an EngineError or a MemoryError kept from being filtered."""
+    if not isinstance(error, EngineError):
+        error = EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")
+    return Finished(file, error)

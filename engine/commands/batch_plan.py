@@ -9,9 +9,8 @@ import numpy as np
 
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
-from engine.commands.filtering import unused_quality
 from engine.commands.option_readers import one_of
-from engine.commands.picture_filter import PictureFilter, filter_for
+from engine.commands.picture_filter import PictureFilter, filter_for, unused_quality
 from engine.commands.picture_settings import PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named

@@ -7,23 +7,29 @@ On a GPU the calling thread filters: all pictures go through one stream (`engine
 copies run beside kernels. The workers open what comes next, and verify and encode what is done.
 """
 
+import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
 import numpy as np
 
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_loop import Loop, Saving, Source
+from engine.commands.batch_loop import Finished, Loop, Saving, Source
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
-from engine.commands.batch_steps import Job, filter_and_encode, job_for, open_file, verify_and_encode
+from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.mask_run import MaskRun, stream_pictures
-from engine.commands.picture_filter import Opened
+from engine.commands.picture_filter import Opened, PictureFilter
+from engine.commands.picture_run import PictureRun, Result
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
+from engine.image.result_picture import converted_picture
+from engine.image.save import encoded_image
+from engine.verify.verification import Verification
 
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
 # results takes 216 MB. On a GPU about what those that wait before the filter may have, and those after it.
@@ -32,6 +38,20 @@ MOST_BYTES_PER_CORE = 256 << 20
 WAITING_BYTES = 1 << 30
 # What is kept for the next pictures.
 MOST_KEPT_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture that can be filtered, and its memory."""
+
+    file: PictureFile
+    run: PictureRun
+    loan: Loan
+
+    @property
+    def seed(self) -> int:
+        """The seed of the pixels that are checked: other ones in each picture."""
+        return zlib.crc32(self.file.source.encode(errors="surrogateescape"))
 
 
 def source_for(plan: BatchPlan) -> Source:
@@ -60,10 +80,10 @@ class Workers:
             opened = open_file(self._plan.how, file, loan)
             job = job_for(self._plan.how, file, opened, loan)
             loop.end_if_stopped()
-            loop.note_what_runs(job)
+            loop.note_what_runs(job.run)
             with launches_on(cores() // loop.threads):
-                encoded = filter_and_encode(job)
-            return loop.save(encoded)
+                data, finished = filter_and_encode(job)
+            return loop.save(data, finished)
         finally:
             loan.give_back()
 
@@ -106,7 +126,7 @@ class OneByOne:
 
     def filter(self, loop: Loop, job: Job) -> None:
         """Filter a picture alone."""
-        loop.note_what_runs(job)
+        loop.note_what_runs(job.run)
         values = loop.attempt(job.file, lambda: job.run.compute(job.loan.result))
         if values is None:
             job.loan.give_back()
@@ -121,7 +141,7 @@ class OneByOne:
 
     def _save(self, loop: Loop, job: Job, values: np.ndarray) -> Saving:
         try:
-            return loop.save(verify_and_encode(job, values))
+            return loop.save(*verify_and_encode(job, values))
         finally:
             job.loan.give_back()
 
@@ -173,3 +193,51 @@ class Stream(OneByOne):
             while in_stream:
                 self.filter(loop, in_stream.popleft())
         return other[0] if other else None
+
+
+def open_file(how: PictureFilter, file: PictureFile, loan: Loan) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread."""
+    if file.refusal is not None:
+        raise file.refusal
+    assert file.saved_as is not None
+    needed_bytes = how.work_bytes(file.saved_as)
+    return how.open(
+        file.source, file.target, file.saved_as, lambda form: loan.picture(form, needed_bytes(form))
+    )
+
+
+def job_for(
+    how: PictureFilter, file: PictureFile, opened: Opened, loan: Loan, *, in_bands: bool = False
+) -> Job:
+    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot.
+
+    `in_bands` says that the picture may be filtered in bands.
+    """
+    run = how.run_type()(how, opened)
+    run = run.for_bands() if in_bands else run
+    run.refuse()
+    return Job(file, run, loan)
+
+
+def filter_and_encode(job: Job) -> tuple[bytes, Finished]:
+    """Filter a picture on the CPU, verify the result and encode it. Called on: any thread."""
+    run = job.run
+    if not is_for_bands(run):
+        return verify_and_encode(job, run.compute(job.loan.result))
+    pixels, checked = filtered_in_bands(run, job.loan, job.seed)
+    verification = run.verified(checked, job.seed)
+    return _encoded(job, Result(converted_picture(run.opened.picture, pixels)), verification)
+
+
+def verify_and_encode(job: Job, values: np.ndarray) -> tuple[bytes, Finished]:
+    """Verify a result and encode it. Called on: any thread."""
+    verification = job.run.verified(values, job.seed)
+    return _encoded(job, job.run.finished(values), verification)
+
+
+def _encoded(job: Job, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
+    quality = job.run.how.settings.quality
+    data, left_out = encoded_image(result.picture, job.file.target, quality=quality)
+    notes = (*job.run.opened.picture.notes, *result.lost, *left_out)
+    found = {**job.run.facts, **result.found} if result.found else {}
+    return data, Finished(job.file, None, notes, verification, found)

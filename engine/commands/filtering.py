@@ -11,15 +11,15 @@ import numpy as np
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
-from engine.commands.picture_filter import Opened, PictureFilter, filter_for
+from engine.commands.picture_filter import Opened, PictureFilter, filter_for, unused_quality
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.image.form import Form
-from engine.image.formats import Format, in_words, offered_suffixes, quality_words, titles
+from engine.image.formats import Format, in_words, offered_suffixes, titles
 from engine.image.picture import Picture
-from engine.image.save import DEFAULT_QUALITY, encoded_image, saved_format
+from engine.image.save import encoded_image, saved_format
 
 if TYPE_CHECKING:
     from engine.commands.picture_run import PictureRun, Result
@@ -142,13 +142,6 @@ def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None
     else:
         lines = run.headline(settings.output), result.found_text, _how_it_went(proof, elapsed_ms)
         print_answer("\n".join(filter(None, lines)))
-
-
-def unused_quality(asked: PictureSettings, formats: list[Format]) -> list[str]:
-    """Return a sentence where `--quality` changes nothing in any of the files that are written."""
-    if asked.quality == DEFAULT_QUALITY or any(known.has_quality for known in formats):
-        return []
-    return [f"--quality was not used: it is for {quality_words()}."]
 
 
 def _how_it_went(proof: "RunResult | None", elapsed_ms: float) -> str:

@@ -16,10 +16,10 @@ from engine.commands.picture_settings import PictureSettings
 from engine.errors import BadValue
 from engine.image.canvas import Allocate
 from engine.image.form import Form
-from engine.image.formats import Format
+from engine.image.formats import Format, quality_words
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.save import DEPTH_DTYPES, check_holds
+from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES, check_holds
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.tasks.work import FLOAT_BYTES
@@ -196,3 +196,10 @@ def _changed(mask: Mask, settings: PictureSettings) -> Mask:
     if settings.normalize:
         mask = mask.normalised()
     return mask if settings.offset is None else mask.with_offset(settings.offset)
+
+
+def unused_quality(asked: PictureSettings, formats: list[Format]) -> list[str]:
+    """Return a sentence where `--quality` changes nothing in any of the files that are written."""
+    if asked.quality == DEFAULT_QUALITY or any(known.has_quality for known in formats):
+        return []
+    return [f"--quality was not used: it is for {quality_words()}."]

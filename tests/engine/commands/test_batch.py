@@ -12,9 +12,9 @@ from PIL import Image
 
 import engine
 from engine.commands import batch as batch_command
-from engine.commands import batch_loop, batch_memory, batch_sources, batch_steps, picture_filter
+from engine.commands import batch_loop, batch_memory, batch_sources, picture_filter
 from engine.commands.batch_files import PictureFile, files_for
-from engine.commands.batch_steps import Finished
+from engine.commands.batch_loop import Finished
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
 from engine.streams import filtering
@@ -136,13 +136,13 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
-    encoded = batch_steps.encoded_image
+    encoded = batch_sources.encoded_image
 
     def encode_while_another_writes(picture, target, **how):
         Path(target).write_bytes(b"mine")
         return encoded(picture, target, **how)
 
-    monkeypatch.setattr(batch_steps, "encoded_image", encode_while_another_writes)
+    monkeypatch.setattr(batch_sources, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
     assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.commands import batch_bands
-from engine.commands.batch_bands import filtered_in_bands, is_for_bands
+from engine.commands import mask_bands
 from engine.commands.batch_memory import Loan, PictureMemory
+from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.mask_run import MaskRun, request_for
 from engine.commands.picture_filter import Opened
 from engine.geometry.border import Border
@@ -27,8 +27,8 @@ def picture_of(dtype, shape=(83, 41, 3), alpha=False):
 
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(batch_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
-    monkeypatch.setattr(batch_bands, "AFFORDABLE_MULTIPLY_ADDS", AFFORDABLE)
+    monkeypatch.setattr(mask_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
+    monkeypatch.setattr(mask_bands, "AFFORDABLE_MULTIPLY_ADDS", AFFORDABLE)
     run = MaskRun(filter_of(mask, **changed), Opened(picture, np.dtype(dtype)))
     assert is_for_bands(run)
     in_bands, checked = filtered_in_bands(run, Loan(PictureMemory(None, 1 << 20)), SEED)
