@@ -92,7 +92,8 @@ class BlockEditor(QWidget):
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.help_text)
         self.menu_button.setEnabled(not why_not)
-        compared = self._workspace.settings.blocks
+        # A kernel without blocks takes none of the list either.
+        compared = () if why_not else self._workspace.settings.blocks
         runs = f"\nRuns take block {compared[0]}" if compared else ""
         if len(compared) > 1:
             runs = f"\nRuns compare {len(compared)} blocks"
