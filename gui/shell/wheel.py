@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 
 class WheelScrolls(QObject):
-    """Keeps the wheel from controls without the focus, in every window of the program: what is around scrolls.
+    """Keeps the wheel from controls without the focus, in every window of the program: their panel scrolls.
 
     A number box or a slider with the focus takes steps: its cursor or its frame shows that it does. A list
     that drops down and a bar of tabs never do. They keep the focus after a choice, when the person is done
@@ -55,9 +55,9 @@ def _keep_focus(window: QWindow, place: QPoint) -> None:
 
 def _is_control(widget: QObject) -> bool:
     # A scroll bar is a slider too.
-    return isinstance(
-        widget, QAbstractSpinBox | QComboBox | QAbstractSlider | QTabBar
-    ) and not isinstance(widget, QScrollBar)
+    return isinstance(widget, QAbstractSpinBox | QComboBox | QAbstractSlider | QTabBar) and not isinstance(
+        widget, QScrollBar
+    )
 
 
 def _takes_steps(control: QObject) -> bool:

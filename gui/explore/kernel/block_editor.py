@@ -75,6 +75,11 @@ class BlockEditor(QWidget):
         theme_notifier().changed.connect(self.refresh)
         self.refresh()
 
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether the chosen kernel runs with a block that can be chosen."""
+        return not self._why_no_block()[0]
+
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
         block, default = self._workspace.settings.block, self._default_block()

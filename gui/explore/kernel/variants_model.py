@@ -12,10 +12,9 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
-from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace, comparable_of, problem_of
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -150,7 +149,7 @@ class VariantsModel(QAbstractListModel):
     def _newest_times(self) -> dict[str, str]:
         """Return the newest kernel time of each variant on the present problem, or a word in its place."""
         job = self._workspace.job()
-        present = job and (Problem.task, problem_of(job).comparable, job.mask.weights_digest)
+        present = job and comparable_of(job)
         layouts = ("", self._workspace.settings.layout)
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)

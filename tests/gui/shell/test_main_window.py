@@ -137,7 +137,7 @@ def test_that_run_all_fills_table_and_status_line_and_rows_are_copied_and_explai
     assert "verified" in haloscope.window.status_line.last_run
     assert haloscope.actions["export_csv"].isEnabled()
     page = haloscope.window.first_page
-    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy):
+    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy_all):
         copy()
         assert haloscope.window.message_bar.text == "3 rows copied."
         haloscope.messages.clear(haloscope.messages.newest.source)

@@ -11,7 +11,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
-from engine.variants.registry import VARIANTS as registered_variants
+from engine.variants import registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list, short_reason
@@ -157,8 +157,10 @@ def every_kernel():
     """Return the state with every kernel of the engine, as it describes itself."""
     state = make_engine_state()
     infos = tuple(
-        VariantInfo(one.key, one.title, str(one.device), one.idea, one.default_block, one.uses_block, one.remark)
-        for one in registered_variants
+        VariantInfo(
+            one.key, one.title, str(one.device), one.idea, one.default_block, one.uses_block, one.remark
+        )
+        for one in registry.VARIANTS
     )
     state.set_ready(Ready(infos, state.devices))
     return state
