@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.messages import VariantInfo
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
@@ -32,6 +33,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import no_run_sentence, run_sentence
+from gui.explore.small_picture import ComputingMessages, SmallPicture
 from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace, comparable_of
 from gui.page.contract import Page, PageStatus, Services, Tool
@@ -280,7 +282,6 @@ class ExplorePage(Page):
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
-        behind = answers.on(self)
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
         workspace.job_changed.connect(self._follow_problem)
@@ -289,6 +290,8 @@ class ExplorePage(Page):
         self.operations = OperationState(workspace)
         self.display = display = Display(workspace, self.operations, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
+        small = SmallPicture(workspace, state, self._chosen_kernel, self.take_small_picture)
+        behind = ComputingMessages(answers, self, small)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
@@ -347,9 +350,6 @@ class ExplorePage(Page):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
-        self.previews.simulator_wanted.connect(
-            lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
-        )
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
         self.operation_runs.shown.connect(lambda: self.settled.emit(None))
@@ -378,6 +378,16 @@ class ExplorePage(Page):
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def take_small_picture(self) -> None:
+        """Open a picture that the simulator takes, and choose the simulator."""
+        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _chosen_kernel(self) -> VariantInfo | None:
+        if self.operations.is_active:
+            key = self.operations.choice.variant
+            return next((one for one in self.operations.variants if one.key == key), None)
+        return self._services.state.variant(self.workspace.settings.variant)
 
     def _follow_problem(self) -> None:
         job = self.workspace.job()

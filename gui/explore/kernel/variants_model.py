@@ -183,7 +183,9 @@ def short_reason(reason: str) -> str:
     """Return the beginning of a reason; its details and the remedy are left to the tooltip."""
     for end in (". ", "; ", ", and "):
         reason = reason.split(end)[0]
-    return reason.rstrip(".")
+    reason = reason.rstrip(".")
+    # The name of a variant keeps its letters.
+    return reason[:1].upper() + reason[1:] if reason.partition(" ")[0].isalpha() else reason
 
 
 def reasons_in_list(reasons: Sequence[str]) -> list[str]:
@@ -194,6 +196,6 @@ def reasons_in_list(reasons: Sequence[str]) -> list[str]:
     texts: list[str] = []
     for short, group in groupby(reasons, key=short_reason):
         count = len(list(group))
-        text = f"{short} ({count} kernels)" if short and count > 1 else short
+        text = f"{short}: {count} kernels" if short and count > 1 else short
         texts += [text] + [""] * (count - 1)
     return texts

@@ -406,7 +406,7 @@ def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp,
 @pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
-    haloscope.previews.simulator_wanted.emit()
+    haloscope.window.page.take_small_picture()
     qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
     assert haloscope.workspace.picture.sample == "impulse"
 

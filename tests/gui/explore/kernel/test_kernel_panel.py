@@ -106,7 +106,7 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     shown = show(make_engine_state(cuda=False))
     shown.click("tiled")
     assert shown.workspace.settings.variant == "auto"
-    assert shown.under("naive") == "There is no NVIDIA driver here (3 kernels)"
+    assert shown.under("naive") == "There is no NVIDIA driver here: 3 kernels"
     assert NO_CUDA in shown.index("tiled").data(TOOLTIP)
     assert NO_CUDA in shown.index("tiled").data(Qt.ItemDataRole.AccessibleTextRole)
     assert REMARK in shown.index("tiled").data(TOOLTIP)
@@ -380,4 +380,4 @@ def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
         assert short_reason(reason) == short
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
-    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
+    assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]

@@ -183,7 +183,7 @@ def operating(slow_bench):
     bench = slow_bench
     results = OperationResults(bench.operations)
     bench.operating = OperationController(
-        bench.operations, bench.state, bench.link, bench.jobs, bench.messages, bench.display, results
+        bench.operations, bench.state, bench.link, bench.jobs, bench.behind, bench.display, results
     )
     bench.operations.choose("histogram")
     bench.settle()
