@@ -130,7 +130,7 @@ class RunsTable(QTableView):
             action.setChecked(not self.isColumnHidden(position))
             action.toggled.connect(lambda shown, key=column.key: self.show_column(key, shown))
         menu.addSeparator()
-        menu.addAction("Columns as at first").triggered.connect(self._show_first_columns)
+        menu.addAction("Reset columns").triggered.connect(self._show_first_columns)
         return menu
 
     def run_menu(self, row: int) -> QMenu:

@@ -30,7 +30,7 @@ from gui.widgets.panel_parts import column, dress_table, label_for, row, text_bu
 from gui.widgets.refusal import Refusal
 from gui.widgets.whole_number_box import WholeNumberBox
 
-_AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
+_AUTO_IDEA = "Automatic uses the fastest kernel that can run on the device."
 _HEADERS = ("Kernel", "Time", "vs CPU")
 _TYPICAL = ("Sorting network", "0.0123 ms", "12.3×")
 _MOST_SIDE = 1024
@@ -183,7 +183,7 @@ class OperationKernels(QWidget):
         baseline: OperationResult | None = None,
         reason: str = "",
     ) -> list[QStandardItem]:
-        time = "cannot" if reason else ""
+        time = "unavailable" if reason else ""
         speed_up = ""
         if run is not None and not reason:
             time = run.no_speed or ms_text(run.kernel_ms or 0.0)
@@ -212,7 +212,7 @@ class OperationKernels(QWidget):
         if found is not None and found.reason:
             self.note.setText(found.reason)
         elif choice.variant == AUTO:
-            self.note.setText(f"{_AUTO_IDEA}{f' Now {chosen.title}: {chosen.idea}' if chosen else ''}")
+            self.note.setText(f"Automatic uses {chosen.title} here. {chosen.idea}" if chosen else _AUTO_IDEA)
         else:
             self.note.setText(chosen.idea if chosen else "The kernels are listed once the engine is up.")
         uses_block = chosen is not None and chosen.uses_block

@@ -262,7 +262,7 @@ class MetricPlot(RowPlot):
         variants: dict[str, dict[str, None]] = {}
         for run in of_problem:
             word = run.result.no_speed
-            if word in ("failed", "cannot", "not verified"):
+            if word in ("failed", "unavailable", "not verified"):
                 word = f"{word} ({run.result.reason})"
             if word:
                 variants.setdefault(word, {})[self._name(run)] = None

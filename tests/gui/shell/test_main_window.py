@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from PySide6 import QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
+from PySide6.QtGui import QDropEvent, QFontMetrics, QKeySequence, QScreen
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
@@ -383,6 +383,28 @@ def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
         qtbot.keyClicks(field, "9")
         qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
         assert haloscope.workspace.mask.shape == (5, 5)
+
+
+def test_that_the_keys_of_an_action_act_in_a_number_field_that_has_a_use_for_them_too(haloscope, qtbot):
+    haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
+    page, window, asked = haloscope.window.first_page, haloscope.window, []
+    action = haloscope.actions["about"]
+    # In X11 a field takes Ctrl+E for End. Without a screen Qt has the keys of Windows, where Ctrl+Left is one
+    # of the field's own.
+    action.setShortcuts([QKeySequence("Ctrl+Left"), QKeySequence("Ctrl+E")])
+    haloscope.actions["export_csv"].setShortcuts([])
+    action.triggered.disconnect()
+    action.triggered.connect(lambda _on: asked.append("about"))
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    block, sides = page.kernel_panel.block.width_box, page.mask_panel.size_controls.rows_box
+    for field in (block, page.mask_panel.apply_controls.value_field, sides):
+        field.setFocus()
+        qtbot.keyClicks(field, "9")
+        for key in (Qt.Key.Key_Left, Qt.Key.Key_E):
+            qtbot.keyClick(field, key, Qt.KeyboardModifier.ControlModifier)
+        assert asked == ["about", "about"]
+        asked.clear()
 
 
 def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch, capsys):

@@ -122,7 +122,7 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     model = kernels.table.model()
     assert [model.index(row, 0).data() for row in range(3)] == ["Automatic", "CPU, all cores", "Tiled"]
     operations.set_availability((Availability("cpu-median"), Availability("median-tiled", "No GPU.")))
-    assert model.index(2, 1).data() == "cannot"
+    assert model.index(2, 1).data() == "unavailable"
     assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert kernels.reasons.text() == "Tiled cannot run: No GPU"
     assert not model.flags(model.index(2, 0)) & Qt.ItemFlag.ItemIsEnabled

@@ -109,7 +109,7 @@ def test_that_what_is_the_same_stands_above_the_table_and_its_header_chooses_col
     panel.table.copy()
     assert "Compile, ms" in copied()[0]
     assert "Proof" not in copied()[0]
-    actions["Columns as at first"].trigger()
+    actions["Reset columns"].trigger()
     assert hidden(panel, results, "compile_ms") == [True]
 
 
