@@ -6,10 +6,8 @@ from functools import cache
 
 from engine.device.core_count import cores
 from engine.device.cuda_presence import SIMULATED, has_driver, missing
-from engine.device_info import DeviceInfo
+from engine.device_info import SIMULATOR_SIDE, DeviceInfo
 from engine.reason import Reason
-
-SIMULATOR_SIDE = 64
 
 
 def listed_devices() -> tuple[DeviceInfo, ...]:

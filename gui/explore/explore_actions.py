@@ -43,8 +43,8 @@ def _picture_entries() -> tuple[Entry, ...]:
 
 # fmt: off
 _SAMPLES = [
-    Entry(f"sample:{sample.key}", sample.title, sample.sentence, f"Ctrl+Alt+{number}", "sample", _FILE, 10,
-          "Open sam&ple", sample.key)
+    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} × {sample.height}", sample.sentence,
+          f"Ctrl+Alt+{number}", "", _FILE, 10, "Open sam&ple", sample.key)
     for number, sample in enumerate(SAMPLES, start=1)
 ]
 _RANGES = [
