@@ -126,6 +126,13 @@ def test_that_rows_of_an_earlier_problem_are_dimmed_in_the_table(haloscope, qtbo
     run(haloscope, qtbot, "run")
     haloscope.workspace.set_mask(preset("box-3"))
     run(haloscope, qtbot, "run")
+    haloscope.actions["undo"].trigger()
+    settle()
+    # The newest is selected, and of the earlier problem now.
+    assert current_theme().accent not in ink(table, 1)
+    haloscope.actions["redo"].trigger()
+    settle()
+    assert current_theme().accent in ink(table, 1)
     table.clearSelection()
     QTest.mouseMove(haloscope.window, QPoint(5, 5))
     settle()
