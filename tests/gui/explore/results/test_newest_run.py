@@ -36,8 +36,8 @@ def test_that_the_newest_row_is_selected_and_seen_whole_and_no_message_covers_re
 ):
     haloscope = open_window(size)
     page, table = haloscope.window.page, haloscope.window.page.results_panel.table
-    for number in range(4):
-        haloscope.workspace.set_mask(preset(("box-3", "sobel-x", "sharpen", "gaussian-5")[number]))
+    for mask in ("box-3", "sobel-x", "gaussian-5"):
+        haloscope.workspace.set_mask(preset(mask))
         run(haloscope, qtbot)
         newest = table.order.mapFromSource(page.results.index(page.results.rowCount() - 1, 0))
         assert [index.row() for index in table.selectionModel().selectedRows()] == [newest.row()]
