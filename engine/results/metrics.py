@@ -246,7 +246,7 @@ METRICS: tuple[Metric, ...] = (
     *_counts("global_loads", "global loads",
              "elements loaded from global memory: operands, weights, intermediate values"),
     *_counts("picture_loads", "image loads (included above)",
-             "elements of the image loaded from global memory"),
+             "elements of the picture loaded from global memory"),
     *_counts("global_stores", "global stores", "elements stored to global memory"),
     *_counts("shared_loads", "shared loads", "elements loaded from shared memory"),
     *_counts("shared_stores", "shared stores", "elements stored to shared memory"),

@@ -3,7 +3,7 @@
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from gui.page.messages import Message, Messages, Severity
 from gui.style.icons import icon
@@ -13,7 +13,7 @@ from gui.style.theme import current_theme, theme_notifier
 # Enough to read two lines; warnings and errors stay.
 EXPIRES_AFTER_MS = 8_000
 WIDTH = 88 * GRID
-_LEAST_WIDTH = 48 * GRID
+_LEAST_WIDTH = 40 * GRID
 _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}
 
 
@@ -48,11 +48,15 @@ class MessageBar(QFrame):
         self._close.setToolTip("Dismiss this message.")
         self._close.setAccessibleName("Dismiss message")
         self._close.clicked.connect(self._dismiss)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
-        row.setSpacing(GRID)
-        for widget in (self._icon, self._text, self._more, self._action, self._close):
-            row.addWidget(widget)
+        # The button has a line of its own: beside it, over a narrow middle, the text would have no room.
+        grid = QGridLayout(self)
+        grid.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
+        grid.setHorizontalSpacing(GRID)
+        grid.setVerticalSpacing(HALF_GRID)
+        grid.setColumnStretch(1, 1)
+        for column, widget in enumerate((self._icon, self._text, self._more, self._close)):
+            grid.addWidget(widget, 0, column)
+        grid.addWidget(self._action, 1, 1, 1, 3, Qt.AlignmentFlag.AlignRight)
         self._middle: QWidget | None = None
         if parent is not None:
             self.show_over(parent)

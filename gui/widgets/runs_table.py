@@ -228,6 +228,10 @@ class _RunCells(QStyledItemDelegate):
         is_earlier = self._runs.is_earlier(run.result)
         colour = theme.muted if is_earlier else _text_colour(column, run, theme)
         option.palette.setColor(QPalette.ColorRole.Text, QColor(colour))
+        if is_earlier:
+            # Selected it is dimmed too.
+            option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
+            option.palette.setColor(QPalette.ColorRole.HighlightedText, QColor(theme.muted))
         if column.key == "variant":
             # Room for the shape, which `paint` adds in its own colour.
             space = max(1, option.fontMetrics.horizontalAdvance(" "))
@@ -241,11 +245,13 @@ class _RunCells(QStyledItemDelegate):
             return
         result, theme = index.data(RUN_ROLE).result, current_theme()
         series = series_for(result.variant)
-        colour = theme.muted if result.refused or self._runs.is_earlier(result) else series.colour
+        colour = theme.muted if result.refused else series.colour
+        if option.state & QStyle.StateFlag.State_Selected:
+            colour = theme.accent_text
+        if self._runs.is_earlier(result):
+            colour = theme.muted
         painter.save()
-        painter.setPen(
-            QColor(theme.accent_text if option.state & QStyle.StateFlag.State_Selected else colour)
-        )
+        painter.setPen(QColor(colour))
         place = option.rect.adjusted(GRID, 0, -GRID, 0)
         painter.drawText(place, int(option.displayAlignment), series.glyph)
         painter.restore()

@@ -55,12 +55,8 @@ class OperationKernels(QWidget):
         self.table.setModel(self._items)
         dress_table(self.table, "Kernels of the operation", _TYPICAL)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        # The titles have what is left: each fits its line at the panel's first width.
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for at in (1, 2):
-            # Close together, so that each title has one line at the panel's first width.
-            words = max(_HEADERS[at], _TYPICAL[at], key=self.table.fontMetrics().horizontalAdvance)
-            width = self.table.fontMetrics().horizontalAdvance(words) + 2 * GRID
-            self.table.setColumnWidth(at, width)
         self.table.setIconSize(QSize(_GLYPH_SIDE, _GLYPH_SIDE))
         self.reasons = ElidedLabel(most=_NOTE_LINES, small=True)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)

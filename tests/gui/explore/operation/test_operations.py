@@ -156,11 +156,14 @@ def test_that_the_title_of_each_kernel_has_one_line_at_the_first_width(operation
     qtbot.addWidget(kernels)
     kernels.resize(320, 500)
     kernels.show()
-    table = kernels.table
-    for row in range(table.model().rowCount()):
-        index = table.model().index(row, 0)
+    table, model = kernels.table, kernels.table.model()
+    operations.set_availability((Availability("median-1", "No GPU."),))
+    assert model.index(2, 1).data() == "unavailable"
+    for row in range(model.rowCount()):
         assert table.rowHeight(row) == table.rowHeight(0)
-        assert table.sizeHintForIndex(index).width() <= table.columnWidth(0), index.data()
+        for column in range(model.columnCount()):
+            index = model.index(row, column)
+            assert table.sizeHintForIndex(index).width() <= table.columnWidth(column), index.data()
 
 
 def test_that_a_histogram_describes_its_counts(qtbot):
