@@ -21,9 +21,9 @@ from PIL import Image
 
 MAIN = Path(__file__).parents[1] / "main.py"
 PROGRAMS = "Xvfb", "openbox", "xdotool"
-# A start takes 2 s on a free core, and 20 s before anything is compiled; what takes longer is taken to hang.
-PATIENCE_S = 60.0
-_LOOK_EVERY_S = 0.02
+# A start takes 2 s, and 20 s before anything is compiled; what takes longer is taken to hang.
+PATIENCE_S = 40.0
+_LOOK_EVERY_S = 0.04
 # Shorter than the blinking of a text cursor, longer than a slow repaint.
 _REST_S = 0.3
 # Windows are focused, raised, moved; none of the shortcuts and menus that a random click could meet.
@@ -102,18 +102,16 @@ class Screen:
         Image.fromarray(self.pixels()).save(path)
         return path
 
-    def wait_for_rest(self) -> None:
-        """Wait until the screen has not changed for a moment."""
-        last, since = self.pixels(), time.monotonic()
-
-        def rests() -> bool:
-            nonlocal last, since
-            now = self.pixels()
-            if not np.array_equal(now, last):
-                last, since = now, time.monotonic()
-            return time.monotonic() - since >= _REST_S
-
-        wait_until(rests, "a screen at rest")
+    def drag(self, start: tuple[object, ...], end: tuple[object, ...], is_dropped: bool = True) -> None:
+        """Drag from a place to another one; each is a window's number, x and y within it."""
+        words: list[object] = ["mousemove", "--window", *start, "mousedown", 1]
+        # In steps, as a hand does: what is dragged first has to notice that it is.
+        for step in (4, 12, 24):
+            words += ["sleep", 0.03, "mousemove_relative", step, step]
+        for back in (8, 0):
+            words += ["sleep", 0.03, "mousemove", "--window", end[0], int(str(end[1])) - back, end[2]]
+        words += ["sleep", 0.03, "mouseup", 1] if is_dropped else []
+        self.xdotool(*words)
 
     def close(self) -> None:
         """End the window manager and the server."""
@@ -161,7 +159,7 @@ class Program:
         self._engines: set[int] = set()
         try:
             self.window = self.wait_until(lambda: self._main_window(title), f"a window '{title}'")
-            self.screen.wait_for_rest()
+            self.wait_for_rest()
         except BaseException:
             self.kill()
             raise
@@ -185,13 +183,8 @@ class Program:
         self.screen.xdotool("mousemove", "--window", self.window, x, y, "click", "--repeat", times, button)
 
     def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Drag from a place to another one, in steps as a hand does."""
-        steps = [tuple(a + (b - a) * part // 8 for a, b in zip(start, end, strict=True)) for part in range(9)]
-        words: list[object] = []
-        for at, (x, y) in enumerate(steps):
-            words += ["mousemove", "--window", self.window, x, y]
-            words += ["mousedown", 1] if at == 0 else ["sleep", 0.02]
-        self.screen.xdotool(*words, "mouseup", 1)
+        """Drag within the window."""
+        self.screen.drag((self.window, *start), (self.window, *end))
 
     # What a person sees.
 
@@ -207,7 +200,7 @@ class Program:
         return self.process.poll() is not None
 
     def wait_until(self, condition: Callable[[], Any], what: str, limit_s: float = PATIENCE_S) -> Any:
-        """Wait until something holds; raise RuntimeError as soon as the program ends before."""
+        """Wait until something holds; raise RuntimeError where the program ends before, or TimeoutError."""
 
         def holds() -> Any:
             found = condition()
@@ -215,7 +208,32 @@ class Program:
                 raise RuntimeError(f"the program ended while it was waited for {what}\n{self.report()}")
             return found
 
-        return wait_until(holds, what, limit_s)
+        try:
+            return wait_until(holds, what, limit_s)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self.report()}") from None
+
+    def wait_for_rest(self) -> None:
+        """Wait until the program does nothing and the screen does not change, for a moment."""
+        last, since = self.screen.pixels(), time.monotonic()
+
+        def rests() -> bool:
+            nonlocal last, since
+            now, is_idle = self.screen.pixels(), self.is_idle
+            if not is_idle or not np.array_equal(now, last):
+                last, since = now, time.monotonic()
+            return time.monotonic() - since >= _REST_S
+
+        self.wait_until(rests, "a program at rest")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no thread of the program or its engine works, or waits for a core."""
+        self._note_what_it_holds()
+        tasks = (Path(f"/proc/{pid}/task") for pid in (self.process.pid, *self._engines))
+        return not any(
+            _state(task) in "RD" for folder in tasks if folder.exists() for task in folder.iterdir()
+        )
 
     # What must hold.
 
@@ -251,11 +269,9 @@ class Program:
             return ["its shared memory was never seen, so nothing is known of what it left"]
 
         def left() -> list[str]:
-            engines = [f"process {pid} is left" for pid in self._engines if _lives(pid)]
-            names = [path.name for path in _SEGMENTS.iterdir()]
-            return engines + [
-                f"shared memory {name} is left" for name in names if name.startswith(tuple(self._segments))
-            ]
+            living = [pid for pid in self._engines if _state(Path(f"/proc/{pid}")) not in "ZX"]
+            names = [path.name for path in _SEGMENTS.iterdir() if path.name.startswith(tuple(self._segments))]
+            return [f"process {pid} is left" for pid in living] + [f"{name} is left" for name in names]
 
         try:
             wait_until(lambda: not left(), "the end of the engine", 10.0)
@@ -264,8 +280,14 @@ class Program:
         return []
 
     def report(self) -> str:
-        """Return what is known of a failure, in text."""
-        parts = {"on its terminal": self.said, "in its crash log": self.log}
+        """Return what is known of a failure, in text, with the path of a picture."""
+        picture = self.screen.save(self.home / "screen.png")
+        parts = {
+            "its picture": str(picture),
+            "its windows": f"{self.screen.titles}, of which '{self.screen.focused}' takes the keys",
+            "on its terminal": self.said,
+            "in its crash log": self.log,
+        }
         return "\n".join(f"--- {where}:\n{text[-8000:]}" for where, text in parts.items() if text)
 
     def _note_what_it_holds(self) -> None:
@@ -283,7 +305,7 @@ class Program:
         """Quit with the key, as a person does; return the exit status."""
         self._note_what_it_holds()
         self.press("ctrl+q")
-        wait_until(lambda: self.has_ended, "the program's end")
+        wait_until(lambda: self.has_ended, "the program's end", 20.0)
         return self.process.returncode
 
     def kill(self) -> None:
@@ -296,9 +318,9 @@ class Program:
                     path.unlink(missing_ok=True)
 
 
-def _lives(pid: int) -> bool:
-    """Return whether a process is there and has not ended; the system may take its time to forget it."""
+def _state(process: Path) -> str:
+    """Return the letter of a process or thread in /proc: R runs, S waits, Z has ended, as X."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return (process / "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return "X"
