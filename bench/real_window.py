@@ -27,11 +27,10 @@ PATIENCE_S = 40.0
 _LOOK_EVERY_S = 0.04
 # Shorter than the blinking of a text cursor, longer than a slow repaint.
 _REST_S = 0.3
-# Windows are focused, raised, moved; none of the shortcuts and menus that a random click could meet.
+# Windows are focused and raised; none of the shortcuts and menus that a random click could meet.
 _WINDOW_MANAGER = """<openbox_config xmlns="http://openbox.org/3.4/rc"><theme><titleLayout>L</titleLayout></theme>
 <mouse><context name="Client"><mousebind button="Left" action="Press"><action name="Focus"/>
-<action name="Raise"/></mousebind></context><context name="Titlebar"><mousebind button="Left" action="Drag">
-<action name="Move"/></mousebind></context></mouse></openbox_config>
+<action name="Raise"/></mousebind></context></mouse></openbox_config>
 """
 _SEGMENTS = Path("/dev/shm")
 
