@@ -10,6 +10,7 @@ python -m bench.monkey --seconds 180 --seed 7      (an earlier walk again)
 """
 
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -53,16 +54,8 @@ class Walk:
         chance = self._random.random
         kind = chance()
         if kind < 0.40:
-            times = 2 if chance() < 0.2 else 1
-            return (
-                *self._place(),
-                "click",
-                "--repeat",
-                times,
-                "--delay",
-                30,
-                self._random.choice((1, 1, 1, 3)),
-            )
+            times, button = 2 if chance() < 0.2 else 1, self._random.choice((1, 1, 1, 3))
+            return *self._place(), "click", "--repeat", times, "--delay", 30, button
         if kind < 0.54:
             start, end = self._place(), self._place()
             between = "sleep", 0.02, *self._place(), "sleep", 0.02
@@ -96,6 +89,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Screen(folder) as screen:
         wrong = _walk(screen, folder, seed, options.seconds)
+    if not wrong:
+        shutil.rmtree(folder)
     return 1 if wrong else 0
 
 
@@ -114,11 +109,12 @@ def _walk(screen: Screen, folder: Path, seed: int, seconds: float) -> list[str]:
             latest.append(f"{events:5}  {' '.join(map(str, words))}")
             screen.xdotool(*words)
             time.sleep(PAUSE_S)
-            if program.log:
+            spoke = program.log or program.said
+            if spoke:
                 # Of a crash the dump comes first.
                 with suppress(TimeoutError):
                     program.wait_for_end(DUMP_S)
-            if program.has_ended or program.log:
+            if program.has_ended or spoke:
                 wrong = program.complaints()
                 if not wrong:
                     program, starts = Program(screen, folder / "home"), starts + 1
