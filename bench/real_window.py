@@ -23,7 +23,7 @@ from PIL import Image
 MAIN = Path(__file__).parents[1] / "main.py"
 PROGRAMS = "Xvfb", "openbox", "xdotool"
 # A start takes 2 s, and 20 s before anything is compiled; what takes longer is taken to hang.
-PATIENCE_S = 40.0
+PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.04
 # Shorter than the blinking of a text cursor, longer than a slow repaint.
 _REST_S = 0.3
@@ -54,8 +54,9 @@ class Screen:
     """An X server with a window manager; what happens on it is not seen on any other."""
 
     def __init__(self, folder: Path, width: int = 1280, height: int = 800) -> None:
+        if missing := missing_programs():
+            raise FileNotFoundError(f"not installed: {', '.join(missing)}")
         self.width, self.height = width, height
-        self._folder = folder
         read, write = os.pipe()
         command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{width}x{height}x24"]
         command += ["-nolisten", "tcp", "-noreset", "-fbdir", str(folder)]
@@ -73,7 +74,11 @@ class Screen:
             env=self.environment | {f"XDG_{kind}_HOME": str(folder) for kind in ("CACHE", "CONFIG", "DATA")},
             stderr=subprocess.DEVNULL,
         )
-        wait_until(lambda: self.xdotool("get_num_desktops"), "a window manager")
+        try:
+            wait_until(lambda: self.xdotool("get_num_desktops"), "a window manager")
+        except TimeoutError:
+            self.close()
+            raise
         self._pixels = _frame_buffer(folder / "Xvfb_screen0")
 
     def xdotool(self, *words: object) -> str:
