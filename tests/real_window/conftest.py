@@ -36,6 +36,8 @@ class Journey(Program):
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
+        # Until then keys go to the dialog, or nowhere.
+        self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
 
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""
@@ -89,6 +91,7 @@ def start(screen, tmp_path):
         for program in started:
             assert program.complaints() == [], program.report()
             if not program.has_ended:
+                program.wait_for_rest()
                 assert not program.shows_an_error, program.report()
                 assert program.quit() == 0, program.report()
                 assert program.complaints() == [], program.report()
