@@ -104,6 +104,8 @@ NETWORK_VARIANTS: Registered["NetworkVariant"] = Registered(
         "network.parallel_pool",
         "network.fused_pool",
         "network.parallel_connected",
+        "network.linearised",
+        "network.uncoalesced",
         "network.implicit_gemm",
         "network.unrolled_matrix",
         "network.constant_filters",

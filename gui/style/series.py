@@ -52,6 +52,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
     "network-serial": (_GREY, _CIRCLE), "network-cpu": (_SKY, _SQUARE), "network-convolution": (_ORANGE, _UP),
     "network-pool": (_YELLOW, _DOWN), "network-connected": (_GREEN, _DIAMOND),
+    "network-linearised": (_YELLOW, _LEFT), "network-uncoalesced": (_ORANGE, _PLUS),
     "network-fused": (_VERMILION, _SQUARE), "network-implicit-gemm": (_PURPLE, _CROSS),
     "network-unrolled": (_PURPLE, _LEFT), "network-constant": (_YELLOW, _SQUARE),
     "network-streams": (_BLUE, _RIGHT), "network-fast": (_BLUE, _STAR),
