@@ -24,6 +24,16 @@ O_TILES = (8, 16, 32)
 WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
 BLOCK, EIGHT = Block(16, 16), Block(8, 1)
+# The slide's basic example of a burst: 16 bytes in sections of 4; and what is read there.
+SPACE_BYTES, BURST_BYTES = 16, 4
+_READS = (
+    ("one location", (5,)),
+    ("four neighbours, from a boundary on", (4, 5, 6, 7)),
+    ("four neighbours, shifted by one", (5, 6, 7, 8)),
+    ("every second location", (0, 2, 4, 6)),
+    ("every fourth location", (0, 4, 8, 12)),
+    ("all", tuple(range(SPACE_BYTES))),
+)
 SIDE = 1024
 
 
@@ -41,6 +51,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _accesses(),
         _padded_rows(),
         _layouts(results, sizes or WIDTHS),
+        _bursts(),
     )
 
 
@@ -151,6 +162,18 @@ def _aligned_share(row_bytes: int) -> str:
     aligned = sum(row * row_bytes % ROW_BYTES == 0 for row in range(ROW_BYTES))
     share = Fraction(aligned, ROW_BYTES)
     return "all" if share == 1 else f"{share.numerator} of {share.denominator}"
+
+
+def _bursts() -> CourseTable:
+    """Return what some reads of a space of 16 bytes deliver, in sections of 4, as on the slide."""
+    rows: list[Row] = []
+    for what, locations in _READS:
+        sections = sorted({location // BURST_BYTES for location in locations})
+        delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
+        values = ", ".join(map(str, sections)), ", ".join(map(str, delivered)), len(delivered)
+        used = Quantity(100 * len(locations) / len(delivered))
+        rows.append(((what, ", ".join(map(str, locations))), (*values, used)))
+    return course_table(CONVOLUTION, 6, rows)
 
 
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping
 
 from engine.course.cells import Quantity, Row, Value, course_table, significant
-from engine.course.paper import CourseTable
+from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
 from engine.geometry.block import Block
@@ -32,7 +32,7 @@ def _run(key: str, size: int, side: int = 0) -> FilterRun:
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     """Return what the tables need: once per size what has no block, the kernels with every block."""
-    kernels = [
+    kernels: list[list[Run]] = [
         [
             _run(SERIAL, size),
             *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE) for side in BLOCKS),
@@ -89,7 +89,7 @@ def _misprints(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         right = float(total) / side
         if abs(float(each) - right) > 1e-6 * abs(right):
             quotient = f"{total} / {side} is {significant(right, 6)}"
-            notes.append(f"Misprint in the paper: {names}: {quotient}, printed is {each}.")
+            notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {each}.")
     return tuple(notes)
 
 

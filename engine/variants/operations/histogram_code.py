@@ -59,13 +59,13 @@ def look_up_floats(image, out, first, last, rows, levels, bins, board):
             for at in range(channel, image.shape[1], channels):
                 sample = image[row, at]
                 value = sample * np.float32(bins)
-                place = -1
+                place = np.int64(-1)
                 if value >= np.float32(bins):
-                    place = bins - 1
+                    place = np.int64(bins - 1)
                 elif value >= np.float32(0.0):
                     place = np.int64(value)
                 elif value < np.float32(0.0):
-                    place = 0
+                    place = np.int64(0)
                 level = np.float32(-1.0)
                 if place >= 0:
                     level = levels[channel, place]

@@ -66,7 +66,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     assert float(measured["lab"][0][0].rows[0][1].here) > 0
     tables, _ = measured["convolution"]
     notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
-    assert notes == [False, False, False, False, False, True]
+    assert notes == [False, False, False, False, False, True, False]
     texts, fractions, _ = zip(*measured["report"][1], strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)

@@ -10,6 +10,7 @@ import pytest
 import engine.course.bench
 from engine.course import cnn, lab, report
 from engine.course.cnn import diverging_warps
+from engine.course.paper import MISPRINT
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.performance_lecture import TILED
 from engine.course.runs import (
@@ -41,7 +42,20 @@ from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, matmul_v
 from tests.fresh_python import fresh_python
 
 GPU = GpuAttributes(
-    10, 2048, 32, 65536, 233472, 1024, 1024, 1000.0, 100.0, 1000.0, 400, host_bus_gb_s=8.0, lanes=128
+    10,
+    2048,
+    32,
+    65536,
+    233472,
+    1024,
+    1024,
+    1000.0,
+    100.0,
+    1000.0,
+    400,
+    host_bus_gb_s=8.0,
+    lanes=128,
+    l2_bytes=1 << 20,
 )
 FAULT = Measured(reason="no such luck")
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
@@ -250,16 +264,21 @@ def test_that_a_missing_time_empties_only_what_needs_it_and_says_why():
 
 def lab_times(run):
     """Return 80 ms for both serial passes and 8, 4, 5 ms for the levels."""
+    if isinstance(run, AttributesRun):
+        return dataclasses.asdict(GPU)
     level_ms = {"separable-l0": 8.0, "separable-l1": 4.0, "separable-l2": 5.0}
     return {"kernel_ms": level_ms.get(run.variant, 80.0)}
 
 
 def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_before_and_curves_follow():
-    assert {run.variant for run in lab.runs((256,))} == {"cpu-separable-serial", *lab.LEVELS.values()}
+    filterings = [run for run in lab.runs((256,)) if isinstance(run, FilterRun)]
+    assert {run.variant for run in filterings} == {"cpu-separable-serial", *lab.LEVELS.values()}
     times, speed_ups, _ = tables_from("lab", lab_times, (256, 4096))
     assert here(times) == [["80", "8", "4", "5"]] * 2
-    assert here(speed_ups) == [["10", "2", "0.8"]] * 2
-    assert [cell.printed for cell in speed_ups.rows[0]] == ["256", "24.32", "1.09", "1.04"]
+    # 256 x 256 floats are a quarter of a cache of 1 MiB, 4096 x 4096 are 64 of them.
+    in_cache = ["262144", "25"], ["67108864", "6400"]
+    assert here(speed_ups) == [["10", "2", "0.8", *bytes_and_share] for bytes_and_share in in_cache]
+    assert [cell.printed for cell in speed_ups.rows[0]][:4] == ["256", "24.32", "1.09", "1.04"]
 
     assert [(curve.name, curve.variant, curve.y) for curve in times.figure.series] == [
         ("Serial", "cpu-separable-serial", (80.0, 80.0)),
@@ -274,7 +293,9 @@ def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_bef
         ("L2", (256.0, 4096.0), (1.04, 0.99)),
     ]
     # A curve has a gap where nothing was measured.
-    _, speed_ups, _ = tables_from("lab", lambda run: None if run.width == 256 else lab_times(run), (256, 512))
+    _, speed_ups, _ = tables_from(
+        "lab", lambda run: None if getattr(run, "width", 0) == 256 else lab_times(run), (256, 512)
+    )
     assert [curve.y for curve in speed_ups.figure.series] == [(None, 10.0), (None, 2.0), (None, 0.8)]
 
 
@@ -287,7 +308,9 @@ def lecture_values(run):
     if isinstance(run, ProductRun):
         return {"kernel_ms": 2.0, "gflops": 10.0 * run.tile if run.variant == "matmul-tiled" else 5.0}
     if isinstance(run, FilterRun):
-        return {"kernel_ms": 0.1}
+        return {"kernel_ms": 0.1, "copy_in_ms": 1.5, "copy_out_ms": 2.5}
+    if isinstance(run, AllocationRun):
+        return {"allocate_ms": 0.75, "free_ms": 0.25}
     return {"kernel_ms": 0.25, "host_ms": 0.5}
 
 
@@ -305,7 +328,7 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
-    *_, layouts = tables_from(
+    *_, layouts, _ = tables_from(
         "convolution", lambda run: {"kernel_ms": 3.0 if run.layout is Layout.PACKED else 2.0}, (1001,)
     )
     assert here(layouts) == [["3", "2", "1.5"]]
@@ -391,6 +414,67 @@ def test_that_what_the_notes_say_of_the_lectures_merged_lines_follows_from_the_c
     assert f"CGMA {operations.here} / {accesses} = {int(operations.here) / accesses:.2f}" in notes
 
 
+def test_that_each_misprinted_cell_has_a_mark_and_its_note_begins_with_it():
+    found = {}
+    for one in PAPERS:
+        for table in counted_tables(one.key):
+            marked = [cell.printed for row in table.rows for cell in row if cell.is_misprint]
+            notes = " ".join(note for note in table.notes if note.startswith(MISPRINT))
+            assert bool(marked) == bool(notes), table.title
+            assert not any(MISPRINT in cell.printed for row in table.rows for cell in row)
+            if "printed is" in notes:
+                assert [value for value in marked if f"printed is {value}" not in notes] == [], table.title
+            found[one.key] = found.get(one.key, 0) + len(marked)
+    # Of X_unrolled every printed number that is not the right one.
+    assert found == {"report": 4, "cnn": 4 + 5 + 5, "lab": 0, "convolution": 0, "performance": 2}
+    columns = counted_tables("cnn")[5]
+    for cell in (cell for row in columns.rows for cell in row[1:] if cell.printed):
+        assert cell.is_misprint == (cell.printed != cell.here)
+
+
+def test_that_a_burst_delivers_its_whole_section_as_on_the_slide_of_16_bytes():
+    rows = counted("convolution", 6)
+    one = rows["one location", "5"]
+    assert [cell.here for cell in one] == ["1", "4, 5, 6, 7", "4", "25"]
+    assert rows["four neighbours, shifted by one", "5, 6, 7, 8"][3].here == "50"
+    everything = rows["all", ", ".join(map(str, range(16)))]
+    assert [cell.here for cell in everything][0::2] == ["0, 1, 2, 3", "16"]
+
+
+def test_that_the_lectures_summary_is_here_step_by_step_and_memory_by_memory():
+    *_, structure, memories = tables_from("performance", lecture_values, (1024,))
+    times = [row[-1].here for row in structure.rows if row[-1].here]
+    assert times == ["0.75", "1.5", "0.1", "2.5", "0.25"]
+    assert "64 x 64 blocks of 16 x 16" in structure.rows[4][2].here
+    found = {row[1].printed.partition(" (")[0]: row[2:] for row in memories.rows}
+    assert [cell.here for cell in found["constant memory"]] == [
+        "`constant`",
+        "loads: 25 constant, 24.9 global",
+    ]
+    assert list(found) == ["constant memory", "shared memory", "registers", "global memory"]
+    guidelines = [row[0].printed for row in counted_tables("performance")[7].rows]
+    last_slide = ("Identify", "Minimal", "Adopt", "Optimize", "Performance Tuning", "Pay attention")
+    assert all(any(point.startswith(word) for point in guidelines) for word in last_slide)
+
+
+SLIPS = {
+    "report": ("Matrices M and N", "transfer time from CPU to GPU", "previous thread", "Nd is freed twice",
+               "P_shared is never copied back", "grid, not the block"),
+    "convolution": ("N_start_row",),
+    "performance": ("clock() is the processor time", "operations per access"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "slips"), SLIPS.items())
+def test_that_slips_of_wording_are_named_on_the_page_and_in_the_documents(key, slips):
+    notes = (note for table in counted_tables(key) for note in table.notes)
+    on_the_page = " ".join((*(kernel.difference for kernel in paper(key).kernels), *notes))
+    assert [slip for slip in slips if slip not in on_the_page] == []
+    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|") and "misprint of the wording" in line]
+    assert len(rows) == 9
+
+
 @pytest.mark.parametrize("key", ["report", "lab"])
 def test_that_each_run_is_asked_for_once(key):
     runs = tables_module(key).runs(None)
@@ -426,11 +510,9 @@ def test_that_the_reports_changes_are_the_differences_of_its_times(printed, colu
 
 
 def test_that_exactly_the_papers_misprints_are_named_and_sizes_bandwidth_and_rates_are_right():
-    notes = [
-        note for table in counted_tables("report") for note in table.notes if note.startswith("Misprint")
-    ]
+    notes = [note for table in counted_tables("report")[:3] for note in table.notes if note[0] == MISPRINT]
     assert notes == [
-        f"Misprint in the paper: {words}"
+        f"{MISPRINT} Misprint in the paper: {words}"
         for words in (
             "512x512, 8->16: 0.000058 / 8 is 0.00000725, printed is 0.0000725.",
             "1024x1024, 8->16: -0.0000010 / 8 is -0.000000125, printed is -0.000001250.",
