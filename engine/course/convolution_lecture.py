@@ -1,6 +1,7 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 
 from engine.course.cells import Quantity, Row, Value, course_table
@@ -170,10 +171,17 @@ def _bursts() -> CourseTable:
     for what, locations in _READS:
         sections = sorted({location // BURST_BYTES for location in locations})
         delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
-        values = ", ".join(map(str, sections)), ", ".join(map(str, delivered)), len(delivered)
-        used = Quantity(100 * len(locations) / len(delivered))
-        rows.append(((what, ", ".join(map(str, locations))), (*values, used)))
+        values = _in_words(sections), _in_words(delivered), len(delivered)
+        rows.append(((what, _in_words(locations)), (*values, 100.0 * len(locations) / len(delivered))))
     return course_table(CONVOLUTION, 6, rows)
+
+
+def _in_words(numbers: Sequence[int]) -> str:
+    """Return numbers as "5", "0, 4, 8" or "4 to 7"."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers))
 
 
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:

@@ -84,10 +84,7 @@ def _speed_ups(times_ms: dict[int, list[Quantity]], l2_bytes: Quantity) -> Cours
     return course_table(
         LAB,
         1,
-        (
-            ((size,), (*values, size * size * FLOAT_BYTES, size * size * FLOAT_BYTES * 100 / l2_bytes))
-            for size, values in here.items()
-        ),
+        (((size,), (*values, 100.0 * FLOAT_BYTES * size * size / l2_bytes)) for size, values in here.items()),
         figure=Figure(
             "Speed-Up vs. Image Size per Level",
             "Image size (pixels per side)",

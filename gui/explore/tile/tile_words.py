@@ -69,12 +69,12 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
         kind += f", {rule} in its place"
     if loader == UNUSED:
         return f"{name}: {kind}. No thread loads it, because no result reads it."
-    used = _used_in(plan, row, column)
+    users, use = _users(plan, row, column)
+    used = f"In this block {users} {use} it."
     if loader == DIRECT:
         if is_ghost and source is None:
             return f"{name}: {kind}. No thread loads it. {used}"
-        how = "Every result that uses it reads it from global memory, through the caches."
-        return f"{name}: {kind}. {how} {used}"
+        return f"{name}: {kind}. Read from global memory, through the caches, whenever it is used. {used}"
     step = int(plan.steps[row, column])
     named = f", {plan.step_names[step - 1]}" if step <= len(plan.step_names) else ""
     verb = "fills" if is_ghost and source is None else "loads"
@@ -90,17 +90,16 @@ def _covers(plan: TilePlan, axis: int) -> NDArray[np.bool_]:
     return covers
 
 
-def _used_in(plan: TilePlan, row: int, column: int) -> str:
-    """Return which results of the block use a cell, as the lecture does: N[2] is used in P[0] to P[4]."""
+def _users(plan: TilePlan, row: int, column: int) -> tuple[str, str]:
+    """Return which results of the block use a cell, and the verb: of the lecture's N[2] P[0] to P[4]."""
     down, across = (np.flatnonzero(_covers(plan, axis)[:, at]) for axis, at in ((0, row), (1, column)))
     if not down.size or not across.size:
-        return "No result of this block uses it."
+        return "no result", "uses"
     first, last = (
         cell_name(plan, plan.writes, int(plan.result_rows[i, j]), int(plan.result_columns[i, j]))
         for i, j in ((down[0], across[0]), (down[-1], across[-1]))
     )
-    counted = f" ({down.size * across.size} results)" if min(down.size, across.size) > 1 else ""
-    return f"It is used in {first if first == last else f'{first} to {last}'} of this block{counted}."
+    return (first, "uses") if first == last else (f"{first} to {last}", "use")
 
 
 def _reads(plan: TilePlan, of: NDArray[np.bool_]) -> int:

@@ -9,6 +9,7 @@ from engine.course.paper import Cell, Configuration, CourseTable
 from engine.course.sheet import Part, columns_of, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
+from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, reasons_of
 from gui.course.kernels_model import (
     SECOND_ROLE,
@@ -201,6 +202,22 @@ def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_
     assert tabs_of(table) == "Size\tChange (paper)\tChange (here)\n512\t0.0000725\t0.00001\n"
     assert "| 512 | 0.0000725 † | 0.00001 |" in markdown_of_table(table)
     assert "| --- | ---: | ---: |" in markdown_of_table(table)
+
+
+def test_that_a_table_without_sentences_has_low_rows_also_after_one_with_them(qtbot):
+    view = CourseTableView()
+    qtbot.addWidget(view)
+    view.resize(900, 300)
+    with qtbot.waitExposed(view):
+        view.show()
+    words = Cell(here="A sentence that has to be wrapped in a window of this width, so long is it. " * 3)
+    # Its scroll bar goes with it: the view gets wider while the next table is being put in.
+    view.show_table(CourseTable("t", ("Guideline", "Here"), ((Cell("Use"), words),) * 20))
+    short = Cell("some words in a column")
+    rows = ((short, Cell("", "1")),) * 3
+    view.show_table(CourseTable("t", ("Pattern", "Loads"), rows))
+    low = view.verticalHeader().defaultSectionSize()
+    assert [view.rowHeight(row) for row in range(3)] == [low] * 3
 
 
 def test_that_the_counts_of_a_column_are_all_written_alike(model):

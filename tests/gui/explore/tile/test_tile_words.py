@@ -3,7 +3,14 @@
 import pytest
 
 from engine.geometry.border import Border
-from gui.explore.tile.tile_words import cell_sentence, direct_reads, loaded_cells, summary, use_sentence
+from gui.explore.tile.tile_words import (
+    cell_name,
+    cell_sentence,
+    direct_reads,
+    loaded_cells,
+    summary,
+    use_sentence,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +59,10 @@ def test_that_at_the_edge_a_ghost_cell_is_neither_an_access_nor_a_load(tile_of):
 def test_that_a_cell_says_which_results_use_it_as_the_lecture_does(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1))
     assert cell_sentence(plan, 0, 4).startswith("N[2]: own cell.")
-    assert cell_sentence(plan, 0, 4).endswith(" It is used in P[0] to P[4] of this block.")
-    assert cell_sentence(plan, 0, 11).endswith(" It is used in P[7] of this block.")
+    assert cell_sentence(plan, 0, 4).endswith(" In this block P[0] to P[4] use it.")
+    assert cell_sentence(plan, 0, 11).endswith(" In this block P[7] uses it.")
     (plan,) = tile_of("tiled", (8, 8), mask=(5, 5), size=(32, 32))
-    said = " It is used in P[2, 2] to P[6, 6] of this block (25 results)."
+    said = " In this block P[2, 2] to P[6, 6] use it."
     assert cell_sentence(plan, 6, 6).endswith(said)
     for key, channels in (("cached", 1), ("register-blocked", 3)):
         (plan,) = tile_of(key, (32, 4), mask=(3, 5), size=(21, 40), channels=channels)
@@ -67,14 +74,18 @@ def test_that_a_cell_says_which_results_use_it_as_the_lecture_does(tile_of):
                 if row in range(plan.shape[0])[plan.window(i, j)[0]]
                 and column in range(plan.shape[1])[plan.window(i, j)[1]]
             ]
-            counted = f"({len(using)} results)" in cell_sentence(plan, row, column)
-            assert counted == (len({i for i, _ in using}) > 1 and len({j for _, j in using}) > 1)
+            names = [
+                cell_name(plan, "P", int(plan.result_rows[at]), int(plan.result_columns[at])) for at in using
+            ]
+            one = names[0] if names else "no result"
+            said = f"{one} to {names[-1]} use it." if len(names) > 1 else f"{one} uses it."
+            assert cell_sentence(plan, row, column).endswith(f" In this block {said}")
 
 
 def test_that_each_cell_says_its_loader_and_its_step_by_name(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
     assert cell_sentence(plan, 0, 0) == (
-        "N[6]: halo. Thread (6, 0) loads it in step 1, left halo. It is used in P[8] of this block."
+        "N[6]: halo. Thread (6, 0) loads it in step 1, left halo. In this block P[8] uses it."
     )
     assert "N[8]: own cell. Thread (0, 0) loads it in step 2, centre." in cell_sentence(plan, 0, 2)
     assert "N[17]: halo. Thread (1, 0) loads it in step 3, right halo." in cell_sentence(plan, 0, 11)
