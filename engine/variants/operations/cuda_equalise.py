@@ -172,6 +172,6 @@ VARIANT = cuda_variant(
     key="cuda-equalise",
     title="Count, scan, look up",
     operation="equalise",
-    idea="Blocks count in shared memory, a thread per bin makes running sums in 8 steps, a thread per sample "
-    "looks its level up.",
+    idea="Blocks count in shared memory, a thread per bin makes running sums in log2(bins) steps, a thread "
+    "per sample looks its level up.",
 )
