@@ -170,7 +170,7 @@ VARIANT = cuda_variant(
     work=work,
     shared_bytes=shared_bytes,
     key="cuda-equalise",
-    title="Count, scan, look up",
+    title="Count and scan",
     operation="equalise",
     idea="Blocks count in shared memory, a thread per bin makes running sums in log2(bins) steps, a thread "
     "per sample looks its level up.",

@@ -102,7 +102,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="median-local",
-    title="Sorting, local memory",
+    title="Sorting, local",
     operation="median",
     idea="A thread sorts its window in an array with indices known at run time only: the compiler puts it "
     "into local memory.",
