@@ -1,0 +1,94 @@
+"""`python main.py` in an X server of its own, driven by keys and clicks: one server for a file of tests."""
+
+from pathlib import Path
+
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from bench.real_window import Program, Screen
+from gui.style.theme import DARK, LIGHT
+
+# Places in a window of 1278 x 775, as it is at the first start on a screen of 1280 x 800.
+PLACES = {
+    "first cell": (125, 230),
+    "presets": (199, 148),
+    "title of Kernel": (1060, 65),
+    "close Kernel": (1267, 64),
+    "picture": (700, 300),
+}
+
+
+class Journey(Program):
+    """The program, with the steps that several journeys take."""
+
+    def click_on(self, name: str, times: int = 1) -> None:
+        """Click on one of the places."""
+        self.click(*PLACES[name], times=times)
+
+    def answer(self, title: str, path: Path) -> None:
+        """Type a path into the file dialog with this title."""
+        self.wait_until(lambda: self.screen.focused.startswith(title), f"the dialog '{title}'")
+        self.type(str(path))
+        # The dialog completes what is typed, and is not done with that at once.
+        self.wait_for_rest()
+        self.press("Return")
+
+    def wait_for_title(self, document: str) -> None:
+        """Wait until the window shows this document."""
+        self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
+
+    def save_session(self, path: Path) -> str:
+        """Save the session under this name and return its text."""
+        self.press("ctrl+shift+s")
+        self.answer("Save the session", path)
+        return self.wait_until(lambda: path.exists() and path.read_text(encoding="utf-8"), "the session")
+
+    @property
+    def shows_an_error(self) -> bool:
+        """Whether a message has the edge of an error, 4 pixels wide; notes and warnings have other colours."""
+        for theme in (LIGHT, DARK):
+            edge = (self.screen.pixels() == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
+            if sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
+                return True
+        return False
+
+    def menu(self, *keys: str) -> None:
+        """Go through the menus by their underlined letters, or other keys."""
+        for key in keys:
+            self.press(key)
+            self.wait_for_rest()
+
+
+@pytest.fixture(scope="module")
+def screen(tmp_path_factory):
+    """An X server for the tests of a file."""
+    with Screen(tmp_path_factory.mktemp("screen")) as screen:
+        yield screen
+
+
+@pytest.fixture
+def start(screen, tmp_path):
+    """Return a function that starts the program; after the test nothing may be wrong with any of them."""
+    started = []
+
+    def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
+        started.append(Journey(screen, home, *map(str, arguments)))
+        return started[-1]
+
+    yield start
+    try:
+        for program in started:
+            assert program.complaints() == [], program.report()
+            if not program.has_ended:
+                assert not program.shows_an_error, program.report()
+                assert program.quit() == 0, program.report()
+                assert program.complaints() == [], program.report()
+    finally:
+        for program in started:
+            program.kill()
+
+
+@pytest.fixture
+def program(start):
+    """The program, started."""
+    return start()

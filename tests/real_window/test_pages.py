@@ -1,0 +1,88 @@
+"""Pages, theme and panels, and what of them the next start brings back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gui.shell.pages import PAGES
+
+pytestmark = pytest.mark.slow
+
+KEYS = [f"alt+{number}" for number, _ in enumerate(PAGES, start=1)]
+
+
+def preferences_of(program):
+    (path,) = program.home.rglob("preferences.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def brightness(program):
+    return float(program.screen.pixels().mean())
+
+
+def test_that_every_page_is_shown_twice_and_its_layout_kept(program):
+    shown = []
+    for key in KEYS * 2:
+        program.press(key)
+        program.wait_for_rest()
+        shown.append(program.screen.pixels())
+    pages = shown[: len(PAGES)]
+    assert not any(np.array_equal(a, b) for at, a in enumerate(pages) for b in pages[:at])
+    assert program.quit() == 0
+    assert preferences_of(program)["layouts"].keys() == {page.key for page in PAGES}
+
+
+def test_that_each_page_runs_what_it_shows(program):
+    for key in (KEYS[3], KEYS[0]):
+        program.press(key)
+        program.wait_for_rest()
+        before = program.screen.pixels()
+        program.press("F5")
+        program.wait_until(lambda: not np.array_equal(program.screen.pixels(), before), "a run")  # noqa: B023
+        program.wait_for_rest()
+
+
+def test_that_a_digit_is_drawn_and_recognised(program):
+    program.press(KEYS[3])
+    program.wait_for_rest()
+    before = program.screen.pixels()
+    program.drag((200, 200), (260, 300))
+    program.wait_for_rest()
+    assert not np.array_equal(program.screen.pixels(), before)
+    program.press("ctrl+z")
+
+
+def test_that_the_theme_changes_and_the_next_start_has_it(program, start):
+    light = brightness(program)
+    program.menu("alt+v", "t", "Down", "Return")
+    program.wait_for_rest()
+    assert brightness(program) < light / 2
+    for key in KEYS:
+        program.press(key)
+        program.wait_for_rest()
+    assert program.quit() == 0
+    assert preferences_of(program)["theme"] == "dark"
+    again = start()
+    assert brightness(again) < light / 2
+
+
+def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
+    before = program.screen.pixels()
+    program.click_on("close Kernel")
+    program.wait_for_rest()
+    closed = program.screen.pixels()
+    assert not np.array_equal(closed, before)
+    program.menu("alt+v", "p", "Down", "Return")
+    program.wait_for_rest()
+    assert not np.array_equal(program.screen.pixels(), closed)
+
+
+def test_that_a_panel_floats_over_other_pages_and_returns(program):
+    program.click_on("title of Kernel", times=2)
+    program.wait_until(lambda: "Kernel" in str(program.screen.titles), "a window of the panel's own")
+    for key in (KEYS[1], KEYS[0]):
+        program.press(key)
+        program.wait_for_rest()
+    program.press("ctrl+shift+l")
+    program.wait_until(lambda: "Kernel" not in str(program.screen.titles), "the panel in the window again")
