@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
@@ -93,7 +93,7 @@ class Page(QMainWindow):
         self._first_layout = QByteArray()
         self._is_arranged = False
         # While another page is shown: the panels that are windows of their own, and the layout with them.
-        self._put_away: list[Dock] = []
+        self._put_away: dict[Dock, QRect] = {}
         self._layout_with_them = QByteArray()
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
@@ -211,7 +211,7 @@ class Page(QMainWindow):
 
     def _put_windows_away(self) -> None:
         """Hide the panels that are windows of their own: they would lie over another page's panels."""
-        windows = [dock for dock in self.docks if dock.isFloating() and dock.isVisible()]
+        windows = {dock: dock.geometry() for dock in self.docks if dock.isFloating() and dock.isVisible()}
         if windows:
             self._layout_with_them = self.saveState(LAYOUT_VERSION)
             self._put_away = windows
@@ -232,8 +232,10 @@ class Page(QMainWindow):
         if not self._is_arranged:
             self._is_arranged = True
             self.arrange()
-        away, self._put_away = self._put_away, []
-        for dock in away:
+        away, self._put_away = self._put_away, {}
+        for dock, place in away.items():
+            # A window manager may put a window elsewhere that is shown again.
+            dock.setGeometry(place)
             dock.show()
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -4,7 +4,7 @@ A panel never holds its place: where it is lower than the panel needs, it scroll
 tab would make the whole row of panels as high as it wants to be, as soon as it is looked at.
 """
 
-from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStyleOptionDockWidget, QWidget
 
@@ -50,7 +50,7 @@ class Dock(QDockWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.isFloating():
+        if self.isFloating() and self.windowFlags() & Qt.WindowType.FramelessWindowHint:
             # On X11 and Wayland Qt takes the window manager's frame away, and the style draws none.
             painter = QPainter(self)
             painter.setPen(QColor(current_theme().outline))

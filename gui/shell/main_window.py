@@ -168,8 +168,8 @@ class MainWindow(QMainWindow):
     def _take_place(self, place: QRect) -> None:
         """Go where the window was left, to the pixel, where a screen still shows it and its title.
 
-        Qt's own way (`restoreGeometry`) keeps as much above the window free as the style's title bars are high,
-        and moves a window with a lower frame down.
+        Qt's own way (`restoreGeometry`) leaves as much above the window free as title bars of its own style
+        need, and so moves it down under a lower one.
         """
         screen = QGuiApplication.screenAt(place.center())
         if screen is None:

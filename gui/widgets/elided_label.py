@@ -77,7 +77,7 @@ class ElidedLabel(QLabel):
         return max(self._fewest, lines) * self.fontMetrics().lineSpacing() + 2
 
     def _cut(self, text: str, most: int, width: int | None = None) -> list[str]:
-        """Return the text in lines of a width (by default its own), the last of `most` with … if it is cut."""
+        """Return the text in lines of a width (by default its own), the last of `most` with … if cut."""
         width = max(1, self.width() if width is None else width)
         layout = QTextLayout(text, self.font())
         layout.setTextOption(QTextOption(Qt.AlignmentFlag.AlignLeft))

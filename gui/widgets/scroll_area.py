@@ -1,8 +1,8 @@
 """An area that scrolls its content up and down where there is less room than the content needs.
 
 QScrollArea with `widgetResizable` decides by the width that its content has just now. A content whose height
-follows its width keeps a scroll bar there that it no longer needs, or resizes itself without end. Here the size
-of the content follows from the room alone.
+follows its width keeps a scroll bar there that it no longer needs, or resizes itself without end. Here the
+size of the content follows from the room alone.
 """
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
