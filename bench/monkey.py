@@ -10,16 +10,19 @@ python -m bench.monkey --seconds 180 --seed 7      (an earlier walk again)
 """
 
 import random
+import signal
 import sys
 import tempfile
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 from bench.options import parser_of
 from bench.real_window import Program, Screen, missing_programs
 
 PAUSE_S = 0.1
+DUMP_S = 2.0
 KEPT_EVENTS = 20
 PAGES = [f"alt+{number}" for number in (1, 2, 3, 4)]
 # Not Ctrl+Q: ends are met through the menu now and then, and one stands at the end of each walk.
@@ -84,6 +87,8 @@ def main() -> int:
     seed = random.randrange(10_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="haloscope-monkey-"))
+    # Where `timeout` or a shell ends the walk, the screen and the program on it end too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Screen(folder) as screen:
         wrong = _walk(screen, folder, seed, options.seconds)
     return 1 if wrong else 0
@@ -101,20 +106,24 @@ def _walk(screen: Screen, folder: Path, seed: int, seconds: float) -> list[str]:
             latest.append(f"{events:5}  {' '.join(map(str, words))}")
             screen.xdotool(*words)
             time.sleep(PAUSE_S)
+            if program.log:
+                # Of a crash the dump comes first.
+                with suppress(TimeoutError):
+                    program.wait_for_end(DUMP_S)
             if program.has_ended or program.log:
                 wrong = program.complaints()
                 if not wrong:
                     program, starts = Program(screen, folder / "home"), starts + 1
-        if not wrong:
-            wrong = _end(program)
+        wrong = wrong or _end(program)
     except (RuntimeError, TimeoutError) as error:
         wrong = [str(error)]
-    print(f"seed {seed}: {events} events, {starts} starts: {'FAILED' if wrong else 'nothing was wrong'}")
-    if wrong:
-        print("\n".join(f"WRONG: {what}" for what in wrong))
-        print(program.report())
-        print("\n".join(("--- latest events:", *latest)))
-    program.kill()
+    finally:
+        print(f"seed {seed}: {events} events, {starts} starts: {'FAILED' if wrong else 'nothing was wrong'}")
+        if wrong:
+            print("\n".join(f"WRONG: {what}" for what in wrong))
+            print(program.report())
+            print("\n".join(("--- latest events:", *latest)), flush=True)
+        program.kill()
     return wrong
 
 

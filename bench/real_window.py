@@ -305,7 +305,11 @@ class Program:
         """Quit with the key, as a person does; return the exit status."""
         self._note_what_it_holds()
         self.press("ctrl+q")
-        wait_until(lambda: self.has_ended, "the program's end", 20.0)
+        return self.wait_for_end()
+
+    def wait_for_end(self, limit_s: float = 20.0) -> int:
+        """Wait until the program has ended; return its exit status."""
+        wait_until(lambda: self.has_ended, "the program's end", limit_s)
         return self.process.returncode
 
     def kill(self) -> None:

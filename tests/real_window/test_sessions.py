@@ -31,7 +31,7 @@ def test_that_it_quits_while_everything_is_run(program):
 
 def test_that_it_quits_while_a_dialog_is_open_and_a_picture_opens(program):
     program.press("ctrl+alt+4", "ctrl+q")
-    program.wait_until(lambda: program.has_ended, "the end")
+    assert program.wait_for_end() == 0
 
 
 def test_that_a_second_one_runs_beside_the_first(program, start, tmp_path):
