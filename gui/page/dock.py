@@ -4,7 +4,7 @@ A panel never holds its place: where it is lower than the panel needs, it scroll
 tab would make the whole row of panels as high as it wants to be, as soon as it is looked at.
 """
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStyleOptionDockWidget, QWidget
 
@@ -78,7 +78,6 @@ class _Room(ScrollArea):
         # Panels have parts that give way, such as plots; the height at a width is what they would like.
         return self.least_size.height()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()
-        return super().eventFilter(watched, event)
+    def follow_content(self) -> None:
+        super().follow_content()
+        self.updateGeometry()

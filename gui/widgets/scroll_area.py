@@ -40,10 +40,22 @@ class ScrollArea(QScrollArea):
         super().resizeEvent(event)
         self._place()
 
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        # The content as a whole needs another size.
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.follow_content()
+        return handled
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Something in the content does.
         if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
-            self._place()
+            self.follow_content()
         return super().eventFilter(watched, event)
+
+    def follow_content(self) -> None:
+        """Adopt what the content needs now."""
+        self._place()
 
     def _place(self) -> None:
         room, least = self.maximumViewportSize(), self.least_size

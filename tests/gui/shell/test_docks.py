@@ -139,6 +139,18 @@ def test_that_layouts_settle_wherever_a_panel_is_moved_and_whichever_page_is_sho
 
 
 @pytest.mark.slow
+def test_that_every_page_settles_in_a_window_of_any_size(open_page, layouts):
+    window = open_page("explore")
+    show_a_tile(window, layouts)
+    for entry in PAGES:
+        window.show_page(entry.key)
+        for width in (1024, 1033, 1111, 1440):
+            for height in range(640, 900, 29):
+                window.resize(width, height)
+                layouts.settle()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("key", WITH_PANELS)
 def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
     window = open_page(key)
