@@ -159,7 +159,7 @@ class MainWindow(QMainWindow):
         place = self.normalGeometry() if self.isMaximized() else self.geometry()
         return replace(
             preferences,
-            window=place.getRect(),
+            window=(place.x(), place.y(), place.width(), place.height()),
             is_maximized=self.isMaximized(),
             layouts=layouts,
             columns=columns,

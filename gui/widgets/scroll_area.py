@@ -15,22 +15,22 @@ class ScrollArea(QScrollArea):
 
     def __init__(self, content: QWidget) -> None:
         super().__init__()
+        self._content = content
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(content)
 
     def sizeHint(self) -> QSize:
-        return self.widget().sizeHint()
+        return self._content.sizeHint()
 
     @property
     def least_size(self) -> QSize:
         """The least size of the content at any width."""
-        content = self.widget()
-        return content.minimumSizeHint().expandedTo(content.minimumSize())
+        return self._content.minimumSizeHint().expandedTo(self._content.minimumSize())
 
     def least_height(self, width: int) -> int:
         """Return the least height of the content at a width."""
-        content, least = self.widget(), self.least_size.height()
+        content, least = self._content, self.least_size.height()
         layout = content.layout()
         if layout is not None and layout.hasHeightForWidth():
             return max(least, layout.minimumHeightForWidth(width))
@@ -49,7 +49,7 @@ class ScrollArea(QScrollArea):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         # Something in the content does.
-        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+        if watched is self._content and event.type() == QEvent.Type.LayoutRequest:
             self.follow_content()
         return super().eventFilter(watched, event)
 
@@ -68,9 +68,10 @@ class ScrollArea(QScrollArea):
                 width -= bar
             else:
                 # A picture is less high where it is less wide: it is in view whole without a scroll bar.
-                width = next(w for w in range(width, 0, -1) if self.least_height(w) <= room.height())
+                narrower = range(width, width - bar, -1)
+                width = next((w for w in narrower if self.least_height(w) <= room.height()), width - bar)
         width = max(width, least.width())
-        self.widget().resize(width, max(room.height(), self.least_height(width)))
+        self._content.resize(width, max(room.height(), self.least_height(width)))
 
 
 _NEVER = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
