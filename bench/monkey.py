@@ -10,6 +10,7 @@ python -m bench.monkey --seconds 180 --seed 7      (an earlier walk again)
 """
 
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -24,6 +25,9 @@ from bench.real_window import Program, Screen, missing_programs
 PAUSE_S = 0.1
 DUMP_S = 2.0
 KEPT_EVENTS = 20
+# The smallest window that there is, the first one, and between them.
+SIZES = (1024, 640), (1024, 700), (1150, 720), (1278, 775)
+FILE_DIALOGS = "Open ", "Save ", "Folder "
 PAGES = [f"alt+{number}" for number in (1, 2, 3, 4)]
 # Not Ctrl+Q: ends are met through the menu now and then, and one stands at the end of each walk.
 KEYS = """
@@ -37,29 +41,21 @@ ctrl+alt+2 ctrl+alt+3 ctrl+alt+4 ctrl+alt+5 alt+f alt+e alt+v alt+r alt+h 0 1 2 
 class Walk:
     """The events of a seed, as words for xdotool."""
 
-    def __init__(self, seed: int, width: int, height: int) -> None:
+    def __init__(self, seed: int, screen: Screen) -> None:
         self._random = random.Random(seed)
-        self._width, self._height = width, height
+        self._width, self._height = screen.width, screen.height
 
     def _place(self) -> tuple[object, ...]:
         # The window may have floating panels beside it: any place of the screen.
         return "mousemove", self._random.randrange(self._width), self._random.randrange(self._height)
 
-    def next(self) -> tuple[object, ...]:
-        """Return the next event."""
+    def next(self, window: str) -> tuple[object, ...]:
+        """Return the next event; `window` is the number of the main window."""
         chance = self._random.random
         kind = chance()
         if kind < 0.40:
-            times = 2 if chance() < 0.2 else 1
-            return (
-                *self._place(),
-                "click",
-                "--repeat",
-                times,
-                "--delay",
-                30,
-                self._random.choice((1, 1, 1, 3)),
-            )
+            times, button = 2 if chance() < 0.2 else 1, self._random.choice((1, 1, 1, 3))
+            return *self._place(), "click", "--repeat", times, "--delay", 30, button
         if kind < 0.54:
             start, end = self._place(), self._place()
             between = "sleep", 0.02, *self._place(), "sleep", 0.02
@@ -72,6 +68,8 @@ class Walk:
         if kind < 0.76:
             # Closes menus and dialogs, which otherwise take all the rest.
             return "key", "Escape"
+        if kind < 0.77:
+            return "windowsize", window, *self._random.choice(SIZES)
         return "key", self._random.choice(KEYS)
 
 
@@ -91,26 +89,32 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Screen(folder) as screen:
         wrong = _walk(screen, folder, seed, options.seconds)
+    if not wrong:
+        shutil.rmtree(folder)
     return 1 if wrong else 0
 
 
 def _walk(screen: Screen, folder: Path, seed: int, seconds: float) -> list[str]:
-    walk, latest = Walk(seed, screen.width, screen.height), deque[str](maxlen=KEPT_EVENTS)
+    walk, latest = Walk(seed, screen), deque[str](maxlen=KEPT_EVENTS)
     program, starts, events = Program(screen, folder / "home"), 1, 0
     wrong: list[str] = []
     end = time.monotonic() + seconds
     try:
         while not wrong and time.monotonic() < end:
-            words = walk.next()
+            words = walk.next(program.window)
+            if screen.focused.startswith(FILE_DIALOGS) and (words[0] != "key" or "Delete" in words):
+                # Three clicks there, or two keys, delete a folder of whoever walks.
+                words = "key", "Escape"
             events += 1
             latest.append(f"{events:5}  {' '.join(map(str, words))}")
             screen.xdotool(*words)
             time.sleep(PAUSE_S)
-            if program.log:
+            spoke = program.log or program.said
+            if spoke:
                 # Of a crash the dump comes first.
                 with suppress(TimeoutError):
                     program.wait_for_end(DUMP_S)
-            if program.has_ended or program.log:
+            if program.has_ended or spoke:
                 wrong = program.complaints()
                 if not wrong:
                     program, starts = Program(screen, folder / "home"), starts + 1

@@ -6,9 +6,7 @@ from functools import cache
 
 from engine.device.core_count import cores
 from engine.device.cuda_presence import SIMULATED, has_driver, missing
-from engine.device_info import DeviceInfo
-
-SIMULATOR_SIDE = 64
+from engine.device_info import SIMULATOR_SIDE, DeviceInfo
 
 
 def listed_devices() -> tuple[DeviceInfo, ...]:

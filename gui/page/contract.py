@@ -65,6 +65,7 @@ class PageStatus:
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
+    is_earlier: bool = False  # whether that run is for an earlier problem than the one that is set now
 
 
 class Tool(NamedTuple):

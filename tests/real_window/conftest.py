@@ -1,6 +1,8 @@
 """`python main.py` in an X server of its own, driven by keys and clicks: one server for a file of tests."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,6 +17,8 @@ PLACES = {
     "title of Kernel": (1060, 65),
     "close Kernel": (1267, 64),
     "picture": (700, 300),
+    "drawing": (200, 200),
+    "kernels": (980, 120),
 }
 
 
@@ -32,16 +36,23 @@ class Journey(Program):
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
+        # Until then keys go to the dialog, or nowhere.
+        self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
 
     def wait_for_title(self, document: str) -> None:
         """Wait until the window shows this document."""
         self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
 
-    def save_session(self, path: Path) -> str:
-        """Save the session under this name and return its text."""
+    def session(self, path: Path) -> dict[str, Any]:
+        """Save the session under this name, which is new, and return what it holds."""
         self.press("ctrl+shift+s")
         self.answer("Save the session", path)
-        return self.wait_until(lambda: path.exists() and path.read_text(encoding="utf-8"), "the session")
+        self.wait_until(path.exists, "the saved session")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def weights(self, path: Path) -> list[list[float]]:
+        """Return the weights of the mask, by way of a session."""
+        return self.session(path)["mask"]["weights"]
 
     @property
     def shows_an_error(self) -> bool:
@@ -80,6 +91,7 @@ def start(screen, tmp_path):
         for program in started:
             assert program.complaints() == [], program.report()
             if not program.has_ended:
+                program.wait_for_rest()
                 assert not program.shows_an_error, program.report()
                 assert program.quit() == 0, program.report()
                 assert program.complaints() == [], program.report()

@@ -1,7 +1,6 @@
 """The mask is edited, taken back, chosen from the presets; everything is run."""
 
 import csv
-import json
 
 import pytest
 from PIL import Image
@@ -9,29 +8,25 @@ from PIL import Image
 pytestmark = pytest.mark.slow
 
 
-def weights_of(session: str) -> list[list[float]]:
-    return json.loads(session)["mask"]["weights"]
-
-
 def test_that_a_typed_cell_is_undone_and_redone(program, tmp_path):
-    before = weights_of(program.save_session(tmp_path / "before.json"))
+    before = program.weights(tmp_path / "before.json")
     program.click_on("first cell")
     program.type("3\n")
-    edited = weights_of(program.save_session(tmp_path / "edited.json"))
+    edited = program.weights(tmp_path / "edited.json")
     assert [edited[0][0], *edited[0][1:], *edited[1:]] == [3, *before[0][1:], *before[1:]]
     program.press("ctrl+z")
-    assert weights_of(program.save_session(tmp_path / "undone.json")) == before
+    assert program.weights(tmp_path / "undone.json") == before
     program.press("ctrl+y")
-    assert weights_of(program.save_session(tmp_path / "redone.json")) == edited
+    assert program.weights(tmp_path / "redone.json") == edited
 
 
 def test_that_presets_are_chosen_from_their_menu(program, tmp_path):
-    seen = [weights_of(program.save_session(tmp_path / "0.json"))]
+    seen = [program.weights(tmp_path / "0.json")]
     for group in (1, 2, 4):
         program.click_on("presets")
         program.wait_for_rest()
         program.menu(*["Down"] * group, "Right", "Return")
-        seen.append(weights_of(program.save_session(tmp_path / f"{group}.json")))
+        seen.append(program.weights(tmp_path / f"{group}.json"))
     assert all(mask not in seen[:at] for at, mask in enumerate(seen)), seen
 
 

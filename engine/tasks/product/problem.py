@@ -71,6 +71,10 @@ class MatrixProduct:
         """The longest of the three sides."""
         return max(self.rows, self.inner, self.columns)
 
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words."""
+        return f"{side} x {side}"
+
     @property
     def subject(self) -> str:
         """The matrices in words."""

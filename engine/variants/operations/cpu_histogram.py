@@ -69,7 +69,7 @@ def prepare(problem: OperationProblem, constant: Patch | None) -> PartialHistogr
 VARIANT = cpu_variant(
     prepare,
     key="cpu-histogram",
-    title="CPU, a histogram per core",
+    title="CPU, all cores",
     operation="histogram",
     idea="Each core counts its rows into bins of its own, which are added up in the end.",
     work=work,

@@ -122,7 +122,7 @@ VARIANT = cuda_variant(
     rows_of=rows_of,
     shared_bytes=shared_bytes,
     key="histogram-shared",
-    title="A partial histogram per block",
+    title="Shared histograms",
     operation="histogram",
     idea="Each block counts into bins of its own in shared memory, and adds them to global memory once.",
 )
