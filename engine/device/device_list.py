@@ -34,7 +34,7 @@ def simulator_info() -> DeviceInfo:
         title="CUDA simulator",
         times_mean_speed=False,
         facts={
-            "what it is": "the real kernels, run by Python threads",
+            "what it is": "the real kernels, run in Python, thread by thread",
             "times": "mean nothing and are never shown as speed",
             "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
         },

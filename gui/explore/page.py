@@ -74,6 +74,8 @@ _NO_BLOCKS = (
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
+# Of a plot: the first layout is made before there are any.
+_LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
 class ExplorePage(Page):
@@ -96,7 +98,9 @@ class ExplorePage(Page):
         self.kernel_dock = EitherOf(
             self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
-        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.time_place, self.speed_up_place, self.blocks_place = (
+            Place(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
+        )
         self.blocks_panel: BlocksPanel | None = None
         self.operation_table: OperationResultsPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)

@@ -268,7 +268,7 @@ OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("preferences", "is_bad"),
-    [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
+    [({"version": 1, "layouts": {"explore": "zz"}}, True), (OTHER_VERSION, False)],
     ids=["damaged", "layout of another version"],
 )
 def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
