@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from bench.auto_grid import mask_of
+from bench.auto import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
