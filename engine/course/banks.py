@@ -32,7 +32,7 @@ class BankFiltering(Filtering):
         """Return buffers for the picture and all results."""
         height, width, channels = job.operands.samples.shape
         out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
-        return backend.allocate(job.operands.samples, out)
+        return backend.allocate(job.operands.samples, out, job.operands.layout)
 
     def verify(self, values: Any, job: FilterJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
