@@ -291,5 +291,4 @@ VARIANT = Variant(
     picture_types=("float32",),
     most_channels=1,
     rounds_weights=True,
-    jumps=lambda problem: shape_of(problem).eights,
 )
