@@ -24,6 +24,8 @@ class EngineError(Exception):
 
     is_refusal = False
     """Whether the request was refused before anything was tried; otherwise something went wrong."""
+    is_about_run: ClassVar[bool] = False
+    """Whether it is the variant or the device of a run that failed, which the run itself names."""
     code: ClassVar[str] = "error"
     """What kind of error it is, for programs (`Reason.code`)."""
 
@@ -45,10 +47,10 @@ class EngineError(Exception):
 
     @property
     def failure(self) -> Reason:
-        """What failed and why, as the reason of a run that has no result."""
-        return Reason(
-            self.code, _short(f"{self.what}: {self.why}" if self.why else self.what), remedy=self.remedy
-        )
+        """The reason of a run that has no result: with what failed, where the run does not name it."""
+        if self.is_about_run or not self.why:
+            return Reason(**self.reason.as_json())
+        return Reason(self.code, _short(f"{self.what}: {self.why}"), remedy=self.remedy)
 
 
 def _short(text: str) -> str:
@@ -105,6 +107,7 @@ class DeviceUnavailable(EngineError):
 
     code = "device-unavailable"
     is_refusal = True
+    is_about_run = True
 
 
 class OutOfDeviceMemory(DeviceUnavailable):
@@ -112,6 +115,7 @@ class OutOfDeviceMemory(DeviceUnavailable):
 
     code = "device-memory"
     is_refusal = False
+    is_about_run = False
 
 
 class DeviceFault(DeviceUnavailable):
@@ -119,6 +123,7 @@ class DeviceFault(DeviceUnavailable):
 
     code = "device-fault"
     is_refusal = False
+    is_about_run = False
 
 
 class VerificationFailed(EngineError):

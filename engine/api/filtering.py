@@ -41,7 +41,6 @@ class Applied:
     Parameters
     ----------
     values : ndarray of the picture's shape, float32 or of the picture's type, as requested
-        With several masks (`engine.apply_bank`) one such result per mask, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
     """

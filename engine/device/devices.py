@@ -11,7 +11,6 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import (
     NO_DRIVER,
     NO_GPU,
-    SIMULATOR_SIDE,
     cpu_info,
     driver_unusable,
     simulator_info,
@@ -22,7 +21,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.reason import Reason
 
-__all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
+__all__ = ["backend", "device_named", "devices", "own_process_needed"]
 
 Made = TypeVar("Made")
 

@@ -23,6 +23,7 @@ class UnsupportedVariant(EngineError):
     """A variant cannot compute this; where the block is the reason, `nearest_block` is a legal one."""
 
     is_refusal = True
+    is_about_run = True
 
     def __init__(self, what: str, refusal: Refusal) -> None:
         super().__init__(what, refusal.sentence, refusal.remedy)
@@ -38,8 +39,3 @@ class UnsupportedVariant(EngineError):
     def reason(self) -> Refusal:
         """Why the variant cannot do it."""
         return self.refusal
-
-    @property
-    def failure(self) -> Reason:
-        """The same, as the reason of a run that has no result; the run names the variant."""
-        return Reason(**self.refusal.as_json())

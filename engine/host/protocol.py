@@ -302,9 +302,14 @@ class Availability:
     reason: Reason | None = None
 
     @property
+    def refusal(self) -> Refusal | None:
+        """The reason, where the variant itself refuses."""
+        return self.reason if isinstance(self.reason, Refusal) else None
+
+    @property
     def nearest_block(self) -> Block | None:
         """The nearest legal block, where another block helps."""
-        return self.reason.nearest_block if isinstance(self.reason, Refusal) else None
+        return None if self.refusal is None else self.refusal.nearest_block
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from engine.device.devices import SIMULATOR_SIDE, device_named
+from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE, DeviceInfo
 from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
@@ -48,12 +48,9 @@ def refuse_unsuitable(
             ),
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
-        raise TooLargeForSimulator(
-            f"{problem.subject} in the simulator",
-            f"it runs each GPU thread in Python, so it takes sizes up to {SIMULATOR_SIDE} x "
-            f"{SIMULATOR_SIDE}, and batches up to {SIMULATOR_SIDE}",
-            "Choose a smaller size or batch, or another device.",
-        )
+        limit = problem.limit_text(SIMULATOR_SIDE)
+        why = f"too large for the simulator (limit {limit})"
+        raise TooLargeForSimulator(problem.subject, why, "Choose a smaller size or batch, or another device.")
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
     if refusal is not None:
         # Where no other block would do, the block is not the reason.

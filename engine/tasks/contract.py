@@ -41,6 +41,9 @@ class TaskProblem(Protocol):
     def longest_side(self) -> int:
         """The longest of its sides, which the simulator limits."""
 
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words: "64 x 64"."""
+
     @property
     def values(self) -> int:
         """Values that are computed."""
@@ -100,7 +103,3 @@ class Task(ABC, Generic[P, O, V]):
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
-
-    def result(self, values: Any, operands: O) -> Any:
-        """Return a computed array in the shape that the caller expects."""
-        return values

@@ -108,9 +108,6 @@ class Variant(AnyVariant[Problem, Mask]):
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None
-    # A number with which the time jumps, where it does not grow smoothly with the mask: `auto` compares
-    # problems of the same one.
-    jumps: Callable[[Problem], int] = lambda problem: 0
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
     # others, whose `unsupported` need not check it.
     integer_output: bool = False

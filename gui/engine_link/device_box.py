@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import EngineState
 
-SIMULATOR_NOTE = "Images up to 64 x 64. For checking results, not speed."
+SIMULATOR_NOTE = "Pictures up to 64 x 64; no speeds."
 _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to "
     "64 x 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
@@ -59,7 +59,7 @@ class DeviceBox(QComboBox):
         if device is None:
             return "" if not self._engine_state.devices else f"There is no device {key} here. Choose another."
         if not device.available:
-            return device.reason
+            return str(device.reason)
         return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:

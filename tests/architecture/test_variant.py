@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from bench import representative
-from bench.auto_grid import able, cost_rows, is_too_long
+from bench.auto import able, cost_rows, is_too_long
 from bench.peers import own
 from engine.commands.arguments import read
 from engine.commands.benchmark import BenchSettings, filter_cells

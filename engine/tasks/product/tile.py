@@ -69,7 +69,7 @@ def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Sh
         detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
         return Refusal("block-threads", short, detail)
     if (needed := shared_bytes(Block(tile, tile))) > limits.shared_bytes:
-        short = f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of A and B"
+        short = f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of M and N"
         return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
     if (down := blocks_along(product.rows, tile)) > MAX_GRID_Y:
         short = f"{product.rows:,} rows need {down:,} tiles of {tile} down"

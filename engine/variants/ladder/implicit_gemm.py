@@ -39,7 +39,6 @@ from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan, grid_of_cells
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps
@@ -225,7 +224,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_implicit_gemm
 
 
-def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
+def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple[Pass, ...]:
     """Return the one pass that applies all masks of a bank."""
     from numba import types
 
@@ -235,9 +234,11 @@ def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
     function = kernel(problem.border, problem.mask_shape, block)
     # As every filter kernel's, with a matrix of weights and an array of offsets.
     *types_before, _, out_type = filter_signature(problem)
-    image, _, *numbers, _, out = filter_arguments(problem, bank.masks[0])
+    image, _, *numbers, _, out = filter_arguments(problem, bank[0])
     signature = (*types_before, types.Array(types.float32, 1, "C"), out_type)
-    arguments = (image, bank.weight_matrix, *numbers, bank.offsets32, out)
+    weights = np.stack([mask.weights32.reshape(-1) for mask in bank])
+    offsets = np.array([mask.offset for mask in bank], np.float32)
+    arguments = (image, weights, *numbers, offsets, out)
     return (Pass("correlate_implicit_gemm", function, signature, launch, arguments),)
 
 
@@ -250,7 +251,7 @@ def bank_block(masks: int) -> Block:
     return Block(min(256, 512 // at_once // 32 * 32), at_once)
 
 
-def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Variant:
+def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: Any) -> Variant:
     """Return the variant that applies a bank of so many masks; the bank may depend on its mask."""
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
@@ -260,7 +261,7 @@ def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Vari
         passes,
         key="implicit-gemm",
         idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by "
-        "the mask; the masks of a bank share them.",
+        "the mask.",
         plan=lambda problem, block: bank_plan(problem, block, masks),
         work=lambda problem, block: bank_work(problem, block, masks),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
@@ -270,22 +271,22 @@ def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Vari
 
 VARIANT = _variant(
     1,
-    lambda mask: Bank((mask,)),
+    lambda mask: (mask,),
     title="Implicit matrix product",
     tiles=tiles,
     default_block=Block(256, 1),
-    remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
-    "A bank of masks (engine.apply_bank) is what makes it worth while.",
+    remark="A block is x pixels by y masks: with one mask only its first row of threads computes. It pays "
+    "with several masks in one launch, as the paper has them.",
 )
 
 
-def for_bank(bank: Bank) -> Variant:
-    """Return the variant that applies a whole bank in one launch.
+def for_bank(bank: tuple[Mask, ...]) -> Variant:
+    """Return the variant that applies masks of one shape and anchor in one launch.
 
     Its functions do not use the mask that they are given, and its `Prepared` writes the masks' results one
     below the other: `out` has as many rows as all results together.
     """
-    masks, title = len(bank), f"{VARIANT.title}, {bank.name}"
+    masks, title = len(bank), f"{VARIANT.title}, {len(bank)} masks"
     # The window draws the tile of one mask alone.
     more = {
         "tiles": lambda problem, block, at: (),

@@ -10,12 +10,12 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.reason import Reason
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
-from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace, comparable_of, problem_of
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -39,8 +39,8 @@ class VariantRow:
     subtitle: str = ""
     # Newest kernel time on the present problem, or a word in its place.
     time: str = ""
-    # Why the variant cannot do the present job; empty if it can.
-    reason: str = ""
+    # Why the variant cannot do the present job; None if it can.
+    reason: Reason | None = None
     # False where only another device or picture would help; a block can be mended once the row is chosen.
     selectable: bool = True
     # Under the title of a greyed row: the reason, unless the row above has said it.
@@ -63,7 +63,7 @@ class VariantsModel(QAbstractListModel):
         self._results = results
         self._rows: list[VariantRow] = []
         # The variant that auto chose, why, and for which job.
-        self._choice: tuple[str, str, Hashable] | None = None
+        self._choice: tuple[str, Reason, Hashable] | None = None
         self.refresh()
         for signal in (
             engine_state.ready_changed,
@@ -119,7 +119,7 @@ class VariantsModel(QAbstractListModel):
                 why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
                 return "\n\n".join(filter(None, (why, row.remark)))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return ", ".join(filter(None, (row.title, row.key, row.time, row.reason)))
+                return ", ".join(filter(None, (row.title, row.key, row.time, str(row.reason or ""))))
             case Qt.ItemDataRole.UserRole:
                 return row
         return None
@@ -128,7 +128,7 @@ class VariantsModel(QAbstractListModel):
         times = self._newest_times()
         variants = self._engine_state.variants
         rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
-        reasons = reasons_in_list(["" if row.selectable else row.reason for row in rows])
+        reasons = reasons_in_list([None if row.selectable else row.reason for row in rows])
         return [replace(row, under=under) for row, under in zip(rows, reasons, strict=True)]
 
     def _variant_row(self, variant: VariantInfo, newest_time: str) -> VariantRow:
@@ -150,7 +150,7 @@ class VariantsModel(QAbstractListModel):
     def _newest_times(self) -> dict[str, str]:
         """Return the newest kernel time of each variant on the present problem, or a word in its place."""
         job = self._workspace.job()
-        present = job and (Problem.task, problem_of(job).comparable, job.mask.weights_digest)
+        present = job and comparable_of(job)
         layouts = ("", self._workspace.settings.layout)
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
@@ -165,8 +165,8 @@ class VariantsModel(QAbstractListModel):
         variant, because, chosen_for = self._choice
         if chosen_for != self._chosen_for():
             return row
-        estimate, semicolon, rest = because.partition(";")
-        return replace(row, idea=f"Chose {variant} ({estimate}){semicolon}{rest}.", subtitle=variant)
+        choice = "; ".join(filter(None, (f"Chose {variant} ({because.short})", because.detail)))
+        return replace(row, idea=f"{choice}.", subtitle=variant)
 
     def _keep_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
@@ -180,21 +180,14 @@ class VariantsModel(QAbstractListModel):
         return job and problem_of(job), settings.device, settings.block
 
 
-def short_reason(reason: str) -> str:
-    """Return the beginning of a reason; its details and the remedy are left to the tooltip."""
-    for end in (". ", "; ", ", and "):
-        reason = reason.split(end)[0]
-    return reason.rstrip(".")
-
-
-def reasons_in_list(reasons: Sequence[str]) -> list[str]:
+def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:
     """Return the text under each kernel of a list: its short reason, once for neighbours that share it.
 
-    `reasons` has the whole reason of each kernel that is greyed, "" for the others.
+    `reasons` has the reason of each kernel that is greyed, None for the others.
     """
     texts: list[str] = []
-    for short, group in groupby(reasons, key=short_reason):
+    for short, group in groupby(reason.short if reason else "" for reason in reasons):
         count = len(list(group))
-        text = f"{short} ({count} kernels)" if short and count > 1 else short
+        text = f"{short}: {count} kernels" if short and count > 1 else short
         texts += [text] + [""] * (count - 1)
     return texts

@@ -24,7 +24,7 @@ class MaskFacts(ElidedLabel):
     _described = Signal(object, str, str)
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(_LINES, small=True)
+        super().__init__(_LINES, most=_MOST_LINES, small=True)
         self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
@@ -50,8 +50,8 @@ class MaskFacts(ElidedLabel):
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask changes or something else is typed."""
         self._is_refusal = True
+        self.set_most(_MOST_LINES)
         self.setText(sentence)
-        self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
 
     def forget_refusal(self) -> None:
         """Describe the mask again after a refusal."""
@@ -67,9 +67,9 @@ class MaskFacts(ElidedLabel):
     def _show(self, mask: Mask, text: str, tooltip: str = "") -> None:
         if mask is not self._workspace.mask or self._is_refusal:
             return
+        self.set_most(_LINES)
         self.setText(text)
         self.setToolTip(tooltip or text)
-        self.set_lines(_LINES)
 
 
 def _texts(facts: Sequence[Fact]) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from engine.results.metrics import number_of
 from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import Job, filter_job
-from engine.run.measure import measure, unrun
+from engine.run.measure import measure, measure_each, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.product_job import product_job
 from engine.run.resolve import as_samples, describe_problem
@@ -247,9 +247,9 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     ("chosen", "mask", "large", "largest", "words"),
     [
         (variant("naive"), MASK, replace(PROBLEM, width=65), replace(PROBLEM, width=64, height=64),
-         r"a picture of 65 x 20 in the simulator.*up to 64 x 64"),
+         r"a picture of 65 x 20: too large for the simulator \(limit 64 x 64\)"),
         (TILED, None, MatrixProduct(65, 64, 64), MatrixProduct(64, 64, 64),
-         r"matrices of 65 x 64 x 64 in the simulator.*up to 64 x 64"),
+         r"matrices of 65 x 64 x 64: too large for the simulator \(limit 64 x 64\)"),
     ],
     ids=["picture", "matrices"],
 )  # fmt: skip
@@ -485,3 +485,42 @@ def test_that_a_result_is_handed_over_before_its_proof_once_nothing_is_launched(
         assert launches_then == launched.launches == 2
         assert np.array_equal(values, image)
         assert len(result.timing.kernel.samples_ms) == 1
+
+
+class CountingBackend(CpuBackend):
+    """Counts how often a picture is copied to it."""
+
+    uploads = 0
+
+    def upload(self, image, buffers):
+        self.uploads += 1
+
+
+def test_that_jobs_of_one_picture_copy_it_once_and_each_has_a_result_of_its_own():
+    samples = np.random.default_rng(5).random((9, 8, 2), np.float32)
+    masks, serial = [box(3), Mask([[1, 2]]), Mask([[5]])], variant("cpu-serial")
+    choice = Choice(serial, serial.default_block)
+    problems = [describe_problem(samples, mask, Border.ZERO, 0.0) for mask in masks]
+    jobs = [filter_job(choice, problem, mask, samples) for problem, mask in zip(problems, masks, strict=True)]
+    machine = CountingBackend()
+    outcomes = measure_each(jobs, machine, NO_SAMPLES)
+    assert machine.uploads == 1
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        assert outcome.result.verification.passed
+        assert np.array_equal(outcome.values, compute(job, backend("cpu")))
+
+
+def test_that_jobs_of_one_picture_can_be_stopped_between_two_of_them():
+    samples, serial = np.zeros((5, 4, 1), np.float32), variant("cpu-serial")
+    mask, seen = box(3), []
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0)
+
+    def stop_at_the_second(step):
+        seen.append(step.stage)
+        if seen.count("compiling") == 2:
+            raise Cancelled("The run was stopped")
+
+    job = filter_job(Choice(serial, serial.default_block), problem, mask, samples)
+    with pytest.raises(Cancelled):
+        measure_each([job, job], backend("cpu"), NO_SAMPLES, stop_at_the_second)
+    assert seen[:2] == ["compiling", "first launch"]

@@ -7,6 +7,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from tests.gui.fake_engine import READY
 from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
+from tests.made_runs import made_reason
 
 
 def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_again_is_no_change(qtbot):
@@ -17,9 +18,9 @@ def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_ag
     assert state.variant("tiled").title == "Tiled"
     assert state.variant("none") is None
     assert state.device("cuda:0").reason
-    state.set_availability((Availability("naive", "no"),))
+    state.set_availability((Availability("naive", made_reason("no")),))
     with qtbot.assertNotEmitted(state.availability_changed):
-        state.set_availability((Availability("naive", "no"),))
+        state.set_availability((Availability("naive", made_reason("no")),))
     state.set_task("run", "sampling", 0.5)
     with qtbot.assertNotEmitted(state.progress_changed):
         state.set_task("run", "sampling", 0.5)
@@ -76,7 +77,7 @@ def test_that_a_device_is_chosen_greyed_with_its_reason_or_shown_as_not_here(qtb
     assert workspace.settings.device == "cpu"
     workspace.change(device="simulator")
     assert box.currentData() == "simulator"
-    assert "not speed" in box.note
+    assert "no speeds" in box.note
     assert "64 x 64" in box.note
     workspace.change(device="cuda:7")
     assert box.currentText() == "cuda:7"

@@ -200,7 +200,7 @@ def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
     cells = [[model.index(row, at).data() for at in (kernel, speed_up, proof)] for row in range(3)]
     assert cells[0][1:] == ["1.00×", "verified"]
     assert cells[1] == ["60.00", "20.0×", "verified"]
-    assert cells[2][0] == "cannot"
+    assert cells[2][0] == "unavailable"
     assert "There is no NVIDIA driver here" in cells[2][2]
 
 
@@ -211,7 +211,7 @@ def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(
     slow.answer_all(CheckStages)
     slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), RunNetwork)
     row = slow.network.rows[0]
-    assert row.failure == "The batch: the memory is full. Choose a smaller one."
+    assert row.status == "The batch: the memory is full. Choose a smaller one."
     assert not row.refused
     assert [one.request.stage for one in slow.fake.waiting(RunNetwork)] == ["network-cpu"]
 

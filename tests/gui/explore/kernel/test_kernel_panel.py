@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel
@@ -9,11 +9,14 @@ from PySide6.QtWidgets import QApplication, QLabel
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.messages import Ready
+from engine.geometry.refusal import Refusal
+from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.reason import Reason
+from engine.variants import registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list, short_reason
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -25,7 +28,7 @@ from tests.gui.made_results import (
     make_engine_state,
     make_workspace,
 )
-from tests.made_runs import WORK, make_failure, make_result, make_simulated
+from tests.made_runs import WORK, made_reason, make_failure, make_result, make_simulated
 
 TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
@@ -48,7 +51,9 @@ class Shown:
         QApplication.processEvents()
 
     def refuse(self, **reasons):
-        self.state.set_availability(tuple(Availability(key, reason) for key, reason in reasons.items()))
+        self.state.set_availability(
+            tuple(Availability(key, made_reason(text)) for key, text in reasons.items())
+        )
         QApplication.processEvents()
 
     def click(self, key):
@@ -86,7 +91,7 @@ def ladder_of_fourteen():
     state = EngineState()
     state.set_ready(Ready(VARIANTS + more, (CPU_DEVICE, CUDA_DEVICE)))
     reason = "A 1-D kernel takes a mask of one row, and this one has 3. Take a mask of one row."
-    state.set_availability(tuple(Availability(variant.key, reason) for variant in more[-3:]))
+    state.set_availability(tuple(Availability(variant.key, made_reason(reason)) for variant in more[-3:]))
     return state
 
 
@@ -105,17 +110,20 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     shown = show(make_engine_state(cuda=False))
     shown.click("tiled")
     assert shown.workspace.settings.variant == "auto"
-    assert shown.under("naive") == "There is no NVIDIA driver here (3 kernels)"
+    assert shown.under("naive") == "There is no NVIDIA driver here: 3 kernels"
     assert NO_CUDA in shown.index("tiled").data(TOOLTIP)
     assert NO_CUDA in shown.index("tiled").data(Qt.ItemDataRole.AccessibleTextRole)
-    shown.kernels.hovered.emit("tiled")
-    assert shown.panel.note.text() == NO_CUDA
-    assert shown.panel.note.toolTip() == f"{NO_CUDA}\n\n{REMARK}"
+    assert REMARK in shown.index("tiled").data(TOOLTIP)
+    # A session may bring one.
+    shown.workspace.change(variant="tiled")
+    assert shown.panel.note.text == f"{NO_CUDA} {REMARK}"
+    shown.workspace.change(variant="auto")
     for _ in range(5):
         qtbot.keyClick(shown.kernels, Qt.Key.Key_Down)
     assert shown.workspace.settings.variant == "cpu-parallel"
     # One that only refuses its block can be chosen, and says so beside the block.
-    shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
+    refusal = Refusal("block", "40 x 40 has too many threads", nearest_block=Block(32, 32))
+    shown.state.set_availability((Availability("tiled", refusal),))
     assert shown.under("tiled") == ""
 
 
@@ -150,26 +158,54 @@ def test_that_page_down_shows_the_reasons_of_greyed_kernels_and_chooses_nothing(
     assert shown.kernels.verticalScrollBar().value() == 0
 
 
-def test_that_the_note_of_the_chosen_kernel_has_its_remark_and_is_not_cut(show):
+def every_kernel():
+    """Return the state with every kernel of the engine, as it describes itself."""
     state = make_engine_state()
-    long = (
-        "For masks of rank 2. Where weights of both signs meet, the error is larger, and it is stated. " * 2
+    infos = tuple(
+        VariantInfo(
+            one.key, one.title, str(one.device), one.idea, one.default_block, one.uses_block, one.remark
+        )
+        for one in registry.VARIANTS
     )
-    state.set_ready(Ready((*VARIANTS[:-1], replace(VARIANTS[-1], remark=long)), state.devices))
-    shown = show(state)
-    note, short = shown.panel.note, shown.panel.note.height()
-    shown.workspace.change(variant="tiled")
-    idea = "The input tile with its halo in shared memory."
-    assert (note.text(), note.toolTip()) == (f"{idea} {REMARK}", f"{idea}\n\n{REMARK}")
-    shown.kernels.hovered.emit("cached")
+    state.set_ready(Ready(infos, state.devices))
+    return state
+
+
+def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(show):
+    shown = show(every_kernel(), 320, 900)
+    bar = shown.panel.note.verticalScrollBar()
+    cut = []
+    for row in shown.panel.variants.rows():
+        shown.workspace.change(variant=row.key)
+        QApplication.processEvents()
+        assert shown.panel.note.text == " ".join(filter(None, (row.idea, row.remark)))
+        if bar.maximum():
+            cut.append(row.key)
+    assert not cut
+    # In a narrow panel the rest is scrolled to.
+    shown.resize(250, 900)
+    shown.workspace.change(variant="digit-sums")
     QApplication.processEvents()
-    assert note.height() == short, "nothing moves under the mouse"
-    shown.kernels.hovered.emit("")
-    shown.workspace.change(variant="cached")
+    assert bar.maximum() > 0
+
+
+def test_that_nothing_moves_and_the_note_is_the_chosen_kernels_while_the_mouse_goes_over_the_list(show):
+    shown = show(make_engine_state(cuda=False))
+    shown.click("cpu-serial")
+    fixed = (shown.panel.block, shown.panel.result_type, shown.panel.device, shown.panel.baseline)
+    places = [one.mapTo(shown.panel, QPoint()) for one in fixed]
+    text = shown.panel.note.text
+    assert text == "The textbook loops."
+    for key in ("auto", "cpu-parallel", "naive", "tiled", "cached"):
+        QTest.mouseMove(shown.kernels.viewport(), shown.rect(key).center())
+        QApplication.processEvents()
+        assert shown.panel.note.text == text
+        assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
+    # What is chosen has another text, as high as before.
+    shown.click("cpu-parallel")
     QApplication.processEvents()
-    lines = note.lines_of(note.text())
-    assert lines > 2
-    assert note.height() >= lines * note.fontMetrics().lineSpacing() > short
+    assert shown.panel.note.text == "Every core and its vectors."
+    assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
 
 
 def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_focus_there(qtbot, show):
@@ -210,18 +246,15 @@ def test_that_the_ladder_is_seen_whole_where_there_is_room_and_scrolls_in_a_low_
     assert shown.kernels.verticalScrollBar().maximum() == 0
 
 
-def test_that_nothing_moves_while_kernels_are_hovered_or_when_the_engine_lists_them(show):
+def test_that_nothing_moves_when_the_engine_lists_the_kernels(show):
     state = EngineState()
     shown = show(state)
-    places = {shown.panel.block.y()}
+    place = shown.panel.block.y()
     ready = make_engine_state(cuda=False)
     state.set_ready(Ready(ready.variants, ready.devices))
     state.set_availability(tuple(ready.availability.values()))
-    for key in ("", "tiled", "cpu-serial"):
-        shown.kernels.hovered.emit(key)
-        QApplication.processEvents()
-        places.add(shown.panel.block.y())
-    assert len(places) == 1
+    QApplication.processEvents()
+    assert shown.panel.block.y() == place
 
 
 @pytest.mark.parametrize("key", ["kernel-8", "kernel-14"])
@@ -316,19 +349,19 @@ def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbo
 
 def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed(model, state, results):
     results.add(make_simulated("naive"))
-    refused = Availability("tiled", "The block is too large.", Block(16, 16))
+    refused = Availability("tiled", Refusal("block", "The block is too large", nearest_block=Block(16, 16)))
     state.set_availability((refused,))
     assert times(model, "naive", "tiled") == ["simulated", "block refused"]
     # So that its block can be mended.
     assert model.index(model.position("tiled")).flags() & Qt.ItemFlag.ItemIsSelectable
 
 
-def preview(variant, because=""):
+def preview(variant, because=None):
     return Filtered(None, None, variant, "cpu", 3.0, chosen_because=because)
 
 
 def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_changes(model, workspace, state):
-    state.show_filtered(preview("tiled", "estimated 0.13 ms; next best: naive (1 ms)"))
+    state.show_filtered(preview("tiled", Reason("chosen", "estimated 0.13 ms", "next best: naive (1 ms)")))
     assert model.rows()[0].idea == "Chose tiled (estimated 0.13 ms); next best: naive (1 ms)."
     # A run of a named variant chose nothing.
     state.show_filtered(preview("cpu-serial"))
@@ -341,15 +374,10 @@ def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_chang
     assert model.rows()[0].subtitle == ""
 
 
-def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
-    for reason, short in (
-        ("No NVIDIA driver. Install one.", "No NVIDIA driver"),
-        ("It needs equal weights; that in row 1 is 0.3. Use tiled.", "It needs equal weights"),
-        ("Not separable: its rank is 2, and 25 % are left over. Use tiled.", "Not separable: its rank is 2"),
-        ("Its rank is 2.5 at most.", "Its rank is 2.5 at most"),
-        ("", ""),
-    ):
-        assert short_reason(reason) == short
-    driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
-    given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
-    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
+def test_that_neighbours_share_their_short_reason():
+    driver, rank = (
+        Reason("driver", "No driver", remedy="Install one."),
+        Reason("rank", "Rank 2", "Rank 2; not 1."),
+    )
+    given = [None, driver, Reason("driver", "No driver", remedy="Or else."), driver, None, rank, driver]
+    assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]
