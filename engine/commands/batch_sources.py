@@ -236,8 +236,8 @@ def verify_and_encode(job: Job, values: np.ndarray) -> tuple[bytes, Finished]:
 
 
 def _encoded(job: Job, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
-    quality = job.run.how.settings.quality
-    data, left_out = encoded_image(result.picture, job.file.target, quality=quality)
+    quality, file = job.run.how.settings.quality, job.file
+    data, left_out = encoded_image(result.picture, file.target, quality=quality, saved_as=file.saved_as)
     notes = (*job.run.opened.picture.notes, *result.lost, *left_out)
     found = {**job.run.facts, **result.found} if result.found else {}
     return data, Finished(job.file, None, notes, verification, found)

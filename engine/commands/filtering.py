@@ -112,8 +112,8 @@ def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
         def encode(result: "Result") -> "tuple[Result, bytes, tuple[str, ...]]":
-            quality = settings.picture.quality
-            data, left_out = encoded_image(result.picture, settings.output, quality=quality)
+            quality, output = settings.picture.quality, settings.output
+            data, left_out = encoded_image(result.picture, output, quality=quality, saved_as=saved_as)
             return result, data, (*result.lost, *left_out)
 
         def on_values(values: np.ndarray) -> None:

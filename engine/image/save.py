@@ -67,10 +67,18 @@ def save_image(
 
 
 def encoded_image(
-    picture: Picture | NDArray[Any], name: str, *, quality: int = DEFAULT_QUALITY, depth: Depth = "keep"
+    picture: Picture | NDArray[Any],
+    name: str,
+    *,
+    quality: int = DEFAULT_QUALITY,
+    depth: Depth = "keep",
+    saved_as: Format | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out."""
-    known = saved_format(name)
+    """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out.
+
+    `saved_as` is the format of the file where it is known already.
+    """
+    known = saved_as or saved_format(name)
     what = f"{name} cannot be saved"
     given: object = quality
     if not (isinstance(given, int | np.integer) and 1 <= given <= 100):

@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 from PIL import Image
 
 import engine
+import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_loop, batch_memory, batch_sources, picture_filter
+from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_filter
 from engine.commands.batch_files import PictureFile, files_for
 from engine.commands.batch_loop import Finished
 from engine.errors import OutOfDeviceMemory
+from engine.image import formats
 from engine.image.samples import sample_path
 from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, make_every_variant_wrong
@@ -133,6 +136,29 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
     assert names(out) == ["grey.png", "rgb.tif"]
     batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
+
+
+def test_that_a_file_is_planned_once_and_only_its_result_is_encoded(batch, monkeypatch, photos, out):
+    asked, encoded = [], []
+    format_to_save = formats.format_to_save
+
+    def counted(path):
+        asked.append(path)
+        return format_to_save(path)
+
+    def encoding(known):
+        def encode(picture, quality):
+            encoded.append(known.title)
+            return known.encode(picture, quality)
+
+        return replace(known, encode=known.encode and encode)
+
+    for module in (batch_files, engine.image.save):
+        monkeypatch.setattr(module, "format_to_save", counted)
+    monkeypatch.setattr(formats, "FORMATS", tuple(map(encoding, formats.FORMATS)))
+    batch(photos / "grey.png", photos / "rgb.tif", "--depth 16")
+    assert asked == [str(out / "grey.png"), str(out / "rgb.tif")]
+    assert sorted(encoded) == ["PNG", "TIFF"]
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
