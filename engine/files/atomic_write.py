@@ -4,13 +4,13 @@ import errno
 import os
 import reprlib
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
 from engine.files.part_files import part_file, remove_dead_parts
+from engine.interrupts import undivided
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
 
@@ -44,20 +44,6 @@ def path_text(path: str | os.PathLike[str]) -> str:
         # It would be the folder that one is in.
         raise BadValue("'' is not a path", "it is empty", "Give the name of a file.")
     return text
-
-
-_writing = threading.RLock()
-
-
-@contextmanager
-def undivided() -> Iterator[None]:
-    """Hold off the end of the process while files are written that belong together.
-
-    Each file is whole by itself (`atomic_write`). A thread that ends the process enters first, so that
-    neither a temporary file nor one half of a set stays behind.
-    """
-    with _writing:
-        yield
 
 
 def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:

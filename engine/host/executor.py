@@ -15,6 +15,7 @@ from typing import Any
 from engine.device.devices import own_process_needed
 from engine.device_info import DeviceInfo
 from engine.host.request import Request
+from engine.interrupts import before_leaving
 from engine.results.progress import Checkpoint
 from engine.run.executor import CallingThread
 
@@ -50,6 +51,7 @@ class SimulatorExecutor(Executor):
 
         self._client = EngineClient()
         atexit.register(self.shutdown)
+        before_leaving(self.shutdown)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Send a call; cancelling its future stops it at its next step."""

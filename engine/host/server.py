@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 
 from engine.compiled.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.files.atomic_write import undivided
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, Working
 from engine.host.request import QueuePolicy, Request
+from engine.interrupts import undivided
 from engine.results.progress import Checkpoint, Progress
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.

@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
 from engine.files.output_checks import check_other_file, check_place
 from engine.files.standard_streams import log
@@ -13,14 +14,13 @@ from engine.host.protocol import OpenPicture
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.crash_log import log_path, note_error
-from gui.shell.interrupt import Interrupts
 
 _IMPORTED_AT = time.perf_counter()
 FIRST_SAMPLE = "astronaut"
 UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
 
 
-def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
+def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
     options = parse(argv)
     try:
@@ -34,11 +34,10 @@ def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
         why = "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)"
         remedy = "Start it on a desktop, or use a command: `python main.py --help` lists them."
         return _complain(EngineError("The window cannot be opened", why, remedy))
-    interrupts = interrupts or Interrupts()
     engine = StartedEngine(EngineClient, lambda client: interrupts.before_leaving(client.shutdown))
     first = None if options.session and not options.image else _open_first(engine, options)
     try:
-        return interrupts.exit_status(_show(options, engine, first, interrupts))
+        return interrupts.exit_status(_show(options, engine, first))
     except EngineError as error:
         return _complain(error)
     except ImportError as error:
@@ -72,15 +71,14 @@ def _show(
     options: WindowOptions | ScreenshotOptions,
     engine: StartedEngine,
     first: FirstPicture | None,
-    interrupts: Interrupts,
 ) -> int:
     if isinstance(options, ScreenshotOptions):
         from gui.shell.screenshot import take_screenshot
 
-        return take_screenshot(options, engine, first, interrupts)
+        return take_screenshot(options, engine, first)
     from gui.shell.app import run_window
 
-    return run_window(options, engine, first, process_age_ms, interrupts)
+    return run_window(options, engine, first, process_age_ms)
 
 
 def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
