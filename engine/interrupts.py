@@ -3,8 +3,8 @@
 Signals are heard by a thread, which ends the process with one line, or calls what `calling` says. Nothing is
 raised in the main thread. Python's KeyboardInterrupt comes between any two instructions: during the import of
 a C library it ended in an abort (1 start in 36), in a Qt slot it is lost, and between the taking of a lock
-and the `with` that gives it back it leaves the lock to nobody. So a command hung for ever (3 of 530 starts):
-its second thread waited for the import lock of a module.
+and the `try` that gives it back it leaves the lock to nobody. So commands hung for ever (3 of 530 starts):
+importlib had taken the lock of all imports, and the thread that opens the picture waited for it.
 """
 
 import _thread
@@ -26,6 +26,11 @@ _is_listening = False
 _writing = _thread.RLock()
 # Held by what ends the process, and never given back: its status is decided once.
 _ending = _thread.allocate_lock()
+if hasattr(os, "register_at_fork"):
+    # A forked child would wait for another thread of its parent that was writing.
+    os.register_at_fork(
+        before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_writing.release
+    )
 
 
 def listen() -> None:

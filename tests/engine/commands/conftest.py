@@ -180,10 +180,10 @@ def full_disk(monkeypatch, tmp_path):
     folder.mkdir()
     write = engine.files.atomic_write._write_beside_and_replace
 
-    def refuse(target, data):
+    def refuse(target, data, permissions):
         if target.parent == folder:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(target, data)
+        write(target, data, permissions)
 
     monkeypatch.setattr(engine.files.atomic_write, "_write_beside_and_replace", refuse)
     return folder
