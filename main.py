@@ -4,7 +4,7 @@ This file only chooses.
 """
 
 # Not `signal`, which needs 4 ms until Ctrl+C is handled.
-import _signal
+import _signal  # type: ignore[import-not-found]
 import os
 
 

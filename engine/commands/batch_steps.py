@@ -155,6 +155,7 @@ def _verified(job: Job, values: np.ndarray | CheckedSamples) -> Verification:
         seed=_seed(job),
         affordable=AFFORDABLE_MULTIPLY_ADDS,
         added_error=variant.added_error(request.problem, request.mask),
+        steps=variant.added_steps(request.mask),
     )
     if not verification.passed:
         what = f"The result of '{variant.key}'"

@@ -116,6 +116,15 @@ def filtered(command, tmp_path):
     return do
 
 
+@pytest.mark.parametrize("variant", ["auto", *CPU_KEYS])
+def test_that_a_picture_of_subnormal_samples_is_verified(command, grey, tmp_path, variant):
+    dark = grey(np.full((14, 15), 1e-42), np.float32)
+    ones = "; ".join(["1 1 1 1 1 1 1"] * 7)
+    for line in (f"filter {dark} {tmp_path / 'out.tif'}", f"batch {dark} --out {tmp_path / 'out'}"):
+        answer = command(line, "--mask", f"'{ones}'", "--border mirror --variant", variant)
+        assert answer.status == 0, answer.err
+
+
 def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
     picture, words = filtered(grey(), "--mask 1,0,0")
     assert "correlation with a mask (1 x 3), border zero" in words
