@@ -25,15 +25,22 @@ import sys  # noqa: E402
 
 def start(arguments: list[str]) -> int:
     """Answer as a process of its own; return the exit status."""
-    from engine.files.standard_streams import flushed, open_closed_streams
+    from engine.files.standard_streams import flushed, log, open_closed_streams
     from engine.interrupts import listen
+    from engine.shortages import shortage_of
 
     open_closed_streams()
-    listen()
     try:
+        listen()
         return flushed(main(arguments))
     except SystemExit as leaving:  # after --help, or a line on bad use
         return flushed(leaving.code if isinstance(leaving.code, int) else 0)
+    except (OSError, ImportError, RuntimeError, MemoryError) as error:
+        # Not even what would say so could be loaded.
+        if (shortage := shortage_of(error)) is None:
+            raise
+        log(str(shortage))
+        return 2
     finally:
         # At its exit Python looks for cycles among all objects, several times: 22 of the 260 ms of `filter`.
         gc.freeze()

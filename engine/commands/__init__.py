@@ -85,6 +85,7 @@ def main(argv: list[str]) -> int:
     from engine.compiled.code_store import report_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
     from engine.files.standard_streams import PIPE_CLOSED, silence
+    from engine.shortages import shortage_of
 
     try:
         with report_code_not_kept(lambda warning: log_notes([str(warning)])):
@@ -105,13 +106,14 @@ def main(argv: list[str]) -> int:
             log(line)
             leave_at_once(status)
             return status
-    except MemoryError:
-        line, status = "Not enough memory: the system gave no more. Use a smaller picture.", BAD_INPUT
     except BrokenPipeError:
         # Python would report it once more when it closes standard output.
         silence(sys.stdout)
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the process's boundary: any error becomes a line
+        if (shortage := shortage_of(error)) is not None:
+            log(str(shortage))
+            return BAD_INPUT
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         line = f"Unexpected error: {cause}. Please report it with this line and the command."
         status = UNEXPECTED

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -160,6 +161,26 @@ runpy.run_path("main.py", run_name="__main__")
     answer = start(code=code, start_new_session=True)
     assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "Stopped.\n")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "says"),
+    [
+        ("RLIMIT_NOFILE", 14, "this process may have 14 files open at a time, and 64 are needed"),
+        ("RLIMIT_NOFILE", 8, "this process may have 8 files open at a time"),
+        ("RLIMIT_AS", 900_000 << 10, "this process may use 922 MB of memory, and 1,074 MB are needed"),
+        ("RLIMIT_AS", 300_000 << 10, "this process may use 307 MB of memory"),
+    ],
+)
+def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, says):
+    def lower():
+        number = getattr(resource, limit)
+        resource.setrlimit(number, (most, most))
+
+    answer = start(preexec_fn=lower)
+    assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1), answer.stderr
+    assert answer.stderr.startswith(f"The window cannot be opened: {says}")
+    assert "Allow more (`ulimit -" in answer.stderr
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
         (factors != np.rint(factors)).sum(axis=axis) for factors, axis in ((rows, 1), (columns, 0))
     )
     lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
-    return max(0.0, lost - (high * wide + 1))
+    return max(0.0, lost - float(high * wide + 1))
 
 
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:

@@ -111,7 +111,9 @@ def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (MemoryError(), 2, "Not enough memory: the system gave no more. Use a smaller picture.\n"),
+        (MemoryError(), 2, "Not enough memory: the system gave no more. Use a smaller picture, or close"),
+        (OSError(24, "Too many open files"), 2, "No more files can be opened: this process may have "),
+        (RuntimeError("can't start new thread"), 2, "No more threads or processes can be started: the"),
         (EngineError("a", "b", "c"), 2, "a: b. c\n"),
         (ZeroDivisionError("by\nzero"), 1, "Unexpected error: ZeroDivisionError: by zero. "),
         (LOST, 3, "cuda:0: illegal address. Start again.\n"),

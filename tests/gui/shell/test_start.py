@@ -193,6 +193,17 @@ def test_that_an_error_in_a_slot_is_told_without_a_traceback_and_logged_with_one
     assert "Traceback" in log.read_text()
 
 
+def test_that_what_the_system_has_no_more_of_is_not_called_something(errors, log, qapp):
+    error = OSError(24, "Too many open files")
+    errors.catch(type(error), error, None)
+    qapp.processEvents()
+    message = errors._messages.newest
+    assert message.what == "No more files can be opened"
+    assert "ulimit -n" in message.remedy
+    assert "Your work is kept" in message.remedy
+    assert "Too many open files" in log.read_text()
+
+
 def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
     with qtbot.waitSignal(errors.happened):
         thread = threading.Thread(target=lambda: [][1])
