@@ -49,6 +49,7 @@ class CodeStore:
         self._folder = folder
         self._most_bytes = most_bytes
         self._has_warned = False
+        self._is_way_own: bool | None = None
 
     def load(self, kind: str, key: str) -> bytes | None:
         """Return the code of that key; None where there is none that can be trusted.
@@ -107,11 +108,11 @@ class CodeStore:
     def _own_bytes(self, path: Path) -> bytes:
         """Return the bytes of a file that the user alone can write; an OSError where it is anything else."""
         # A link is not followed, a pipe not waited for.
-        with open(os.open(path, _READING), "rb") as file:
+        with open(os.open(path, _READING), "rb", buffering=0) as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > self._most_bytes or not _is_own(facts):
                 raise PermissionError(errno.EPERM, "is no file of ours")
-            return file.read(self._most_bytes)
+            return file.readall()
 
     def _is_trusted(self) -> bool:
         """Return whether the folder exists, is the user's own, and writable by no other user.
@@ -120,14 +121,14 @@ class CodeStore:
         """
         try:
             facts = self._folder.stat()
-            places = [os.lstat(place) for place in (self._folder, *self._folder.parents)]
+            # Once: it takes as long as reading an entry.
+            if self._is_way_own is None:
+                self._is_way_own = _is_way_own(self._folder)
         except OSError:
             return False
         if not self._folder.is_absolute():
             return False
-        is_own = _is_own(facts) and all(
-            not stat.S_ISLNK(place.st_mode) or place.st_uid in (0, facts.st_uid) for place in places
-        )
+        is_own = _is_own(facts) and self._is_way_own
         if not is_own:
             why = "it belongs to another user, others may write in it, or a link of another user leads to it"
             self._warn(why, "Remove it: it is made again, for you alone.")
@@ -169,6 +170,13 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
 
         warnings.showwarning = show
         yield
+
+
+def _is_way_own(folder: Path) -> bool:
+    """Return whether no link on the way to a folder is of another user than root."""
+    places = [os.lstat(place) for place in (folder, *folder.parents)]
+    own = {0} if not hasattr(os, "geteuid") else {0, os.geteuid()}
+    return all(not stat.S_ISLNK(place.st_mode) or place.st_uid in own for place in places)
 
 
 def _is_own(facts: os.stat_result) -> bool:
