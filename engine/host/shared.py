@@ -103,6 +103,7 @@ def attach(array: SharedArray) -> np.ndarray:
         if segment is None:
             segment = _attached[array.name] = _Segment(name=array.name)
     # Its base is a view that keeps the memory mapped; the one of np.ndarray(buffer=...) does not.
+    assert segment.buf is not None
     count = int(np.prod(array.shape))
     return np.frombuffer(segment.buf, array.dtype, count, array.first_byte).reshape(array.shape)
 
