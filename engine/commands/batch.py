@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
+from engine import interrupts
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.batch_loop import Finished, Loop
 from engine.commands.batch_plan import BatchPlan, BatchSettings, planned
 from engine.commands.batch_sources import source_for
@@ -27,11 +28,14 @@ def run(settings: BatchSettings) -> int:
     loop = Loop(len(plan.files), on_finished)
     begin = time.perf_counter()
     fault: DeviceFault | None = None
-    is_stopped = False
+
+    def stopped_at_once() -> str:
+        pictures = f"{loop.written} of {len(plan.files)} pictures"
+        return printable(f"Stopped: {pictures} {plan.how.done} into {settings.out}.")
+
     try:
-        loop.run(source_for(plan))
-    except KeyboardInterrupt:
-        is_stopped = True
+        with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
+            loop.run(source_for(plan))
     except DeviceFault as error:
         fault = error
         known = {finished.file for finished in outcomes}
@@ -42,10 +46,10 @@ def run(settings: BatchSettings) -> int:
     if settings.json:
         print_json(_document(settings, plan, loop, outcomes, elapsed_s))
     else:
-        stopped = "Stopped: " if is_stopped else ""
+        stopped = "Stopped: " if loop.is_stopped else ""
         print_answer(stopped + _summary(settings, plan, loop, outcomes, elapsed_s))
-    if is_stopped:
-        return INTERRUPTED
+    if loop.is_stopped:
+        return interrupts.exit_status(DONE)
     if fault is not None:
         raise fault
     errors = [finished.error for finished in outcomes if finished.error is not None]

@@ -9,16 +9,19 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event
 from typing import Protocol, TypeVar
 
+from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
 from engine.commands.picture_run import PictureRun
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
+from engine.shortages import shortage_of
 from engine.verify.verification import Verification
 
 T = TypeVar("T")
@@ -56,39 +59,49 @@ class Loop:
 
     `on_finished` is called for each file once it is saved or has failed, on the calling thread, in order; a
     source may report one that cannot be filtered before the others. `variants` and `devices` have the keys of
-    the variants that ran, and the titles of their devices.
+    the variants that ran, and the titles of their devices; `written` counts the files, `is_stopped` says
+    whether `stop` was called.
     """
 
     def __init__(self, files: int, on_finished: Callable[[Finished], None]) -> None:
         self.variants: dict[str, None] = {}
         self.devices: dict[str, None] = {}
+        self.written = 0
+        self.is_stopped = False
         self.threads = max(1, min(cores(), files))
         self._on_finished = on_finished
         self._workers = ThreadPoolExecutor(self.threads, thread_name_prefix="batch")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
         self._encoded = BoundedSemaphore(MOST_ENCODED)
-        self._is_stopped = Event()
+        self._has_ended = Event()
         # What is not reported yet, oldest first.
         self._saving: deque[tuple[PictureFile, Future[Saving]]] = deque()
 
     def run(self, source: Source) -> None:
-        """Filter every file.
-
-        A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
-        """
+        """Filter every file; a DeviceFault passes when all that was filtered before is saved and reported."""
         switch_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         try:
             source.run(self)
             self._settle(0)
-        except (DeviceFault, KeyboardInterrupt):
-            self._stop()
+        except DeviceFault:
+            self._settle_all()
             raise
         finally:
-            self._is_stopped.set()
+            self._has_ended.set()
             self._workers.shutdown(wait=True, cancel_futures=True)
             self._writer.shutdown(wait=True)
             sys.setswitchinterval(switch_s)
+
+    def stop(self) -> None:
+        """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
+
+        Called on: any thread.
+        """
+        if self.is_stopped:
+            interrupts.leave()
+        self.is_stopped = True
+        self._has_ended.set()
 
     def submit(self, step: Callable[..., T], *given: object) -> Future[T]:
         """Have a step done on a worker."""
@@ -102,9 +115,16 @@ class Loop:
     def save(self, data: bytes, finished: Finished) -> Saving:
         """Have a file written. Called on: a worker."""
         self._encoded.acquire()
-        saving = self._writer.submit(write, data, finished)
+        saving = self._writer.submit(self._write, data, finished)
         saving.add_done_callback(lambda _: self._encoded.release())
         return saving
+
+    def _write(self, data: bytes, finished: Finished) -> Finished:
+        # The count is true where the process is ended.
+        with interrupts.undivided():
+            write(data, finished)
+            self.written += 1
+        return finished
 
     def attempt(self, file: PictureFile, step: Callable[[], T]) -> T | None:
         """Return what a step returns; report its file where it fails, and return None."""
@@ -123,48 +143,43 @@ class Loop:
 
     def end_if_stopped(self) -> None:
         """Raise CancelledError where the batch ends early. Called on: a worker."""
-        if self._is_stopped.is_set():
+        if self._has_ended.is_set():
             raise CancelledError
 
     def _settle(self, most: int) -> None:
         """Report the oldest files until at most so many are still under way."""
         while len(self._saving) > most:
-            file, future = self._saving[0]
+            file, future = self._saving.popleft()
             try:
                 finished = future.result().result()
             except DeviceFault:
                 raise
+            except CancelledError:  # a worker found that the batch has ended
+                continue
             except (EngineError, MemoryError) as error:
                 finished = failed(file, error)
-            self._saving.popleft()
             self._on_finished(finished)
 
-    def _stop(self) -> None:
+    def _settle_all(self) -> None:
         """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
-        self._is_stopped.set()
+        self._has_ended.set()
         while self._saving:
-            try:
-                self._settle(len(self._saving) - 1)
-            except KeyboardInterrupt:
-                # One more: what workers have begun is waited for and written in any case, so it is reported.
-                continue
-            except (DeviceFault, CancelledError):
-                self._saving.popleft()
+            with suppress(DeviceFault):
+                self._settle(0)
 
 
-def write(data: bytes, finished: Finished) -> Finished:
-    """Write a file, whole or not at all, and return its outcome. Called on: any thread."""
+def write(data: bytes, finished: Finished) -> None:
+    """Write a file, whole or not at all. Called on: any thread."""
     file = finished.file
     make_folder(os.path.dirname(file.target) or ".", with_parents=True)
     # Asked again: another program may have written it since the batch began, hours ago.
     if not file.replaces and (why_not := why_not_new(file.target)):
         raise why_not
     atomic_write(file.target, data)
-    return finished
 
 
 def failed(file: PictureFile, error: Exception) -> Finished:
     """Return the outcome of a file that an EngineError or a MemoryError kept from being filtered."""
-    if not isinstance(error, EngineError):
-        error = EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")
-    return Finished(file, error)
+    why = error if isinstance(error, EngineError) else shortage_of(error)
+    assert why is not None
+    return Finished(file, why)

@@ -71,6 +71,8 @@ class Workers:
         """Have the files filtered, with enough under way that no worker waits for the oldest one."""
         memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * loop.threads), MOST_KEPT_BYTES)
         for file in self._plan.files:
+            if loop.is_stopped:
+                return
             loop.hand_over(file, loop.submit(self._filter, loop, file, Loan(memory)), 2 * loop.threads)
 
     def _filter(self, loop: Loop, file: PictureFile, loan: Loan) -> Saving:
@@ -106,7 +108,7 @@ class OneByOne:
         """Yield the pictures that can be filtered, in order; report the others."""
         waiting: deque[tuple[PictureFile, Loan, Future[Opened]]] = deque()
         files = iter(self._plan.files)
-        while True:
+        while not loop.is_stopped:
             for file in islice(files, max(0, self._most_waiting(loop) - len(waiting))):
                 loan = Loan(self._memory)
                 waiting.append((file, loan, loop.submit(open_file, self._plan.how, file, loan)))
@@ -156,7 +158,7 @@ class Stream(OneByOne):
         """Send the pictures through, in another stream where results are of another type."""
         jobs = self.jobs(loop)
         begin = next(jobs, None)
-        while begin is not None:
+        while begin is not None and not loop.is_stopped:
             begin = self._stream(loop, begin, jobs) or next(jobs, None)
 
     def _stream(self, loop: Loop, begin: Job, jobs: Iterator[Job]) -> Job | None:

@@ -73,6 +73,7 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
             affordable=job.affordable,
             checkpoint=checkpoint,
             added_error=job.variant.added_error(job.problem, job.operands.mask),
+            steps=job.variant.added_steps(job.operands.mask),
         )
 
     def constant(self, operands: FilterOperands) -> Mask:

@@ -2,8 +2,8 @@
 
 import errno
 import os
+import re
 import threading
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +15,12 @@ import engine
 import engine.image.save
 from engine.commands import batch as batch_command
 from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_filter
-from engine.commands.batch_files import PictureFile, files_for
-from engine.commands.batch_loop import Finished
+from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.image import formats
 from engine.image.samples import sample_path
 from engine.streams import filtering
-from tests.engine.commands.conftest import LOST, make_every_variant_wrong
+from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
 
@@ -305,13 +304,11 @@ def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
-def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatch, on_this_thread):
-    job_for, looked_up = batch_sources.job_for, []
+def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, on_this_thread):
+    job_for = batch_sources.job_for
 
     def interrupted(*arguments, **how):
-        if looked_up:
-            raise KeyboardInterrupt
-        looked_up.append(True)
+        ctrl_c()
         return job_for(*arguments, **how)
 
     monkeypatch.setattr(batch_sources, "job_for", interrupted)
@@ -320,35 +317,27 @@ def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatc
     assert names(out) == ["grey.png"]
 
 
-def test_that_further_interrupts_leave_no_file_that_is_written_unreported():
-    reported = []
+def test_that_a_second_interrupt_ends_a_batch_at_once_and_counts_what_is_written(
+    batch, ctrl_c, photos, out, monkeypatch
+):
+    log_progress = batch_command._log_progress
 
-    def report(finished):
-        reported.append(finished.file.source)
-        raise KeyboardInterrupt
+    def log_and_stop(finished, number):
+        log_progress(finished, number)
+        ctrl_c()
+        ctrl_c()
 
-    class Interrupted(Future):
-        """It is waited for twice: the first time somebody stops the command."""
-
-        waits = 0
-
-        def result(self, timeout=None):
-            self.waits += 1
-            if self.waits == 1:
-                raise KeyboardInterrupt
-            return super().result(timeout)
-
-    loop = batch_loop.Loop(3, report)
-    for name in "abc":
-        file, written, saving = PictureFile(name, name, None), Future(), Interrupted()
-        written.set_result(Finished(file))
-        saving.set_result(written)
-        loop.hand_over(file, saving, 3)
-    loop._stop()
-    assert reported == ["a", "b", "c"]
+    monkeypatch.setattr(batch_loop, "cores", lambda: 1)
+    monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
+    with pytest.raises(Left) as left:
+        batch(photos / "grey.png", photos / "rgb.tif")
+    written = re.fullmatch(r"Stopped: (\d) of 2 pictures filtered into .*\.", str(left.value))
+    assert 1 <= int(written[1]) <= len(names(out))
 
 
-def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch, photos, out, monkeypatch):
+def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(
+    batch, ctrl_c, photos, out, monkeypatch
+):
     begun, stopped, job_for = threading.Event(), threading.Event(), batch_sources.job_for
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
@@ -360,7 +349,7 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch
     def log_and_stop(finished, number):
         log_progress(finished, number)
         if not stopped.is_set():
-            raise KeyboardInterrupt
+            ctrl_c()
 
     def looked_up(how, file, *arguments):
         assert file.source.endswith(("a.png", "b.png")) or stopped.wait(20)
