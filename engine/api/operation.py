@@ -152,8 +152,8 @@ class OperationCall(ResolvedOperation):
             if refusal is not None:
                 raise UnsupportedVariant("The block cannot be used", refusal)
 
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator); `out` is not used."""
+    def filter(self) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator)."""
         if own_process_needed(self.device):
             from engine.run.sampling import SamplingPlan
 

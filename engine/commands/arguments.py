@@ -19,10 +19,9 @@ D = TypeVar("D")
 
 _HELP_WIDTH = 79
 
-
 Text = str | Callable[[], str]
-"""Names, placeholder, two spaces, help: "--size, --sizes 3,5  sides". Called by each parser where it names
-entries of a table, which may have got one more."""
+"""Names, placeholder, two spaces, help: "--size, --sizes 3,5  sides". A function where it lists what is in a
+table: each parser calls it anew."""
 
 
 @overload

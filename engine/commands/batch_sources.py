@@ -201,10 +201,13 @@ def open_file(how: PictureFilter, file: PictureFile, loan: Loan) -> Opened:
     """Open a picture and check that its result can be saved. Called on: any thread."""
     if file.refusal is not None:
         raise file.refusal
-    assert file.saved_as is not None
-    needed_bytes = how.work_bytes(file.saved_as)
+    saved_as = file.saved_as
+    assert saved_as is not None
     return how.open(
-        file.source, file.target, file.saved_as, lambda form: loan.picture(form, needed_bytes(form))
+        file.source,
+        file.target,
+        saved_as,
+        lambda form: loan.picture(form, how.work_bytes(form, saved_as)),
     )
 
 

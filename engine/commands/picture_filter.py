@@ -85,29 +85,25 @@ class PictureFilter(ABC):
             raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
         return picture.pixels.shape, dtype
 
-    def work_bytes(self, saved_as: Format) -> Callable[[Form], int]:
-        """Return a function from the form of a picture to the most bytes that filtering and saving it take.
+    def work_bytes(self, form: Form, saved_as: Format) -> int:
+        """Return the most bytes that filtering and saving a picture of a form take.
 
         Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with
         what its computation needs; the result and the picture to be saved; that picture, its encoder's copies
         and the encoded file, which noise makes as large.
         """
-
-        def count(form: Form) -> int:
-            keeps = self.settings.depth == "keep"
-            depth = form.dtype.itemsize if keeps else DEPTH_DTYPES[self.settings.depth]().itemsize
-            result, finished = FLOAT_BYTES * form.values, depth * form.values
-            # Results of the picture's type are in memory together with the floats that they become.
-            same = form.decoded_bytes if self.settings.result_type == "same" else 0
-            stacked = finished if form.has_alpha else 0
-            encoder = saved_as.encoder_bytes * form.pixel_count
-            return form.decoded_bytes + max(
-                result + self.working_bytes(result),
-                result + finished + same,
-                (2 + saved_as.encoder_copies) * finished + stacked + encoder,
-            )
-
-        return count
+        depth = self.settings.depth
+        itemsize = form.dtype.itemsize if depth == "keep" else DEPTH_DTYPES[depth]().itemsize
+        result, finished = FLOAT_BYTES * form.values, itemsize * form.values
+        # Results of the picture's type are in memory together with the floats that they become.
+        same = form.decoded_bytes if self.settings.result_type == "same" else 0
+        stacked = finished if form.has_alpha else 0
+        encoder = saved_as.encoder_bytes * form.pixel_count
+        return form.decoded_bytes + max(
+            result + self.working_bytes(result),
+            result + finished + same,
+            (2 + saved_as.encoder_copies) * finished + stacked + encoder,
+        )
 
     def open(
         self,
@@ -122,19 +118,13 @@ class PictureFilter(ABC):
         `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form
         before it is decoded, not yet upright, and with alpha where it may have one.
         """
-        count = self.work_bytes(saved_as)
 
-        def count_and_tell(form: Form) -> int:
+        def count(form: Form) -> int:
             on_form(form)
-            return count(form)
+            return self.work_bytes(form, saved_as)
 
-        picture = open_image(
-            source,
-            max_bytes=self.settings.max_bytes,
-            work_bytes=count_and_tell,
-            work=WORK,
-            allocate=allocate,
-        )
+        limit = self.settings.max_bytes
+        picture = open_image(source, max_bytes=limit, work_bytes=count, work=WORK, allocate=allocate)
         (height, width, *_), dtype = self.form_of_result(picture)
         check_holds(saved_as, dtype, height, width, target)
         return Opened(picture, dtype)

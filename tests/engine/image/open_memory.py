@@ -108,7 +108,9 @@ def _in_filter(path):
     from engine.image.save import saved_format
 
     how = filter_for(PictureSettings(mask="box-3", result_type="float32"))
-    return _bytes_of(open_image(path, work_bytes=how.work_bytes(saved_format("out.png")), work=WORK)), 0
+    saved_as = saved_format("out.png")
+    picture = open_image(path, work_bytes=lambda form: how.work_bytes(form, saved_as), work=WORK)
+    return _bytes_of(picture), 0
 
 
 def _bytes_of(picture):

@@ -355,7 +355,7 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
     how = filter_for(PictureSettings(mask="box-3", **{"result_type": "float32"} | more))
     form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-    assert how.work_bytes(format_to_save(output))(form) == expected * 10**6
+    assert how.work_bytes(form, format_to_save(output)) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"
