@@ -36,15 +36,16 @@ _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 _USUAL_SAMPLING = {(1, 1), (2, 1), (2, 2), (1, 2), (4, 1)}
 
 # A scan that says nothing takes 8 ns per block, so these take a second. Ten scans, as programs write them, go
-# over a block four to six times: that is a picture of 2 gigapixels.
+# over a block four to six times; only of more than a gigapixel are those more.
 MAX_SCANNED_BLOCKS = 2**27
+_USUAL_ROUNDS = 8
 
 
 class Frame(NamedTuple):
     """What the header of a JPEG says of its compressed data, and where that ends.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan, and goes over `scanned_blocks` in all scans. `unsupported` is what no decoder here reads, in
+    last scan, and goes over `scanned_blocks` in all scans, each of its `blocks` once or more. `unsupported` is what no decoder here reads, in
     words; else empty. `is_usual` says whether simplejpeg reads how coarse the colours are. `end` is the
     offset of the end marker of the first picture; None where there is none.
     """
@@ -55,16 +56,18 @@ class Frame(NamedTuple):
     coefficient_bytes: int = 0
     unsupported: str = ""
     is_usual: bool = True
+    blocks: int = 0
     scanned_blocks: int = 0
     scans: int = 0
     end: int | None = None
 
     def check_scans(self) -> None:
         """Raise Refused for scans without end: a few bytes make the decoder go over the picture once more."""
-        if self.scanned_blocks > MAX_SCANNED_BLOCKS:
+        limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * self.blocks)
+        if self.scanned_blocks > limit:
             raise Refused(
                 f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels, the limit is "
-                f"{MAX_SCANNED_BLOCKS:,}",
+                f"{limit:,}",
                 "Save it again as a baseline JPEG, which has one scan, and open that.",
             )
 
@@ -148,5 +151,6 @@ def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
         _COEFFICIENT_BYTES * total if marker in _PROGRESSIVE else 0,
         unsupported,
         is_usual,
+        total,
     )
     return frame, blocks

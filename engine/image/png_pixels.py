@@ -203,7 +203,9 @@ class _Inflated:
             stored += more
         if len(stored) < 4:
             raise Refused("its compressed pixels stop before their checksum: the file was cut short")
-        return [] if int.from_bytes(stored[:4], "big") == self._checksum else [WRONG_CHECKSUM]
+        is_right = int.from_bytes(stored[:4], "big") == self._checksum
+        is_last = len(stored) == 4 and not next(self._compressed, b"")
+        return [*([] if is_right else [WRONG_CHECKSUM]), *([] if is_last else [SURPLUS])]
 
 
 def _compressed(file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> Iterator[bytes]:

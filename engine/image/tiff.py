@@ -96,9 +96,11 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
     file, layout = page.parent.filehandle, page.parent.tiff
     file.seek(page.offset)
     (count,) = struct.unpack(layout.tagnoformat, file.read(layout.tagnosize))
+    listed = file.read(count * layout.tagsize + layout.offsetsize)
+    if len(listed) < count * layout.tagsize + layout.offsetsize:
+        raise Refused("it ends within its first list of tags: it was cut short")
     if count == len(page.tags):
         return ()
-    listed = file.read(count * layout.tagsize)
     codes = [
         struct.unpack_from(f"{page.parent.byteorder}H", listed, i * layout.tagsize)[0] for i in range(count)
     ]

@@ -59,10 +59,17 @@ class PictureController(QObject):
             lambda error: self._failed(ask, error, then),
             lambda step: self._state.set_task(OPEN_SOURCE, step.stage, step.fraction),
         )
+        # Its file may take minutes, for which the next one would wait.
+        self.cancel()
         self._newest = ask
         name = Path(request.path).name or request.sample
         self._state.set_task(OPEN_SOURCE, f"opening {name}")
         return ask
+
+    def cancel(self) -> None:
+        """Stop the picture that is being opened, if there is one; the one before stays."""
+        if self._newest is not None:
+            self._link.cancel(self._newest)
 
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
