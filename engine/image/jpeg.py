@@ -45,9 +45,9 @@ class Frame(NamedTuple):
     """What the header of a JPEG says of its compressed data, and where that ends.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan, and goes over `scanned_blocks` in all scans, each of its `blocks` once or more. `unsupported` is what no decoder here reads, in
-    words; else empty. `is_usual` says whether simplejpeg reads how coarse the colours are. `end` is the
-    offset of the end marker of the first picture; None where there is none.
+    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more. `unsupported`
+    is what no decoder here reads, in words; else empty. `is_usual` says whether simplejpeg reads how coarse
+    the colours are. `end` is the offset of the end marker of the first picture; None where there is none.
     """
 
     width: int = 0

@@ -19,7 +19,7 @@ from engine.image.metadata import (
     orientation_of_text,
 )
 from engine.image.png_chunks import HEADER_END, PALETTE, checked_chunks, read_header
-from engine.image.png_pixels import Palette, decode_at_once, decode_in_bands
+from engine.image.png_pixels import decode_at_once, decode_in_bands
 
 # A profile is some kB; one that inflates further is not a profile.
 _MAX_PROFILE_BYTES = 16 * 2**20
@@ -35,13 +35,11 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     header = read_header(head)
     file_bytes = file.seek(0, 2)
     is_large = file_bytes > _HELD_BYTES
-    is_palette = header.colour_type == PALETTE
     # The row above a band is known from its pixels only at whole bytes; other files are small anyway.
-    is_cut = is_large and header.depth >= 8 and not is_palette and not header.is_interlaced
+    is_cut = is_large and header.depth >= 8 and header.colour_type != PALETTE and not header.is_interlaced
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = header.form(has_alpha=True)
-    held_bytes = file_bytes if is_large and not is_cut else 0
-    budget.check(might_be, held_bytes + might_be.pixel_count * is_palette)
+    budget.check(might_be, file_bytes if is_large and not is_cut else 0)
     least_bytes = header.raw_bytes // MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
     chunks = checked_chunks(file, file_bytes)
@@ -49,17 +47,14 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     extras = chunks.extras
     orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
-    palette = Palette(header, extras) if is_palette else None
     canvas = Canvas(form, orientation, allocate)
     if is_cut:
         notes = decode_in_bands(
             file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas
         )
     else:
-        notes = decode_at_once(file, head, header, chunks, canvas, palette, budget)
+        notes = decode_at_once(file, head, header, chunks, canvas, budget)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
-    if palette is not None:
-        notes += palette.notes()
     return Decoded(
         canvas,
         # Name, NUL, method, deflated profile.

@@ -9,7 +9,7 @@ import logging
 import struct
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -20,8 +20,8 @@ from engine.image.budget import Budget
 from engine.image.canvas import Canvas
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.png_chunks import Chunks, Header, png_chunk
-from engine.image.scratch import Scratch, bands, bands_of
+from engine.image.png_chunks import HEADER_END, PALETTE, Chunks, Header, png_chunk
+from engine.image.scratch import bands, bands_of
 
 _PIECE_BYTES = 64 * 2**10
 
@@ -36,61 +36,49 @@ _NOTES = {
 }
 
 
-class Palette:
-    """The colours of a palette for each value that libpng gives an index as grey of 8 bit."""
+class _PastTheEnd:
+    """Finds pixels whose index is past the end of a palette, which libpng shows as black without a word.
 
-    def __init__(self, header: Header, extras: Mapping[bytes, bytes]) -> None:
-        colours, opacity = extras.get(b"PLTE", b""), extras.get(b"tRNS", b"")
-        count = len(colours) // 3
-        if not colours or len(colours) % 3 or count > 2**header.depth:
-            raise Refused(
-                f"its palette has {len(colours):,} bytes, which is no number of colours it may have"
-            )
-        if len(opacity) > count:
-            raise Refused(f"it names the opacity of {len(opacity)} of its {count} colours")
-        step = 255 // (2**header.depth - 1)
-        # What is past the end is black, as libpng has it.
-        self._colours = np.zeros((256, 3), np.uint8)
-        self._colours[: step * count : step] = np.frombuffer(colours, np.uint8).reshape(-1, 3)
-        self._opacity = np.full(256, 255, np.uint8) if opacity else None
-        if self._opacity is not None:
-            self._opacity[: step * len(opacity) : step] = np.frombuffer(opacity, np.uint8)
-        self._last = step * (count - 1)
-        self._beyond = 0
+    The palette that libpng gets is filled up to its full size with a colour whose red no other colour has.
+    """
 
-    def put(self, indices: NDArray[np.uint8], canvas: Canvas) -> None:
-        """Put the colours of all pixels on a canvas."""
-        for rows in bands_of(indices):
-            part = indices[rows]
-            if self._last < 255:
-                self._beyond += int(np.count_nonzero(part > self._last))
-            opacity = None if self._opacity is None else self._opacity[part]
-            canvas.put(rows, self._colours[part], opacity)
+    def __init__(self, header: Header, colours: bytes) -> None:
+        count, full_count = len(colours) // 3, 2**header.depth
+        if not colours or len(colours) % 3 or count > full_count:
+            raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
+        reds = frozenset(colours[::3])
+        self._red = next((red for red in range(256) if red not in reds), 0)
+        self._is_full = count == full_count
+        self.chunk = png_chunk(b"PLTE", colours + bytes((self._red, 0, 0)) * (full_count - count))
 
-    def notes(self) -> list[str]:
-        """Return a note where pixels name colours that the palette has not."""
-        if not self._beyond:
+    def blacken(self, samples: NDArray[np.uint8]) -> list[str]:
+        """Make them black; return a note where there are any."""
+        found = 0
+        for rows in bands_of(samples) if not self._is_full else ():
+            is_past = samples[rows][..., 0] == self._red
+            count = int(np.count_nonzero(is_past))
+            if count:
+                samples[rows][..., 0][is_past] = 0
+                found += count
+        if not found:
             return []
-        pixels = "1 pixel names a colour" if self._beyond == 1 else f"{self._beyond:,} pixels name colours"
+        pixels = "1 pixel names a colour" if found == 1 else f"{found:,} pixels name colours"
         return [f"{pixels} past the end of its palette, and became black."]
 
 
 def decode_at_once(
-    file: BinaryIO,
-    head: bytes,
-    header: Header,
-    chunks: Chunks,
-    canvas: Canvas,
-    palette: Palette | None,
-    budget: Budget,
+    file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas, budget: Budget
 ) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
     import imagecodecs
 
     pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
-    if palette is not None:
-        # As grey, so that the indices are known.
-        head = head[:8] + png_chunk(b"IHDR", head[16:25] + b"\0" + head[26:29])
+    palette = None
+    if header.colour_type == PALETTE:
+        palette = _PastTheEnd(header, chunks.extras.get(b"PLTE", b""))
+        head += palette.chunk
+        if transparent is not None:
+            head += png_chunk(b"tRNS", transparent)
         pieces, transparent = [(begin - 8, size + 12) for begin, size in chunks.pixels], None
     data = _joined(file, head, pieces)
 
@@ -106,14 +94,11 @@ def decode_at_once(
             raw = inflated.read(header.raw_bytes)
             notes.extend(inflated.end_notes())
             imagecodecs.png_decode(_small_png(head, transparent, header.height, raw), out=out)
+        if palette is not None:
+            notes.extend(palette.blacken(out))
 
     with noted_by_libpng() as notes:
-        if palette is None:
-            canvas.decode_into(decode)
-        else:
-            indices = Scratch((header.height, header.width), np.uint8)
-            decode(indices.array)
-            palette.put(indices.array, canvas)
+        canvas.decode_into(decode)
     return notes
 
 
@@ -243,8 +228,9 @@ def noted_by_libpng() -> Iterator[list[str]]:
 
 
 def _small_png(head: bytes, transparent: bytes | None, rows: int, raw: bytes) -> bytes:
+    """Return a PNG of `head`, with another number of rows, and of rows that are not compressed."""
     header = head[16:20] + struct.pack(">I", rows) + head[24:29]
-    parts = [head[:8], png_chunk(b"IHDR", header)]
+    parts = [head[:8], png_chunk(b"IHDR", header), head[HEADER_END:]]
     if transparent is not None:
         parts.append(png_chunk(b"tRNS", transparent))
     parts += [png_chunk(b"IDAT", zlib.compress(raw, 0)), png_chunk(b"IEND", b"")]
