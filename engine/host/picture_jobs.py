@@ -76,7 +76,8 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     """Open a file or a sample into shared memory, with its levels for the screen."""
     path = sample_path(request.sample) if request.sample else Path(request.path)
-    report(Progress("opening the picture", 0.0, _reading_s(path)))
+    stage = f"opening {request.sample or path.name}"
+    report(Progress(stage, 0.0, _reading_s(path)))
     with SharedSegment() as segment:
         arrays: list[SharedArray] = []
 
@@ -89,7 +90,7 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
         def opening_bytes(form: Form) -> int:
             # Called when the size is known, before any pixel is decoded.
             expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
-            report(Progress("opening the picture", 0.2, expected_s))
+            report(Progress(stage, 0.2, expected_s))
             return _opening_bytes(form)
 
         picture = open_image(
@@ -99,7 +100,7 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
             remedy=_MAKE_SMALLER,
             allocate=allocate,
         )
-        report(Progress("opening the picture", 0.8, 1.0 + _DECODING_S * math.prod(arrays[0].shape)))
+        report(Progress(stage, 0.8, 1.0 + _DECODING_S * math.prod(arrays[0].shape)))
         pixels, *levels = arrays
         alpha = levels.pop(0) if len(levels[0].shape) == 2 else None
         return PictureHandle(

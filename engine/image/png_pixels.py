@@ -11,7 +11,8 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]]) -> b
     data[: len(head)], place = head, len(head)
     for begin, size in pieces:
         file.seek(begin)
-        file.readinto(memoryview(data)[place : place + size])
+        cast(BufferedReader, file).readinto(memoryview(data)[place : place + size])
         place += size
     data[place:] = end
     return data

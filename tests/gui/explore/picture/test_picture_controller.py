@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from engine.errors import FileWriteError
+from engine.errors import Cancelled, FileWriteError
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture, Preview, SaveResult
 from gui.page.messages import Severity
@@ -44,12 +44,18 @@ def test_that_a_picture_that_comes_in_spite_of_its_end_is_given_back(slow_bench,
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
 
 
-def test_that_opening_can_be_stopped_and_the_picture_before_stays(slow_bench):
+def test_that_opening_can_be_stopped_and_the_picture_before_stays(slow_bench, monkeypatch):
     old, outcomes = slow_bench.workspace.picture, []
     slow_bench.pictures.open_path(Path("endless.jpg"), outcomes.append)
     slow_bench.settle()
-    assert slow_bench.state.busy
-    slow_bench.pictures.cancel()
+    assert slow_bench.state.stage == "opening endless.jpg"
+    with monkeypatch.context() as patch:
+        # An engine that is busy with a file is given two seconds.
+        patch.setattr(slow_bench.fake, "cancel", lambda future: None)
+        slow_bench.pictures.cancel()
+        slow_bench.tell("opening endless.jpg", 0.5, OpenPicture)
+        assert slow_bench.state.stage == "stopping: opening endless.jpg"
+    slow_bench.fail(Cancelled("The run was stopped"), OpenPicture)
     slow_bench.settle()
     assert not slow_bench.fake.waiting(OpenPicture)
     assert not slow_bench.state.busy
