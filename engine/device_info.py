@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """In place of a key: any device that works."""
 SIMULATOR = "simulator"
+SIMULATOR_SIDE = 64
+"""The longest side of a picture or a matrix, and the largest batch, that the simulator takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class GpuAttributes:
     bus_width_bits: int = 0
     host_bus_gb_s: float = 0.0  # theoretical, of PCI Express, in one direction
     lanes: int = 0  # of a multiprocessor, that multiply and add float32
+    l2_bytes: int = 0  # of the L2 cache that all multiprocessors share
 
     @property
     def peak_gflops(self) -> float:

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bench.real_window import missing_programs
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 _numbers = itertools.count()
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
+SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 
 
 def has_driver() -> bool:
@@ -30,15 +33,28 @@ def _without_gpu(config: pytest.Config) -> bool:
     return not (GPU_REQUIRED or has_driver() or any("gpu" in name for name in config.args))
 
 
+def _left_out(config: pytest.Config) -> dict[str, str]:
+    """Return the folders of tests that are left out here, each with the reason."""
+    left_out = {}
+    if _without_gpu(config):
+        left_out["gpu"] = "no NVIDIA driver"
+    wanted = SCREEN_REQUIRED or any("real_window" in name for name in config.args)
+    if not wanted and (missing := missing_programs()):
+        left_out["real_window"] = f"not installed: {', '.join(missing)}"
+    return left_out
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave tests/gpu out without a GPU: to collect and to skip its 1,600 tests takes 4 s a process."""
-    return (collection_path == Path(__file__).parent / "gpu" and _without_gpu(config)) or None
+    if collection_path.parent != Path(__file__).parent:
+        return None
+    return collection_path.name in _left_out(config) or None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what was left out."""
-    if _without_gpu(config):
-        terminalreporter.write_line("tests/gpu was left out: no NVIDIA driver")
+    for name, reason in _left_out(config).items():
+        terminalreporter.write_line(f"tests/{name} was left out: {reason}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,8 +72,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if without_gpu:
                 item.add_marker(without_gpu)
     # The window's files last: they are the shortest, and no worker waits long for another one's last file.
-    order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/end2end", "tests/gui")
-    items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
+    order = ("architecture", "engine", "ptx", "gpu", "end2end", "real_window", "gui")
+    at = {f"tests/{name}/": number for number, name in enumerate(order)}
+    items.sort(key=lambda item: next((at[part] for part in at if part in item.path.as_posix()), 0))
 
 
 def pytest_collection_finish() -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from engine.api.filtering import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
-from engine.device.devices import SIMULATOR_SIDE
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR_SIDE
 from engine.errors import BadValue, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout

@@ -73,7 +73,8 @@ def operate(
     image : array of shape (H, W) or (H, W, C), or Picture
         As for `correlate`; the alpha of a `Picture` is left out.
     operation : str
-        "negative", "desaturate", "hue-shift", "histogram", "median", "find-patch" or "compress".
+        "negative", "desaturate", "hue-shift", "histogram", "equalise", "median", "find-patch" or
+        "compress".
     patch : array or Picture, optional
         For "find-patch": the small picture to find. None: what left, top, width and height cut from the
         picture itself.

@@ -129,4 +129,4 @@ def why_not_new(target: str) -> EngineError | None:
     """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
     if not os.path.lexists(target):
         return None
-    return BadValue(f"{target} exists already", "nothing is replaced unasked", "Add --overwrite.")
+    return BadValue(target, "it exists; use --overwrite to replace it")

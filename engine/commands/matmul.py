@@ -55,7 +55,7 @@ def _name(result: ProductResult) -> str:
 def _parser() -> Parser:
     parser = Parser(
         "matmul",
-        "C = A B in float32, A is rows x inner and B is inner x columns, of random numbers. Each cell is "
+        "P = M N in float32, M is rows x inner and N is inner x columns, of random numbers. Each cell is "
         "verified against float64, warmed up and sampled; one that cannot run is in the results with its "
         "reason and with what can be counted: loads from global memory, CGMA (operations per load), and the "
         "GFLOPS that a bandwidth allows at that (bandwidth / 4 bytes x CGMA). Speed-ups are against the "

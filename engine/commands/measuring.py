@@ -162,7 +162,7 @@ def _order(key: str) -> int:
 
 def _header(column: Column, baseline: str) -> str:
     if column.key == "speed_up":
-        return f"x {baseline}"
+        return f"speed-up vs {baseline}"
     if isinstance(column, Fact):
         return column.header.lower().replace(", px", "")
     title, unit = column.title, column.unit

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.course.copy_variant import COPY
 from engine.course.runs import (
+    AllocationRun,
     AttributesRun,
     BankRun,
     BusRun,
@@ -20,11 +21,14 @@ from engine.course.runs import (
     NetworkRun,
     ProductRun,
     Run,
+    StreamsRun,
     TimerRun,
 )
+from engine.device.backend import Backend
 from engine.device.cuda import memory_bus
+from engine.device.cuda_overhead import fresh_memory, on_streams
 from engine.device.devices import backend, device_named
-from engine.device.launches import DeviceKind
+from engine.device.launches import DeviceKind, Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
@@ -106,6 +110,10 @@ class Bench:
                     return self._filter_by_bank(run, checkpoint)
                 case TimerRun():
                     return self._time_twice(run, checkpoint)
+                case AllocationRun():
+                    return self._allocate(run)
+                case StreamsRun():
+                    return self._stream(run, checkpoint)
                 case ProductRun():
                     return self._multiply(run, checkpoint)
                 case NetworkRun():
@@ -184,17 +192,41 @@ class Bench:
 
     def _host_ms(self, run: FilterRun) -> float:
         """Return the median time of launch and wait by the host's clock, ms; the run was verified before."""
-        chosen = _variant(run.variant)
-        samples = self._picture(run.height, run.width)
-        machine = backend(self._device_of(chosen).key)
-        machine.activate()
-        problem = describe_problem(samples, run.mask, run.border, run.cval)
-        prepared = chosen.prepare(problem, run.mask, run.block or chosen.default_block)
+        machine, prepared, samples = self._made_ready(run)
         buffers = machine.allocate(samples, layout=run.layout)
         machine.upload(samples, buffers)
         # The first launch may compile.
         times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
         return statistics.median(times_ms[1:])
+
+    def _made_ready(self, run: FilterRun) -> tuple[Backend, Prepared, np.ndarray]:
+        """Return the device of a run, selected, its variant made ready, and its picture."""
+        chosen = _variant(run.variant)
+        samples = self._picture(run.height, run.width)
+        machine = backend(self._device_of(chosen).key)
+        machine.activate()
+        problem = describe_problem(samples, run.mask, run.border, run.cval)
+        return machine, chosen.prepare(problem, run.mask, run.block or chosen.default_block), samples
+
+    def _allocate(self, run: AllocationRun) -> Measured:
+        backend(cuda_device(self.device).key).activate()
+        memory = fresh_memory((4 * run.side**2,) * 2)
+        return Measured({"allocate_ms": memory.allocate_ms, "free_ms": memory.free_ms})
+
+    def _stream(self, run: StreamsRun, checkpoint: Checkpoint) -> Measured:
+        verified = self._filter(run.filtering, checkpoint)
+        if verified.reason:
+            return verified
+        checkpoint(Progress("filtering on streams", 0.9, run.expected_s))
+        machine, prepared, samples = self._made_ready(run.filtering)
+        buffers = machine.allocate(samples)
+        machine.upload(samples, buffers)
+        machine.run(prepared, buffers)
+        wanted = machine.download(buffers)
+        found = on_streams(machine, prepared, samples, run.pictures)
+        if not all(np.array_equal(result, wanted) for result in found.results):
+            return Measured(reason="not verified: a result on streams is another one", not_verified=True)
+        return Measured({"one_stream_ms": found.one_ms, "two_streams_ms": found.two_ms})
 
     def _ask_bus(self) -> Measured:
         bus = memory_bus(cuda_device(self.device))
@@ -231,6 +263,7 @@ def _measured_of(result: Measurement[Any]) -> Measured:
     if rate is not None:
         values["gflops"] = rate
     if timing.host_to_device is not None and timing.device_to_host is not None:
-        copies_ms = timing.host_to_device.median_ms + timing.device_to_host.median_ms
-        values["overhead_ms"] = timing.allocate_ms + copies_ms
+        # Not with `allocate_ms`: it is 0 where an earlier run's memory was kept.
+        values["copy_in_ms"] = timing.host_to_device.median_ms
+        values["copy_out_ms"] = timing.device_to_host.median_ms
     return Measured(values)

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import numpy as np
@@ -86,5 +86,11 @@ def course_table(
 
 def _row(text: TableText, names: tuple[object, ...], values: Iterable[Value]) -> tuple[Cell, ...]:
     words = [str(name) for name in names]
-    pairs = zip_longest(values, text.printed.get(", ".join(words), ()), fillvalue="")
-    return (*map(Cell, words), *(_cell(value, printed) for value, printed in pairs))
+    row = ", ".join(words)
+    pairs = zip_longest(values, text.printed.get(row, ()), fillvalue="")
+    misprints = text.misprints.get(row, frozenset())
+    cells = (
+        replace(_cell(value, printed), is_misprint=place in misprints)
+        for place, (value, printed) in enumerate(pairs)
+    )
+    return (*map(Cell, words), *cells)

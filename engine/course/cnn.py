@@ -52,6 +52,8 @@ STAGES = {
     "network-pool": "Parallelize convolution, linearization, average_pool",
     "network-fused": "The pool fused into the convolution",
     "network-connected": "Parallelize the neural network",
+    "network-linearised": "With linearization as a kernel of its own",
+    "network-uncoalesced": "In the report's layout, not coalesced",
     "network-implicit-gemm": "Matrix multiplication, the matrix built on the fly",
     "network-unrolled": "Matrix multiplication, a concrete matrix",
     "network-constant": "Filters in the constant memory",

@@ -1,6 +1,7 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 
 from engine.course.cells import Quantity, Row, Value, course_table
@@ -24,6 +25,16 @@ O_TILES = (8, 16, 32)
 WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
 BLOCK, EIGHT = Block(16, 16), Block(8, 1)
+# The slide's basic example of a burst: 16 bytes in sections of 4; and what is read there.
+SPACE_BYTES, BURST_BYTES = 16, 4
+_READS = (
+    ("one location", (5,)),
+    ("four neighbours, from a boundary on", (4, 5, 6, 7)),
+    ("four neighbours, shifted by one", (5, 6, 7, 8)),
+    ("every second location", (0, 2, 4, 6)),
+    ("every fourth location", (0, 4, 8, 12)),
+    ("all", tuple(range(SPACE_BYTES))),
+)
 SIDE = 1024
 
 
@@ -41,6 +52,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _accesses(),
         _padded_rows(),
         _layouts(results, sizes or WIDTHS),
+        _bursts(),
     )
 
 
@@ -151,6 +163,25 @@ def _aligned_share(row_bytes: int) -> str:
     aligned = sum(row * row_bytes % ROW_BYTES == 0 for row in range(ROW_BYTES))
     share = Fraction(aligned, ROW_BYTES)
     return "all" if share == 1 else f"{share.numerator} of {share.denominator}"
+
+
+def _bursts() -> CourseTable:
+    """Return what some reads of a space of 16 bytes deliver, in sections of 4, as on the slide."""
+    rows: list[Row] = []
+    for what, locations in _READS:
+        sections = sorted({location // BURST_BYTES for location in locations})
+        delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
+        values = _in_words(sections), _in_words(delivered), len(delivered)
+        rows.append(((what, _in_words(locations)), (*values, 100.0 * len(locations) / len(delivered))))
+    return course_table(CONVOLUTION, 6, rows)
+
+
+def _in_words(numbers: Sequence[int]) -> str:
+    """Return numbers as "5", "0, 4, 8" or "4 to 7"."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers))
 
 
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:

@@ -5,10 +5,11 @@ import itertools
 from engine.course.cells import Quantity, Row, course_table
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import FilterRun, Results, Run
+from engine.course.runs import AttributesRun, FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import FLOAT_BYTES
 from engine.variants.registry import variant
 
 LAB = paper("lab")
@@ -17,6 +18,7 @@ SIZES = (256, 512, 1024, 2048, 3072, 4096, 5120, 10240)
 LEVELS = {"L0": "separable-l0", "L1": "separable-l1", "L2": "separable-l2"}
 SERIAL, ONE_PASS = "cpu-separable-serial", "cpu-serial"
 BLOCK = Block(16, 16)
+ATTRIBUTES = AttributesRun()
 # Sides of the masks and of the picture whose operations and loads are counted.
 COUNTED_MASKS, COUNTED_SIZE = (3, 5, 9, 17), 1024
 
@@ -33,13 +35,16 @@ def _runs(size: int) -> tuple[Run, ...]:
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     """Return what table and figures need."""
-    return tuple(run for size in sizes or SIZES for run in _runs(size))
+    return (ATTRIBUTES, *(run for size in sizes or SIZES for run in _runs(size)))
 
 
 def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
     """Return the first figure with its numbers as a table, table 1 with the second figure, and the counts."""
     times_ms = {size: [results.value(run) for run in _runs(size)] for size in sizes or SIZES}
-    return _times(times_ms), _speed_ups(times_ms), _passes()
+    l2_bytes = results.value(ATTRIBUTES, "l2_bytes")
+    if l2_bytes.number == 0:
+        l2_bytes = Quantity(reason="The driver does not state the size of its L2 cache.")
+    return _times(times_ms), _speed_ups(times_ms, l2_bytes), _passes()
 
 
 def _curves(curves: dict[str, str], values: dict[int, list[Quantity]]) -> tuple[Series, ...]:
@@ -67,7 +72,7 @@ def _times(times_ms: dict[int, list[Quantity]]) -> CourseTable:
     )
 
 
-def _speed_ups(times_ms: dict[int, list[Quantity]]) -> CourseTable:
+def _speed_ups(times_ms: dict[int, list[Quantity]], l2_bytes: Quantity) -> CourseTable:
     here = {
         size: [before / after for before, after in itertools.pairwise(times)]
         for size, times in times_ms.items()
@@ -79,7 +84,7 @@ def _speed_ups(times_ms: dict[int, list[Quantity]]) -> CourseTable:
     return course_table(
         LAB,
         1,
-        (((size,), values) for size, values in here.items()),
+        (((size,), (*values, 100.0 * FLOAT_BYTES * size * size / l2_bytes)) for size, values in here.items()),
         figure=Figure(
             "Speed-Up vs. Image Size per Level",
             "Image size (pixels per side)",

@@ -7,6 +7,9 @@ from engine.geometry.block import Block
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 
+MISPRINT = "†"
+"""Marks a misprinted value, and begins the note that says what is wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -72,13 +75,14 @@ class TableText:
     """The part of a paper's table that `assets/course/papers.toml` has.
 
     `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
-    rows, joined by ", ".
+    rows, joined by ", ", and `misprints` the places among these of values that a note says are wrong.
     """
 
     title: str
     headings: tuple[str, ...]
     notes: tuple[str, ...]
     printed: Mapping[str, tuple[str, ...]]
+    misprints: Mapping[str, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +90,19 @@ class Cell:
     """One value of a table: what the paper printed, and what was measured or counted `here`.
 
     Each is empty where there is none; then `reason` says why `here` is. With `not_verified` the reason is a
-    wrong result.
+    wrong result. With `is_misprint` a note, which begins with the same mark, says what is wrong in the paper.
     """
 
     printed: str = ""
     here: str = ""
     reason: str = ""
     not_verified: bool = False
+    is_misprint: bool = False
+
+    @property
+    def marked(self) -> str:
+        """What the paper printed, to read: a misprint with the mark of its note."""
+        return f"{self.printed} {MISPRINT}" if self.is_misprint else self.printed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import difflib
 import tomllib
 from typing import Any
 
-from engine.course.paper import Configuration, CourseKernel, Paper, TableText
+from engine.course.paper import MISPRINT, Configuration, CourseKernel, Paper, TableText
 from engine.errors import UnknownName
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.geometry.block import Block
@@ -26,9 +26,14 @@ def _paper(entry: dict[str, Any]) -> tuple[Paper, tuple[TableText, ...]]:
 
 
 def _table(entry: dict[str, Any]) -> TableText:
-    printed = {names: tuple(values) for names, values in entry.get("printed", {}).items()}
+    found = entry.get("printed", {})
+    printed = {names: tuple(value.rstrip(f" {MISPRINT}") for value in row) for names, row in found.items()}
+    misprints = {
+        names: frozenset(place for place, value in enumerate(row) if value.endswith(MISPRINT))
+        for names, row in found.items()
+    }
     headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
-    return TableText(entry["title"], headings, notes, printed)
+    return TableText(entry["title"], headings, notes, printed, misprints)
 
 
 def _kernel(entry: dict[str, Any]) -> CourseKernel:

@@ -2,12 +2,21 @@
 
 from dataclasses import fields
 
-from engine.course.cells import Row, course_table
+from engine.course.cells import Row, Value, course_table
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import paper
 from engine.course.product_block import block_rows, read_rows
-from engine.course.runs import AttributesRun, BusRun, FilterRun, ProductRun, Results, Run, TimerRun
+from engine.course.runs import (
+    AllocationRun,
+    AttributesRun,
+    BusRun,
+    FilterRun,
+    ProductRun,
+    Results,
+    Run,
+    TimerRun,
+)
 from engine.course.worked_examples import EXAMPLES, Gpu
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
@@ -22,6 +31,7 @@ PERFORMANCE = paper("performance")
 TIMER_SIZES = (256, 1024, 4096)
 COPY_SIZES = (1024, 2048, 4096, 8192)
 PRODUCT_SIZES = (1024,)
+STRUCTURE_SIZES = (1024,)
 TILES = (2, 4, 8, 16, 32)
 NAIVE, TILED = "matmul-naive", "matmul-tiled"
 LECTURE_TILE = 16
@@ -38,11 +48,12 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
         *(_timers(size) for size in sizes or TIMER_SIZES),
         *(_copy(size) for size in sizes or COPY_SIZES),
         *(run for size in sizes or PRODUCT_SIZES for run in _products(size)),
+        *_steps((sizes or STRUCTURE_SIZES)[0]),
     )
 
 
 def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
-    """Return the lecture's tables, the worked examples last; one of these stands with the bandwidths."""
+    """Return the lecture's tables, its summary last; one of the worked examples is with the bandwidths."""
     gpu, (bandwidths, *others) = _gpu(results), EXAMPLES
     return (
         _both_timers(results, sizes or TIMER_SIZES),
@@ -54,12 +65,19 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         _tile_effects(results, sizes or PRODUCT_SIZES),
         _guidelines(),
         *(example.table(gpu) for example in others),
+        _structure(results, (sizes or STRUCTURE_SIZES)[0]),
+        _memories(),
     )
 
 
 def _timers(size: int) -> Run:
-    mask = gaussian(5, sigma=1.0)
-    return TimerRun(FilterRun(variant="naive", mask=mask, width=size, height=size, block=BLOCK))
+    return TimerRun(_steps(size)[0])
+
+
+def _steps(size: int) -> tuple[FilterRun, AllocationRun]:
+    """Return what the steps of a program are timed with."""
+    filtering = FilterRun(variant="naive", mask=gaussian(5, sigma=1.0), width=size, height=size, block=BLOCK)
+    return filtering, AllocationRun(size)
 
 
 def _copy(size: int) -> Run:
@@ -166,5 +184,98 @@ def _guidelines() -> CourseTable:
             "kernel and end to end are separate times of every run; the report's overhead table has their "
             "ratio",
         ),
+        (
+            "Identify compute intensive parts of an application",
+            "the model of work and the times of every run; the page Network shows the time of each layer",
+        ),
+        (
+            "Adopt scalable algorithms",
+            "a Gaussian in two passes: rows + columns multiply-adds per result instead of rows x columns "
+            "(`python main.py course lab`)",
+        ),
+        (
+            "Optimize data arrangements to maximize locality",
+            "layouts pitched and packed; `naive` beside `naive-uncoalesced`; the stage network-uncoalesced",
+        ),
+        (
+            "Performance Tuning",
+            "the panel Block sizes, `bench --best`; `auto` chooses by measured times",
+        ),
+        (
+            "Pay attention to code portability and maintainability",
+            "one source of each kernel for the device, for the simulator and for the counting tests; every "
+            "result is verified",
+        ),
     )
     return course_table(PERFORMANCE, 7, (((guideline,), (here,)) for guideline, here in rows))
+
+
+def _structure(results: Results, size: int) -> CourseTable:
+    """Return the steps of a CUDA program as the lecture lists them, with the time of each here."""
+    filtering, memory = _steps(size)
+    (launch,) = variant("naive").plan(Problem(size, size, mask_shape=(5, 5), anchor=(2, 2)), BLOCK)
+    grid, block = (" x ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
+    rows: tuple[tuple[str, str, str, Value], ...] = (
+        ("Global variables declaration", "__constant__", "the mask of `constant`", ""),
+        (
+            "Kernel: variables declaration",
+            "auto, __shared__",
+            "`naive`: registers; the tile of `tiled`; an array of `median-local` in local memory",
+            "",
+        ),
+        (
+            "allocate memory space on the device",
+            "cudaMalloc",
+            f"picture and result, {size} x {size}",
+            results.value(memory, "allocate_ms"),
+        ),
+        (
+            "transfer data from host to device",
+            "cudaMemcpy",
+            "the picture",
+            results.value(filtering, "copy_in_ms"),
+        ),
+        ("execution configuration setup", "dim3", f"a grid of {grid} blocks of {block} threads", ""),
+        ("kernel call", "kernel<<<...>>>", "`naive`", results.value(filtering)),
+        (
+            "transfer results from device to host",
+            "cudaMemcpy",
+            "the result",
+            results.value(filtering, "copy_out_ms"),
+        ),
+        (
+            "optional: compare against golden",
+            "",
+            "every run is, before it is timed: a float64 oracle on the host",
+            "",
+        ),
+        ("free the memory", "cudaFree", "the slide leaves it out", results.value(memory, "free_ms")),
+    )
+    return course_table(PERFORMANCE, 12, (((step, code), (time, here)) for step, code, here, time in rows))
+
+
+def _memories() -> CourseTable:
+    """Return the lecture's rule which data goes to which memory, with a kernel for each."""
+    problem = Problem(1024, 1024, mask_shape=(5, 5), anchor=(2, 2))
+
+    def counted(key: str) -> str:
+        chosen = variant(key)
+        work = chosen.work(problem, chosen.default_block)
+        of_weights = work.global_loads - work.picture_loads
+        cells = _per_result(problem, {"global": work.picture_loads, "shared": work.shared_loads})
+        weights = _per_result(problem, {"global": of_weights, "constant": work.constant_loads})
+        return f"cells: {cells}; weights: {weights}"
+
+    rows = (
+        ("R/Only", "constant memory (very fast if in cache)", "constant"),
+        ("R/W shared within Block", "shared memory (very fast)", "tiled"),
+        ("R/W within each thread", "registers (very very fast)", "register-blocked"),
+        ("R/W inputs/results", "global memory (very slow)", "naive"),
+    )
+    return course_table(
+        PERFORMANCE, 13, (((pattern, memory), (f"`{key}`", counted(key))) for pattern, memory, key in rows)
+    )
+
+
+def _per_result(problem: Problem, loads: dict[str, int]) -> str:
+    return ", ".join(f"{count / problem.samples:.3g} {memory}" for memory, count in loads.items() if count)

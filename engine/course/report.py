@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Mapping
 
 from engine.course.cells import Quantity, Row, Value, course_table, significant
-from engine.course.paper import CourseTable
+from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import FilterRun, Results, Run
+from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRun
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
@@ -32,11 +32,13 @@ def _run(key: str, size: int, side: int = 0) -> FilterRun:
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     """Return what the tables need: once per size what has no block, the kernels with every block."""
-    kernels = [
+    kernels: list[list[Run]] = [
         [
             _run(SERIAL, size),
             *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE) for side in BLOCKS),
             _run(FASTEST, size),
+            AllocationRun(size),
+            _streams(size),
         ]
         for size in sizes or SIZES
     ]
@@ -87,17 +89,27 @@ def _misprints(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         right = float(total) / side
         if abs(float(each) - right) > 1e-6 * abs(right):
             quotient = f"{total} / {side} is {significant(right, 6)}"
-            notes.append(f"Misprint in the paper: {names}: {quotient}, printed is {each}.")
+            notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {each}.")
     return tuple(notes)
+
+
+def _streams(size: int) -> StreamsRun:
+    """Return the run of the optimized kernel on streams."""
+    return StreamsRun(_run(OPTIMIZED, size, OVERHEAD_BLOCK))
 
 
 def _overhead(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size in sizes:
         runs = [_run(key, size, OVERHEAD_BLOCK) for key in (NAIVE, OPTIMIZED)]
-        overheads = [results.value(run, "overhead_ms") for run in runs]
+        # Measured once, for both: which run finds memory that another one has left is chance.
+        fresh = AllocationRun(size)
+        memory = results.value(fresh, "allocate_ms") + results.value(fresh, "free_ms")
+        copies = (results.value(run, "copy_in_ms") + results.value(run, "copy_out_ms") for run in runs)
+        overheads = [of_run + memory for of_run in copies]
         fractions = [overhead / results.value(run) for overhead, run in zip(overheads, runs, strict=True)]
-        values = *(overhead / 1e3 for overhead in overheads), *fractions
+        streams = (results.value(_streams(size), f"{name}_ms") for name in ("one_stream", "two_streams"))
+        values = *(part / 1e3 for part in overheads), *fractions, *(part / 1e3 for part in (memory, *streams))
         rows.append(((_size(size),), values))
     return course_table(REPORT, 3, rows)
 

@@ -17,7 +17,7 @@ _SERIAL_S = 8 / 3e8
 class FilterRun(FilterRequest):
     """A filtering of a grey float32 picture with the zero border.
 
-    Gives "kernel_ms", and on CUDA "overhead_ms": allocation and both copies.
+    Gives "kernel_ms", and on CUDA "copy_in_ms" and "copy_out_ms".
     """
 
     width: int
@@ -71,6 +71,33 @@ class TimerRun:
 
 
 @dataclass(frozen=True, slots=True)
+class AllocationRun:
+    """Fresh memory of the device for a grey float32 picture and its result: "allocate_ms", "free_ms"."""
+
+    side: int
+    expected_s: float = 0.5
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"allocating and freeing, {self.side} x {self.side}"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsRun:
+    """A filtering of some pictures on one stream and on two: "one_stream_ms", "two_streams_ms" for each."""
+
+    filtering: FilterRun
+    pictures: int = 8
+    expected_s: float = 3.0
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"one stream and two, {self.pictures} times {self.filtering.label}"
+
+
+@dataclass(frozen=True, slots=True)
 class BusRun:
     """The driver's facts on the memory bus: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
 
@@ -118,7 +145,17 @@ class NetworkRun:
         return f"{self.stage}, {self.batch:,} drawings"
 
 
-Run = FilterRun | BankRun | TimerRun | BusRun | AttributesRun | ProductRun | NetworkRun
+Run = (
+    FilterRun
+    | BankRun
+    | TimerRun
+    | AllocationRun
+    | StreamsRun
+    | BusRun
+    | AttributesRun
+    | ProductRun
+    | NetworkRun
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.course.paper import Cell, CourseTable, Paper
+from engine.course.paper import MISPRINT, Cell, CourseTable, Paper
 from engine.results.spreadsheet import harmless
 
 
@@ -30,10 +30,6 @@ class Column:
     def title(self) -> str:
         """Heading and part in one line."""
         return f"{self.heading} ({self.part})" if self.part else self.heading
-
-    def text(self, cell: Cell) -> str:
-        """Return what this column shows of a cell."""
-        return cell.here if self.part is Part.HERE else cell.printed
 
 
 def columns_of(table: CourseTable) -> tuple[Column, ...]:
@@ -65,14 +61,15 @@ class Sheet:
 
 
 def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
-    """Return a table as a sheet; without marks, cells that are empty for a reason are empty."""
+    """Return a table as a sheet; without marks empty cells are empty, and misprints numbers like others."""
     reasons = tuple(dict.fromkeys(cell.reason for row in table.rows for cell in row if cell.reason))
     marks = {reason: f"({number})" for number, reason in enumerate(reasons, start=1)} if with_marks else {}
     columns = columns_of(table)
 
     def text(cell: Cell, column: Column) -> str:
-        mark = marks.get(cell.reason, "") if column.part is Part.HERE else ""
-        return column.text(cell) or mark
+        if column.part is not Part.HERE:
+            return cell.marked if with_marks else cell.printed
+        return cell.here or marks.get(cell.reason, "")
 
     rows = tuple(tuple(text(row[column.position], column) for column in columns) for row in table.rows)
     numbers = frozenset(
@@ -87,7 +84,7 @@ def _is_number(text: str) -> bool:
     if not text or text.startswith("("):
         return True
     try:
-        float(text.replace(",", ""))
+        float(text.replace(",", "").rstrip(f" {MISPRINT}"))
     except ValueError:
         return False
     return True

@@ -120,7 +120,7 @@ def blocks_at_once(
     """
     if block.threads > gpu.most_block_threads:
         return 0, f"a block may have {gpu.most_block_threads:,} threads"
-    threads = -(-block.threads // WARP) * WARP
+    threads = _warps(block) * WARP
     room = {"blocks": gpu.blocks, "threads": gpu.threads // threads}
     if registers_per_thread:
         room["registers"] = gpu.registers // (threads * registers_per_thread)
@@ -129,6 +129,11 @@ def blocks_at_once(
         room["shared memory"] = gpu.shared_bytes // shared
     fewest = min(room.values())
     return fewest, ", ".join(what for what, blocks in room.items() if blocks == fewest)
+
+
+def _warps(block: Block) -> int:
+    """Return the warps of a block: whole ones, so that one of 10 x 10 threads has 4."""
+    return -(-block.threads // WARP)
 
 
 def transactions(stride: int, element_bytes: int, first: int, transaction_bytes: int) -> int:
@@ -213,11 +218,12 @@ def _occupancies(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Ro
     )
     for block, (name, one) in itertools.product(values["block"], ((whose, theirs), (HERE, gpu))):
         if isinstance(one, str):
-            yield (block, name), (block.threads, *[Quantity(reason=one)] * 4)
+            yield (block, name), (block.threads, *[Quantity(reason=one)] * 5)
             continue
         blocks, limit = blocks_at_once(block, one, values["per_thread"], values["shared_per_thread"])
-        threads = blocks * block.threads
-        yield (block, name), (block.threads, blocks, threads, 100 * threads / one.threads, limit)
+        warps, room_for = blocks * _warps(block), one.threads // WARP
+        occupancy = f"{warps} of {room_for}", 100 * warps / room_for
+        yield (block, name), (block.threads, blocks, blocks * block.threads, *occupancy, limit)
 
 
 _BANDWIDTH = Input(

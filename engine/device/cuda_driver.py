@@ -129,6 +129,7 @@ def _attributes(stated: dict[str, int], compute_capability: tuple[int, int]) -> 
         bus_width_bits=bus_width_bits,
         host_bus_gb_s=host_bus_gb_s(stated["PCI_DOMAIN_ID"], stated["PCI_BUS_ID"], stated["PCI_DEVICE_ID"]),
         lanes=_LANES.get(compute_capability, _MOST_LANES),
+        l2_bytes=stated["L2_CACHE_SIZE"],
     )
 
 

@@ -1,5 +1,6 @@
 """What all CUDA variants share: types of arguments, compiling ahead, uploading the mask, launching."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -80,16 +81,28 @@ def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]],
     return cuda.jit if SIMULATED else cuda.jit(launch_bounds=(threads, blocks))
 
 
-class PreparedPasses:
-    """The passes of a CUDA variant, compiled ahead, with their arrays on the device."""
+def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
+    """Return the arrays between passes, each once; those of one name have the same number of values."""
+    return tuple(
+        dict.fromkeys(value for step in passes for value in step.arguments if isinstance(value, Between))
+    )
 
-    def __init__(self, passes: Sequence[Pass]) -> None:
+
+class PreparedPasses:
+    """The passes of a CUDA variant, compiled ahead, with their arrays on the device.
+
+    `more` are arrays between passes that no argument of a pass names.
+    """
+
+    def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
         self._uploads: list[Upload] = []
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), self._on_device(step.arguments)) for step in passes]
         self._scratch: Any = None
         # By identity: an array among the arguments compares cell by cell.
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
+        self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
+        self._between: dict[Any, Any] | None = None
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another."""
@@ -99,7 +112,23 @@ class PreparedPasses:
                 device_pool().follow(self, self._scratch)
                 # NaN: a first pass that skips a cell must not seem right with an earlier run's value.
                 fill_bytes(self._scratch, 255)
-        self._enqueue({Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}, stream)
+        arrays = {Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}
+        self._enqueue(arrays | self.between() if self._wanted else arrays, stream)
+
+    def between(self) -> dict[Any, Any]:
+        """Return the arrays between passes, which are allocated when they are first needed."""
+        if self._between is None:
+            kinds = {value.name: (math.prod(value.shape), np.dtype(value.dtype)) for value in self._wanted}
+            total = sum(size * dtype.itemsize for size, dtype in kinds.values())
+            with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values between passes"):
+                pool = device_pool()
+                found = {name: pool.take((size,), dtype) for name, (size, dtype) in kinds.items()}
+                pool.follow(self, *found.values())
+                for array in found.values():
+                    # NaN: a pass that skips a value must not seem right with an earlier run's.
+                    fill_bytes(array, 255)
+            self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
+        return self._between
 
     def _on_device(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arguments with arrays (weights) on the device, where they stay as long as this object."""

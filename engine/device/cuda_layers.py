@@ -7,48 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_pool import device_pool
-from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.cuda_rows import copy_in, copy_out
 from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
 from engine.device.numba_cuda import cuda
-
-
-def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
-    """Return the arrays between passes, each once; those of one name have the same number of values."""
-    return tuple(
-        dict.fromkeys(value for step in passes for value in step.arguments if isinstance(value, Between))
-    )
 
 
 class PreparedLayers(PreparedPasses):
     """Passes whose input is the tuple (drawings,); each is named after the layers that it computes."""
 
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
-        super().__init__(passes)
+        super().__init__(passes, more)
         self._names = [step.name for step in passes]
-        self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
-        self._between: dict[Any, Any] | None = None
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one forward pass."""
         self._enqueue(self.arrays(image, out), stream)
 
     def arrays(self, image: Any, out: Any) -> dict[Any, Any]:
-        """Return what arguments of passes stand for; the arrays between are allocated when first needed."""
-        if self._between is None:
-            sizes = {value.name: math.prod(value.shape) for value in self._wanted}
-            total = 4 * sum(sizes.values())
-            with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values of layers"):
-                pool = device_pool()
-                found = {name: pool.take((size,), np.float32) for name, size in sizes.items()}
-                pool.follow(self, *found.values())
-                for array in found.values():
-                    # NaN: a layer that skips a value must not seem right with an earlier run's.
-                    fill_bytes(array, 255)
-            self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
-        return {Operand.IMAGE: image[0], Operand.OUT: out, **self._between}
+        """Return what arguments of passes stand for."""
+        return {Operand.IMAGE: image[0], Operand.OUT: out, **self.between()}
 
     def values(self, name: str) -> np.ndarray:
         """Return the values between two passes after a launch, on the host."""

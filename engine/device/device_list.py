@@ -6,9 +6,7 @@ from functools import cache
 
 from engine.device.core_count import cores
 from engine.device.cuda_presence import SIMULATED, has_driver, missing
-from engine.device_info import DeviceInfo
-
-SIMULATOR_SIDE = 64
+from engine.device_info import SIMULATOR_SIDE, DeviceInfo
 
 
 def listed_devices() -> tuple[DeviceInfo, ...]:
@@ -35,7 +33,7 @@ def simulator_info() -> DeviceInfo:
         title="CUDA simulator",
         times_mean_speed=False,
         facts={
-            "what it is": "the real kernels, run by Python threads",
+            "what it is": "the real kernels, run in Python, thread by thread",
             "times": "mean nothing and are never shown as speed",
             "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
         },

@@ -10,7 +10,6 @@ from engine.device.cpu import CpuBackend
 from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import (
     NO_GPU,
-    SIMULATOR_SIDE,
     cpu_info,
     simulator_info,
     unusable_gpu,
@@ -19,7 +18,7 @@ from engine.device.device_list import (
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 
-__all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
+__all__ = ["backend", "device_named", "devices", "own_process_needed"]
 
 Made = TypeVar("Made")
 

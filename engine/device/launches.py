@@ -57,10 +57,11 @@ class Operand(Enum):
 
 
 class Between(NamedTuple):
-    """Float32 values between two passes, of a shape of their own; of one name they are the same memory."""
+    """Values between two passes, of a shape of their own; of one name they are the same memory."""
 
     name: str
     shape: tuple[int, ...]
+    dtype: str = "float32"
 
 
 class HostStep(NamedTuple):

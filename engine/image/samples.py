@@ -11,11 +11,13 @@ _FOLDER = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 class Sample(NamedTuple):
-    """A stable key for commands and sessions, a title, and a sentence on what the picture shows."""
+    """A stable key for commands and sessions, a title, a sentence on what the picture shows, its size."""
 
     key: str
     title: str
     sentence: str
+    width: int
+    height: int
 
     @property
     def path(self) -> Path:
@@ -25,14 +27,20 @@ class Sample(NamedTuple):
 
 # The order in which they are offered; the first is the one that the window opens with.
 SAMPLES: tuple[Sample, ...] = (
-    Sample("astronaut", "Astronaut", "A colour photograph by NASA: skin, fabric and sharp edges."),
-    Sample("camera", "Camera", "A grey photograph of a man with a camera: fine grass and a smooth sky."),
-    Sample("gradient-16", "16-bit gradient", "A 16-bit ramp whose waves are lost at 8 bit."),
-    Sample("zone-plate", "Zone plate", "Rings of every frequency: shows what a filter lets through."),
-    Sample("step-edges", "Step edges", "Edges of every angle and several heights: for edge masks."),
-    Sample("impulse", "Impulse", "One white pixel: the filtered picture is the mask itself."),
-    Sample("checkerboard", "Checkerboard", "Squares of 1, 2, 4 and 8 pixels: for blur and borders."),
-    Sample("noise", "Noise", "Grey with noise and single black and white pixels: for smoothing."),
+    Sample("astronaut", "Astronaut", "A colour photograph by NASA: skin, fabric and sharp edges.", 512, 512),
+    Sample(
+        "camera", "Camera", "A grey photograph of a man with a camera: fine grass and a smooth sky.", 512, 512
+    ),
+    Sample("gradient-16", "16-bit gradient", "A 16-bit ramp whose waves are lost at 8 bit.", 256, 256),
+    Sample(
+        "zone-plate", "Zone plate", "Rings of every frequency: shows what a filter lets through.", 256, 256
+    ),
+    Sample("step-edges", "Step edges", "Edges of every angle and several heights: for edge masks.", 256, 256),
+    Sample("impulse", "Impulse", "One white pixel: the filtered picture is the mask itself.", 63, 63),
+    Sample(
+        "checkerboard", "Checkerboard", "Squares of 1, 2, 4 and 8 pixels: for blur and borders.", 256, 256
+    ),
+    Sample("noise", "Noise", "Grey with noise and single black and white pixels: for smoothing.", 256, 256),
 )
 
 

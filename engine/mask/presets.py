@@ -56,13 +56,20 @@ def find_preset(key: str) -> Preset:
     by_key = {entry.key: entry for entry in presets()}
     if wanted in by_key:
         return by_key[wanted]
+    shown = key if len(key) <= 40 else f"{key[:39]}…"
+    close = closest_preset(key)
+    why = f"the closest is {close}" if close else "no name is close to it"
+    raise UnknownName(f"No preset is called {shown!r}", why, "List them with `python main.py masks`.")
+
+
+def closest_preset(key: str) -> str | None:
+    """Return the key that a misspelt one was probably meant to be, or None."""
     import difflib
 
-    shown = key if len(key) <= 40 else f"{key[:39]}…"
+    wanted = "-".join(key.lower().replace("_", " ").split())
     # Longer texts are weights, not misspelt names, and comparing them would take time.
-    close = difflib.get_close_matches(wanted, by_key, n=1, cutoff=0.6) if len(wanted) <= 40 else []
-    why = f"the closest is {close[0]}" if close else "no name is close to it"
-    raise UnknownName(f"No preset is called {shown!r}", why, "List them with `python main.py masks`.")
+    close = difflib.get_close_matches(wanted, preset_names(), n=1, cutoff=0.6) if len(wanted) <= 40 else []
+    return close[0] if close else None
 
 
 def preset(key: str) -> Mask:

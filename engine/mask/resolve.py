@@ -1,6 +1,7 @@
 """The value of `--mask`: a preset, a generator's spelling, a file, or the weights themselves."""
 
 import os
+from contextlib import suppress
 
 from engine.errors import MaskError, UnknownName
 from engine.mask.generators import generate, misspelt_generator
@@ -19,8 +20,8 @@ def resolve_mask(spec: str) -> Mask:
     Raises
     ------
     MaskError
-        It is none of them (the error names all readings, unless the text begins like weights), or the file
-        holds no mask.
+        None of them (the error names what was meant, else all readings, unless it begins like weights), or
+        the file holds no mask.
     BadValue
         A generator's numbers are out of range.
     """
@@ -28,12 +29,10 @@ def resolve_mask(spec: str) -> Mask:
     generated = generate(spec)
     if generated is not None:
         return generated
-    from engine.mask.presets import preset
+    from engine.mask.presets import closest_preset, preset
 
-    try:
+    with suppress(UnknownName):
         return preset(spec)
-    except UnknownName as error:
-        no_preset = error.why
     # What reads text takes 3 ms to import, a third of all that is imported for a preset.
     from engine.mask.files import load_mask
     from engine.mask.text import parse_mask
@@ -49,13 +48,14 @@ def resolve_mask(spec: str) -> Mask:
     except MaskError as error:
         if _begins_like_weights(spec):
             raise
-        meant = misspelt_generator(spec)
-        hint = f"Did you mean {quoted(meant)}? " if meant else ""
+        what = f"Unknown mask {quoted(spec)}"
+        if meant := misspelt_generator(spec) or closest_preset(spec):
+            raise MaskError(what, remedy=f"Did you mean {meant}? `masks` lists the presets.") from error
         raise MaskError(
-            f"{quoted(spec)} is not a mask",
-            f"no preset has that name ({no_preset}), there is no such file, and read as weights: "
+            what,
+            "no preset has a name like that, there is no such file, and read as weights: "
             f"{error.what}, {error.why}",
-            f"{hint}Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
+            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
 
 

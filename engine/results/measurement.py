@@ -194,7 +194,7 @@ class Measurement(Generic[P]):
         if self.kernel_ms is not None:
             return ""
         if self.failure:
-            return "cannot" if self.refused else "failed"
+            return "unavailable" if self.refused else "failed"
         if self.verification is None:
             return "not run yet"
         if not self.verification.passed:

@@ -245,7 +245,8 @@ METRICS: tuple[Metric, ...] = (
     *_counts("flops", "operations", "floating-point operations, two per multiply-add"),
     *_counts("global_loads", "global loads",
              "elements loaded from global memory: operands, weights, intermediate values"),
-    *_counts("picture_loads", "of these, image loads", "elements of the image loaded from global memory"),
+    *_counts("picture_loads", "image loads (included above)",
+             "elements of the picture loaded from global memory"),
     *_counts("global_stores", "global stores", "elements stored to global memory"),
     *_counts("shared_loads", "shared loads", "elements loaded from shared memory"),
     *_counts("shared_stores", "shared stores", "elements stored to shared memory"),
@@ -254,7 +255,7 @@ METRICS: tuple[Metric, ...] = (
              per_value=False),
     *_counts("global_store_bytes", "global stores in bytes", "bytes stored to global memory",
              per_value=False),
-    *_counts("minimum_bytes", "least bytes that must move",
+    *_counts("minimum_bytes", "minimum traffic, bytes",
              "each operand read once, each result written once", per_value=False),
 )
 # fmt: on

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from engine.device.devices import SIMULATOR_SIDE, device_named
+from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE, DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, UnsupportedVariant
 from engine.geometry.block import Block
 from engine.tasks.contract import P
@@ -43,11 +43,9 @@ def refuse_unsuitable(
             "Choose another variant, or another device.",
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
-        sizes = f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}, and batches up to {SIMULATOR_SIDE}"
-        why = f"it runs each GPU thread in Python, so it takes sizes up to {sizes}"
-        raise BadValue(
-            f"{problem.subject} in the simulator", why, "Choose a smaller size or batch, or another device."
-        )
+        limit = problem.limit_text(SIMULATOR_SIDE)
+        why = f"too large for the simulator (limit {limit})"
+        raise BadValue(problem.subject, why, "Choose a smaller size or batch, or another device.")
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
     if refusal is not None:
         # Where no other block would do, the block is not the reason.

@@ -41,6 +41,9 @@ class TaskProblem(Protocol):
     def longest_side(self) -> int:
         """The longest of its sides, which the simulator limits."""
 
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words: "64 x 64"."""
+
     @property
     def values(self) -> int:
         """Values that are computed."""

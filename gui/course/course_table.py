@@ -176,6 +176,10 @@ class CourseTableView(QTableView):
             self.setColumnWidth(column, max(_WIDEST, needed + missing) if column in sentences else needed)
         if sentences:
             self.resizeRowsToContents()
+            return
+        # The rows of a table before had sentences, perhaps.
+        for row in range(self.cells.rowCount()):
+            self.setRowHeight(row, self.verticalHeader().defaultSectionSize())
 
     def _width_of_cells(self, column: int) -> int:
         metrics = self.fontMetrics()

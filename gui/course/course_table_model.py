@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 
-from engine.course.paper import Cell, CourseTable
+from engine.course.paper import MISPRINT, Cell, CourseTable
 from engine.course.sheet import Column, Part, columns_of
 
 IS_QUIET_ROLE = Qt.ItemDataRole.UserRole
@@ -48,7 +48,9 @@ class CourseTableModel(QStandardItemModel):
         self.clear()
         for place, column in enumerate(self.columns):
             cells = [row[column.position] for row in table.rows] if table else []
-            items = [_item(cell, column, self._row_name(row)) for row, cell in enumerate(cells)]
+            # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
+            has_commas = not any(_BIG.search(cell.printed) for cell in cells)
+            items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
             header = QStandardItem(column.heading)
             whose = {Part.PAPER: ", as the paper printed it", Part.HERE: ", on this machine"}
             header.setToolTip(column.heading + whose.get(column.part, ""))
@@ -68,8 +70,9 @@ class CourseTableModel(QStandardItemModel):
         return ", ".join(cells[one.position].printed for one in self.columns if one.part is Part.NAME)
 
 
-def _item(cell: Cell, column: Column, row_name: str) -> QStandardItem:
-    text = column.text(cell) if column.part is not Part.HERE else _with_separators(cell) or EMPTY
+def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStandardItem:
+    here = _with_separators(cell) if has_commas else _plain(cell)
+    text = cell.marked if column.part is not Part.HERE else here or EMPTY
     item = QStandardItem(text)
     item.setData(column.part is Part.PAPER or text == EMPTY, IS_QUIET_ROLE)
     if column.part is Part.NAME:
@@ -77,7 +80,9 @@ def _item(cell: Cell, column: Column, row_name: str) -> QStandardItem:
         return item
     where = ", ".join(filter(None, (column.heading, row_name)))
     if column.part is Part.PAPER:
-        found = f"the paper printed {text}." if text else "not in the paper."
+        found = f"the paper printed {cell.printed}." if text else "not in the paper."
+        if cell.is_misprint:
+            found += f" A misprint: the note below that begins with {MISPRINT} says what is right."
     else:
         found = f"{text} on this machine." if cell.here else f"empty. {cell.reason}".rstrip()
     item.setToolTip(f"{where}: {found}")
@@ -85,13 +90,14 @@ def _item(cell: Cell, column: Column, row_name: str) -> QStandardItem:
     return item
 
 
-def _with_separators(cell: Cell) -> str:
-    """Return this machine's value, big counts as 1,048,576 unless the paper printed them without commas.
-
-    Only here: a spreadsheet takes the digits alone.
-    """
+def _plain(cell: Cell) -> str:
     # The back quotes of keys are for Markdown.
-    text = cell.here.replace("`", "")
-    if not _COUNTS.fullmatch(text) or _BIG.search(cell.printed):
+    return cell.here.replace("`", "")
+
+
+def _with_separators(cell: Cell) -> str:
+    """Return this machine's value, big counts as 1,048,576; a spreadsheet takes the digits alone."""
+    text = _plain(cell)
+    if not _COUNTS.fullmatch(text):
         return text
     return _BIG.sub(lambda found: f"{int(found[0]):,}", text)

@@ -86,7 +86,8 @@ class Notes(QScrollArea):
 
     def _fit(self) -> None:
         line = self._label.fontMetrics().lineSpacing()
-        needed = max(0, self._label.heightForWidth(max(1, self.viewport().width())))
+        # Without the scroll bar, which comes and goes with the height.
+        needed = max(0, self._label.heightForWidth(max(1, self.width())))
         self.setMinimumHeight(min(_FEWEST_LINES * line + GRID, needed))
         self.setMaximumHeight(min(_MOST_LINES * line + GRID, needed))
 

@@ -12,7 +12,7 @@ from gui.page.actions import Actions, Entry
 
 _FILE, _VIEW = "&File", "&View"
 ENTRIES: tuple[Entry, ...] = (
-    Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
+    Entry("open_session", "Open s&ession…", "Open a saved session (picture, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
     Entry("save_session", "Save sess&ion…",
           "Save picture path, mask, settings and drawn digit, to open them again later.", "Ctrl+Shift+S",
@@ -43,8 +43,8 @@ def _picture_entries() -> tuple[Entry, ...]:
 
 # fmt: off
 _SAMPLES = [
-    Entry(f"sample:{sample.key}", sample.title, sample.sentence, f"Ctrl+Alt+{number}", "sample", _FILE, 10,
-          "Open sam&ple", sample.key)
+    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} x {sample.height}", sample.sentence,
+          f"Ctrl+Alt+{number}", "", _FILE, 10, "Open sam&ple", sample.key)
     for number, sample in enumerate(SAMPLES, start=1)
 ]
 _RANGES = [

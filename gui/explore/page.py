@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.messages import VariantInfo
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
@@ -32,8 +33,9 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import no_run_sentence, run_sentence
+from gui.explore.small_picture import ComputingMessages, SmallPicture
 from gui.explore.tile.tile_state import TileState
-from gui.explore.workspace import Workspace
+from gui.explore.workspace import Workspace, comparable_of
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
@@ -72,6 +74,8 @@ _NO_BLOCKS = (
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
+# Of a plot: the first layout is made before there are any.
+_LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
 class ExplorePage(Page):
@@ -94,7 +98,9 @@ class ExplorePage(Page):
         self.kernel_dock = EitherOf(
             self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
-        self.time_place, self.speed_up_place, self.blocks_place = (Place(_LOWER_SIZE) for _ in range(3))
+        self.time_place, self.speed_up_place, self.blocks_place = (
+            Place(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
+        )
         self.blocks_panel: BlocksPanel | None = None
         self.operation_table: OperationResultsPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
@@ -128,31 +134,34 @@ class ExplorePage(Page):
     @property
     def status(self) -> PageStatus:
         results = self.operation_results if self.operations.is_active else self.results
-        rows, picture = results.rows(), self.workspace.picture
-        newest = rows[-1] if rows else None
+        picture, newest = self.workspace.picture, results.current
+        is_earlier = newest is not None and results.is_earlier(newest.result)
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
-        blocks = self.workspace.settings.blocks
+        blocks = () if self.operations.is_active else self.workspace.settings.blocks
         each_block = f" with block {blocks[0]}" if blocks else ""
         if len(blocks) > 1:
             each_block = f" with each of {len(blocks)} blocks"
+        # A kernel without blocks runs once.
+        own_block = each_block if self.kernel_panel.block.takes_blocks else ""
         chosen = "chosen " if self.workspace.settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
-            sentence=run_sentence(newest.result)
+            sentence=run_sentence(newest.result, is_earlier=is_earlier)
             if newest
             else no_run_sentence(is_ready, picture is not None),
+            is_earlier=is_earlier,
             figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
-            run_does=f"Verifies the chosen kernel{each_block} against the float64 reference, then measures "
+            run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
             "its time.",
             run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
             "to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
-            has_results=bool(rows),
-            can_copy=bool(rows),
-            can_clear=bool(rows),
+            has_results=newest is not None,
+            can_copy=newest is not None,
+            can_clear=newest is not None,
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -278,14 +287,16 @@ class ExplorePage(Page):
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
-        behind = answers.on(self)
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
+        workspace.job_changed.connect(self._follow_problem)
         self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state)
         self.operations = OperationState(workspace)
         self.display = display = Display(workspace, self.operations, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
+        small = SmallPicture(workspace, state, self._chosen_kernel, self.take_small_picture)
+        behind = ComputingMessages(answers, self, small)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
@@ -344,9 +355,6 @@ class ExplorePage(Page):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
-        self.previews.simulator_wanted.connect(
-            lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
-        )
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
         self.operation_runs.shown.connect(lambda: self.settled.emit(None))
@@ -365,7 +373,9 @@ class ExplorePage(Page):
             results.rowsInserted,
             results.modelReset,
             results.dataChanged,
+            results.present_changed,
             self.operation_results.modelReset,
+            self.operation_results.present_changed,
         ):
             signal.connect(self.status_changed)
         view = self.picture_view.canvas.view
@@ -373,6 +383,20 @@ class ExplorePage(Page):
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
         actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+    def take_small_picture(self) -> None:
+        """Open a picture that the simulator takes, and choose the simulator."""
+        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
+
+    def _chosen_kernel(self) -> VariantInfo | None:
+        if self.operations.is_active:
+            key = self.operations.choice.variant
+            return next((one for one in self.operations.variants if one.key == key), None)
+        return self._services.state.variant(self.workspace.settings.variant)
+
+    def _follow_problem(self) -> None:
+        job = self.workspace.job()
+        self.results.follow(job and comparable_of(job))
 
     def _name_dock(self) -> None:
         self.docks[0].setWindowTitle("Operation" if self.operations.is_active else "Mask")

@@ -1,7 +1,5 @@
 """A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
-from dataclasses import replace
-
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
@@ -12,10 +10,9 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
-from gui.page.messages import PageMessages, Severity, error_message
+from gui.page.messages import PageMessages
 
 SOURCE = "preview"
-USE_SIMULATOR = "Use the simulator with a small picture"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
 PATIENCE_MS = 500
 # Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so after each preview that was stopped the
@@ -34,8 +31,6 @@ class PreviewController(QObject):
     shown = Signal()
     # The EngineError of the preview of the present job.
     failed = Signal(object)
-    # The person wants to see in the simulator what needs a GPU that is not there.
-    simulator_wanted = Signal()
 
     def __init__(
         self,
@@ -154,24 +149,9 @@ class PreviewController(QObject):
         if is_newest and self._wanted is None:
             self._display.show_age()
             if not (is_reported or isinstance(error, Cancelled)):
-                message = error_message(SOURCE, error)
-                if self._lacks_a_gpu(ask.request.job):
-                    # With a way out nothing has gone wrong.
-                    message = replace(
-                        message,
-                        severity=Severity.WARNING,
-                        action=USE_SIMULATOR,
-                        act=self.simulator_wanted.emit,
-                    )
-                self._messages.show(message)
+                self._messages.show_error(SOURCE, error)
                 self.failed.emit(error)
         self._send()
-
-    def _lacks_a_gpu(self, job: FilterJob) -> bool:
-        """Whether the job needs a GPU and there is none: the simulator can do it for a small picture."""
-        variant = self._state.variant(job.variant)
-        has_gpu = any(device.is_usable_gpu for device in self._state.devices)
-        return variant is not None and variant.kind == "cuda" and not has_gpu and job.device != SIMULATOR
 
     def _end_wait(self, ask: Ask | None = None) -> None:
         """Stop waiting for the preview in flight, if it is this one (None: whichever it is)."""

@@ -7,15 +7,19 @@ from engine.results.columns import layout_suffix
 from engine.results.measurement import Measurement
 from engine.results.quantities import ms_text
 
+EARLIER = "for an earlier problem"
+"""Of runs whose picture, mask or parameters are not the ones that are set now."""
 
-def run_sentence(result: Measurement[Any]) -> str:
+
+def run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
     """Return the last run with its time and its proof."""
+    last = f"Last run, {EARLIER}" if is_earlier else "Last run"
     name = f"{result.title}{layout_suffix(result)}"
     if result.device == SIMULATOR and not result.failure:
-        return f"Last run: {name}, {result.status}; simulated, so its times mean nothing"
+        return f"{last}: {name}, {result.status}; simulated, so its times mean nothing"
     if result.kernel_ms is None:
-        return f"Last run: {name}: {result.reason}"
-    return f"Last run: {name}, {ms_text(result.kernel_ms)}, {result.status}"
+        return f"{last}: {name}: {result.reason}"
+    return f"{last}: {name}, {ms_text(result.kernel_ms)}, {result.status}"
 
 
 def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:

@@ -4,6 +4,7 @@ Panels show this state and change it through its setters; controllers turn it in
 its signal only when the value really changed.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
@@ -190,6 +191,11 @@ class Workspace(QObject):
         self._mask, self._mask_title = mask, title
         self.mask_changed.emit(mask)
         self.job_changed.emit()
+
+
+def comparable_of(job: FilterJob) -> Hashable:
+    """Return what runs must share with those of a job, as `engine.results.compare.comparable` has it."""
+    return Problem.task, problem_of(job).comparable, job.mask.weights_digest
 
 
 def problem_of(job: FilterJob) -> Problem:

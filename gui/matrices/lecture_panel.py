@@ -68,7 +68,7 @@ def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> st
     close = f"margin-top: {GRID}px; margin-bottom: {GRID}px;"
     return f"""
 <p style="{close}"><b>CGMA</b>, compute to global memory access: operations per load from global memory.</p>
-<p style="{close}"><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an
+<p style="{close}"><b>matmul-naive</b> loads an element of M and one of N for a multiplication and an
 addition: CGMA&nbsp;1.</p>
 <p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of
 its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>

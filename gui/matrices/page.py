@@ -1,4 +1,4 @@
-"""Matrices: C = A B; the product left, the plot of tiles in the middle, the lecture right, results below."""
+"""Matrices: P = M N; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
 from collections.abc import Mapping
 
@@ -68,7 +68,7 @@ class MatricesPage(Page):
         is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
         return PageStatus(
             sentence=self._sentence(),
-            caption=f"C = A B, {self.matmul.settings.product.size_text}",
+            caption=f"P = M N, {self.matmul.settings.product.size_text}",
             device=self.matmul.settings.device,
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",

@@ -1,4 +1,4 @@
-"""What is multiplied: the sizes of A and B, the tiles, the device."""
+"""What is multiplied: the sizes of M and N, the tiles, the device."""
 
 from PySide6.QtCore import QSignalBlocker, QSize
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
@@ -28,9 +28,9 @@ class ProductPanel(QWidget):
     def __init__(self, matmul: MatmulState, engine_state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._matmul = matmul
-        self.rows = _SideBox("Rows", "Rows of A and of the product C.")
-        self.inner = _SideBox("Inner size", "Columns of A and rows of B: they must be equal.")
-        self.columns = _SideBox("Columns", "Columns of B and of the product C.")
+        self.rows = _SideBox("Rows", "Rows of M and of the product P.")
+        self.inner = _SideBox("Inner size", "Columns of M and rows of N: they must be equal.")
+        self.columns = _SideBox("Columns", "Columns of N and of the product P.")
         self._sides = self.rows, self.inner, self.columns
         self.square = QCheckBox("Square: all three alike")
         self.refusal = Refusal()
@@ -124,5 +124,5 @@ class _SideBox(WholeNumberBox):
 
 
 def _facts(product: MatrixProduct) -> str:
-    a, b = f"A {product.rows} x {product.inner}", f"B {product.inner} x {product.columns}"
-    return f"{a} · {b}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
+    factors = f"M {product.rows} x {product.inner} · N {product.inner} x {product.columns}"
+    return f"{factors}\n{product.flops:,} operations · {bytes_text(product.bytes)}"

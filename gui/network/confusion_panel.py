@@ -14,7 +14,7 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
 
-_EMPTY = "How often each held-out digit is classified as which one.\nPress Classify all digits."
+_EMPTY = "Actual digit against predicted digit.\nPress Classify all digits."
 _KEYS = "Arrow keys choose a cell; Enter lists the misclassified digits of that row."
 _AXES = "Row: actual digit. Column: predicted digit."
 _DIGITS = 10

@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -41,7 +40,9 @@ class DrawingCanvas(QWidget):
         self._cursor = (SIDE // 2, SIDE // 2)  # row, column
         self._window: tuple[range, range] | None = None
         self._erases = False
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setAccessibleName("Drawing, 28 x 28 cells")
@@ -67,10 +68,9 @@ class DrawingCanvas(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(SIDE * GRID // 2, SIDE * GRID // 2)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def heightForWidth(self, width: int) -> int:
         # Whole pixels per cell, and not so large that the probabilities are pushed out.
-        self.setFixedHeight(SIDE * min(max(1, (self.width() - 2) // SIDE), _LARGEST_CELL) + 2)
+        return SIDE * min(max(1, (width - 2) // SIDE), _LARGEST_CELL) + 2
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, field = current_theme(), self._field()

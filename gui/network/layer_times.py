@@ -60,7 +60,9 @@ class LayerBars(QWidget):
         self._network = network
         self.rows: list[tuple[str, tuple[LayerTime, ...]]] = []
         self._drawn: list[tuple[QRectF, str]] = []
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName("Time by layer and stage")
         network.rows_changed.connect(self._follow)
@@ -68,10 +70,14 @@ class LayerBars(QWidget):
         self._follow()
 
     def sizeHint(self) -> QSize:
-        return QSize(38 * GRID, self._legend_height() + len(self.rows) * _ROW)
+        return QSize(38 * GRID, self.heightForWidth(38 * GRID))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(20 * GRID, self.sizeHint().height())
+        return QSize(20 * GRID, _ROW)
+
+    def heightForWidth(self, width: int) -> int:
+        # The legend takes more lines where it is narrow.
+        return self._legend_height(width) + len(self.rows) * _ROW
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
@@ -95,10 +101,11 @@ class LayerBars(QWidget):
             int(self.width() * _NAMES_SHARE),
         )
         ends = max(map(metrics.horizontalAdvance, totals), default=0) + GRID
+        above = self._legend_height(self.width())
         room = max(1, self.width() - names - ends)
         middle = int(Qt.AlignmentFlag.AlignVCenter)
         for at, (stage, layers) in enumerate(self.rows):
-            top = self._legend_height() + at * _ROW
+            top = above + at * _ROW
             series = series_for(stage)
             painter.setPen(QColor(series.colour))
             painter.drawText(QRectF(0, top, 2 * GRID, _ROW), middle, series.glyph)
@@ -137,7 +144,7 @@ class LayerBars(QWidget):
     def _paint_legend(self, painter: QPainter) -> None:
         painter.setFont(small_font())
         metrics = painter.fontMetrics()
-        for place, name in self._legend():
+        for place, name in self._legend(self.width()):
             square = QRectF(place.x(), place.y() + (metrics.height() - GRID) / 2, GRID, GRID)
             painter.fillRect(square, QColor(self._colour(name)))
             painter.setPen(QColor(current_theme().muted))
@@ -151,21 +158,21 @@ class LayerBars(QWidget):
         drawn = {one.name for _, parts in self.rows for one in parts}
         return [*(layer.key for layer in layers), *(part for part in _OF_STREAMS if part in drawn)]
 
-    def _legend(self) -> list[tuple[QPoint, str]]:
-        """Return where each name of the legend stands, in lines."""
+    def _legend(self, room: int) -> list[tuple[QPoint, str]]:
+        """Return where each name of the legend stands, in lines of so many pixels."""
         metrics = QFontMetrics(small_font())
         found: list[tuple[QPoint, str]] = []
         x = y = 0
         for name in self.legend:
             width = metrics.horizontalAdvance(self._title(name)) + GRID + HALF_GRID
-            if x and x + width > self.width():
+            if x and x + width > room:
                 x, y = 0, y + metrics.height()
             found.append((QPoint(x, y), name))
             x += width + 2 * GRID
         return found
 
-    def _legend_height(self) -> int:
-        legend = self._legend()
+    def _legend_height(self, room: int) -> int:
+        legend = self._legend(room)
         return (legend[-1][0].y() if legend else 0) + QFontMetrics(small_font()).height() + HALF_GRID
 
     def _follow(self) -> None:
@@ -177,7 +184,7 @@ class LayerBars(QWidget):
             for stage, layers in self.rows
         ]
         self.setAccessibleDescription(". ".join(described) or _EMPTY)
-        self.setFixedHeight(self.sizeHint().height())
+        self.updateGeometry()
         self.update()
 
     def _words(self, layers: Sequence[LayerTime]) -> str:
@@ -199,11 +206,6 @@ class LayerBars(QWidget):
             return series_at(_LAYER_COLOURS[keys.index(first) % len(_LAYER_COLOURS)]).colour
         theme = current_theme()
         return theme.text if first.startswith("copy") else theme.outline
-
-    def resizeEvent(self, event: object) -> None:
-        super().resizeEvent(event)  # type: ignore[arg-type]
-        # The legend takes more lines where it is narrow.
-        self.setFixedHeight(self.sizeHint().height())
 
 
 def _total(layers: Sequence[LayerTime]) -> float:

@@ -47,7 +47,7 @@ class WorkedProduct(QWidget):
         row, place = self.output
         pairs = zip(W[row].tolist(), _X[:, place].tolist(), strict=True)
         products = " + ".join(f"{weight:g} x {value:g}" for weight, value in pairs)
-        return f"Filter {row}, output {place}: {products} = {Y[row, place]:g}"
+        return f"Filter {row + 1}, output {place + 1}: {products} = {Y[row, place]:g}"
 
     def sizeHint(self) -> QSize:
         rows, columns = _X.shape

@@ -16,10 +16,7 @@ from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column
 
-_EMPTY = (
-    "Which chunk of drawings is copied while which one is computed.\n"
-    "Run network-streams on a CUDA device with a batch of more than 100."
-)
+_EMPTY = "Copies and kernels over time.\nRun network-streams on a CUDA device with a batch of more than 100."
 _STEPS = ("copy in", "kernels", "copy out")
 _ROW = 4 * GRID
 _BAR = 3 * GRID

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QShowEvent, QUndoStack
+from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
 
 from engine.device_info import AUTO
@@ -23,6 +23,9 @@ from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
+
+LAYOUT_VERSION = 1
+"""Of a kept layout: one of another version is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class PageStatus:
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
+    is_earlier: bool = False  # whether that run is for an earlier problem than the one that is set now
 
 
 class Tool(NamedTuple):
@@ -83,17 +87,20 @@ class Page(QMainWindow):
         self.setDockNestingEnabled(True)
         self.docks: list[Dock] = []
         # A move of one dock can leave another without its tab; several moves come together.
-        self._tabs_timer = QTimer(self, singleShot=True, interval=0)
-        self._tabs_timer.timeout.connect(self._follow_tabs)
+        self._places_timer = QTimer(self, singleShot=True, interval=0)
+        self._places_timer.timeout.connect(self._follow_places)
         # Buttons of the top bar while the page is shown, left of the caption.
         self.tools: tuple[Tool, ...] = ()
         self._first_layout = QByteArray()
         self._is_arranged = False
+        # While another page is shown: the panels that are windows of their own, and the layout with them.
+        self._put_away: dict[Dock, QRect] = {}
+        self._layout_with_them = QByteArray()
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
         dock = Dock(name, title, self, widget)
-        dock.moved.connect(self._tabs_timer.start)
+        dock.moved.connect(self._places_timer.start)
         self.addDockWidget(area, dock)
         self.docks.append(dock)
         return dock
@@ -182,9 +189,15 @@ class Page(QMainWindow):
         self.restoreState(self._first_layout)
         self.arrange()
 
-    def take_layout(self, layout: QByteArray, version: int) -> None:
+    def take_layout(self, layout: QByteArray) -> None:
         """Arrange the docks as they were kept."""
-        self._is_arranged = self.restoreState(layout, version) and bool(self.docks)
+        self._is_arranged = self.restoreState(layout, LAYOUT_VERSION) and bool(self.docks)
+        if not self.isVisible():
+            self._put_windows_away()
+
+    def give_layout(self) -> QByteArray:
+        """Return how the docks are arranged, to be kept."""
+        return self._layout_with_them if self._put_away else self.saveState(LAYOUT_VERSION)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -197,9 +210,18 @@ class Page(QMainWindow):
     def arrange(self) -> None:
         """Give docks and splitters the sizes that they have at first."""
 
-    def _follow_tabs(self) -> None:
+    def _put_windows_away(self) -> None:
+        """Hide the panels that are windows of their own: they would lie over another page's panels."""
+        windows = {dock: dock.geometry() for dock in self.docks if dock.isFloating() and dock.isVisible()}
+        if windows:
+            self._layout_with_them = self.saveState(LAYOUT_VERSION)
+            self._put_away = windows
+            for dock in windows:
+                dock.hide()
+
+    def _follow_places(self) -> None:
         for dock in self.docks:
-            dock.follow_tabs()
+            dock.follow_place()
         # The window makes and drops them as docks are moved.
         for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             tabs.setElideMode(Qt.TextElideMode.ElideNone)
@@ -211,6 +233,17 @@ class Page(QMainWindow):
         if not self._is_arranged:
             self._is_arranged = True
             self.arrange()
+        away, self._put_away = self._put_away, {}
+        for dock, place in away.items():
+            # A window manager may put a window elsewhere that is shown again.
+            dock.setGeometry(place)
+            dock.show()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        # A minimised window has its panels in order.
+        if not event.spontaneous():
+            self._put_windows_away()
 
 
 @dataclass(frozen=True, slots=True)

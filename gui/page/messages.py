@@ -63,6 +63,11 @@ class Messages(QObject):
         """How many there are on this page."""
         return len(self._here())
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sources of those on this page that only inform."""
+        return tuple(message.source for message in self._here() if message.severity is Severity.INFO)
+
     def of(self, source: str) -> Message | None:
         """Return the message of a source."""
         return self._messages.get(source)

@@ -27,6 +27,7 @@ from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.shell_actions import ENTRIES
 from gui.shell.unexpected import UnexpectedErrors
+from gui.shell.wheel import WheelScrolls
 from gui.style.icons import load_icons
 
 FINISH_AFTER_MS = 10
@@ -42,6 +43,7 @@ class Haloscope:
     def __init__(
         self, app: QApplication, engine: StartedEngine, preferences_path: Path | None = None, theme: str = ""
     ) -> None:
+        self._app = app
         self._is_finished = False
         self.state = EngineState()
         self.messages = Messages()
@@ -68,6 +70,7 @@ class Haloscope:
             self._is_finished = True
             load_icons()
             self.window.finish()
+            WheelScrolls(self._app, self.window)
 
     def _connect(self) -> None:
         for name, slot in (

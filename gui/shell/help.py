@@ -39,6 +39,8 @@ and their tables with the figures of this machine beside the printed ones.</p>
 then <b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
 <p><b>Network</b> recognises a digit that you draw, with the network of the CNN report: every feature map,
 where each value comes from, and the time of each stage layer by layer.</p>
+<p>The <b>mouse wheel</b> zooms the picture and scrolls everything else. A number or a slider takes steps
+only where it has the focus, and a list never changes by the wheel.</p>
 <h3>Words</h3>
 <p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the
 mask that lies on the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QPoint, QSize, Signal
+from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
@@ -24,7 +24,6 @@ from gui.widgets.panel_parts import Place
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
-LAYOUT_VERSION = 1
 
 
 def _first_size() -> QSize:
@@ -142,8 +141,10 @@ class MainWindow(QMainWindow):
 
     def take_layout(self, preferences: Preferences) -> None:
         """Restore window, docks and columns from the preferences; what no longer fits is ignored."""
-        if preferences.geometry:
-            self.restoreGeometry(_bytes(preferences.geometry))
+        if preferences.window:
+            self._take_place(QRect(*preferences.window))
+        if preferences.is_maximized:
+            self.setWindowState(self.windowState() | Qt.WindowState.WindowMaximized)
         self._kept_layouts = dict(preferences.layouts)
         self._kept_columns = dict(preferences.columns)
         for page in self._entered.values():
@@ -152,12 +153,31 @@ class MainWindow(QMainWindow):
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""
         # A page that was not shown this time keeps the layout that it had.
-        layouts = self._kept_layouts | {
-            key: _text(page.saveState(LAYOUT_VERSION)) for key, page in self._entered.items()
-        }
+        layouts = self._kept_layouts | {key: _text(page.give_layout()) for key, page in self._entered.items()}
         columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
-        return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts, columns=columns)
+        place = self.normalGeometry() if self.isMaximized() else self.geometry()
+        return replace(
+            preferences,
+            window=(place.x(), place.y(), place.width(), place.height()),
+            is_maximized=self.isMaximized(),
+            layouts=layouts,
+            columns=columns,
+        )
+
+    def _take_place(self, place: QRect) -> None:
+        """Go where the window was left, to the pixel, where a screen still shows it and its title.
+
+        Qt's own way (`restoreGeometry`) leaves as much above the window free as title bars of its own style
+        need, and so moves it down under a lower one.
+        """
+        screen = QGuiApplication.screenAt(place.center())
+        if screen is None:
+            return
+        room = screen.availableGeometry()
+        self.setGeometry(QRect(place.topLeft(), place.size().boundedTo(room.size())))
+        if place.top() < room.top():
+            self.move(place.left(), room.top())
 
     def restore_default_layout(self) -> None:
         """Restore the default positions of the visible page's docks."""
@@ -169,6 +189,7 @@ class MainWindow(QMainWindow):
         self.page_bar.show_chosen(number)
         self._shows.actions()[number].setChecked(True)
         self._services.messages.show_page(page)
+        self.message_bar.show_over(page.centralWidget() or page)
         self.top_bar.show_page(page)
         self._edit_actions.show_page(page)
         self._show_status(page)
@@ -206,7 +227,7 @@ class MainWindow(QMainWindow):
     def _arrange(self, page: Page) -> None:
         kept = self._kept_layouts.get(page.objectName())
         if kept:
-            page.take_layout(_bytes(kept), LAYOUT_VERSION)
+            page.take_layout(_bytes(kept))
         page.choose_columns(self._kept_columns.get(page.objectName(), {}))
 
     def _build(self) -> None:

@@ -2,8 +2,8 @@
 
 from html import escape
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from gui.page.messages import Message, Messages, Severity
 from gui.style.icons import icon
@@ -13,11 +13,15 @@ from gui.style.theme import current_theme, theme_notifier
 # Enough to read two lines; warnings and errors stay.
 EXPIRES_AFTER_MS = 8_000
 WIDTH = 88 * GRID
+_LEAST_WIDTH = 40 * GRID
 _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}
 
 
 class MessageBar(QFrame):
-    """Shows the newest message at its parent's lower edge, over the page; information expires."""
+    """Shows the newest message over the lower edge of a page's middle; information expires, shown or not.
+
+    The middle is a picture, a plot or a page without panels: tables of results stand around it.
+    """
 
     def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,13 +48,18 @@ class MessageBar(QFrame):
         self._close.setToolTip("Dismiss this message.")
         self._close.setAccessibleName("Dismiss message")
         self._close.clicked.connect(self._dismiss)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
-        row.setSpacing(GRID)
-        for widget in (self._icon, self._text, self._more, self._action, self._close):
-            row.addWidget(widget)
+        # The button has a line of its own: beside it, over a narrow middle, the text would have no room.
+        grid = QGridLayout(self)
+        grid.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
+        grid.setHorizontalSpacing(GRID)
+        grid.setVerticalSpacing(HALF_GRID)
+        grid.setColumnStretch(1, 1)
+        for column, widget in enumerate((self._icon, self._text, self._more, self._close)):
+            grid.addWidget(widget, 0, column)
+        grid.addWidget(self._action, 1, 1, 1, 3, Qt.AlignmentFlag.AlignRight)
+        self._middle: QWidget | None = None
         if parent is not None:
-            parent.installEventFilter(self)
+            self.show_over(parent)
         messages.changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
@@ -61,28 +70,41 @@ class MessageBar(QFrame):
         message = self._messages.newest
         return sentence(message) if message else ""
 
+    def show_over(self, middle: QWidget) -> None:
+        """Lie over this part of the parent, or all of it, from now on."""
+        for widget in {self._middle, self.parentWidget()}:
+            if widget is not None:
+                widget.removeEventFilter(self)
+        self._middle = middle
+        for widget in {middle, self.parentWidget()}:
+            if widget is not None:
+                widget.installEventFilter(self)
+        self._place()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
             self._place()
         return super().eventFilter(watched, event)
 
     def _place(self) -> None:
-        """Centre the bar at the parent's lower edge."""
-        parent, layout = self.parentWidget(), self.layout()
-        if parent is None or layout is None:
+        """Centre the bar at the lower edge of the middle; where that is very narrow the bar is wider."""
+        parent, middle, layout = self.parentWidget(), self._middle, self.layout()
+        if parent is None or middle is None or layout is None or self.isHidden():
             return
-        width = min(WIDTH, parent.width() - 4 * GRID)
+        area = QRect(middle.mapTo(parent, QPoint()), middle.size()) if middle is not parent else parent.rect()
+        width = min(max(area.width() - 2 * GRID, _LEAST_WIDTH), WIDTH, parent.width() - 4 * GRID)
         height = max(layout.totalHeightForWidth(width), layout.totalMinimumSize().height())
-        self.setGeometry((parent.width() - width) // 2, parent.height() - height - 2 * GRID, width, height)
+        left = area.center().x() - width // 2
+        left = max(2 * GRID, min(left, parent.width() - width - 2 * GRID))
+        self.setGeometry(left, max(0, area.bottom() + 1 - height - GRID), width, height)
         self.raise_()
 
     def _expire(self) -> None:
-        message = self._messages.newest
         if self.underMouse():
             # It is being read.
             self._expiry.start()
-        elif message is not None and message.severity is Severity.INFO:
-            self._messages.clear(message.source)
+        else:
+            self._messages.clear(*self._messages.notices)
 
     def _show(self) -> None:
         message = self._messages.newest
@@ -104,7 +126,7 @@ class MessageBar(QFrame):
         self._more.setVisible(self._messages.count > 1)
         self._action.setText(message.action)
         self._action.setVisible(bool(message.action))
-        if message.severity is Severity.INFO:
+        if self._messages.notices:
             self._expiry.start()
         self._place()
 

@@ -35,7 +35,10 @@ class Preferences:
     """What is kept from one start to the next."""
 
     theme: str = "system"  # or "light", "dark"
-    geometry: str = ""  # Qt's description of the window's place, as hexadecimal text; empty for the default
+    # Left, top, width and height of the window without its frame, when it is not maximised; empty for the
+    # default.
+    window: tuple[int, ...] = ()
+    is_maximized: bool = False
     layouts: dict[str, str] = field(default_factory=dict)  # those of the docks, by page key
     last_folder: str = ""  # where the file dialogs begin
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
@@ -83,8 +86,13 @@ def _checked(document: dict[str, Any]) -> Preferences:
     layouts = document.get("layouts", {})
     if not isinstance(layouts, dict):
         raise _bad("its layouts are not a table")
-    for text in (document.get("geometry", ""), *layouts.values()):
+    for text in layouts.values():
         _check_hexadecimal(text)
+    window, is_maximized = document.get("window", []), document.get("is_maximized", False)
+    if not isinstance(window, list) or len(window) not in (0, 4) or not all(map(_is_pixels, window)):
+        raise _bad("the place of its window is not four whole numbers")
+    if not isinstance(is_maximized, bool):
+        raise _bad("whether its window is maximised is not true or false")
     folder = document.get("last_folder", "")
     if not isinstance(folder, str):
         raise _bad("its folder is not a text")
@@ -93,7 +101,12 @@ def _checked(document: dict[str, Any]) -> Preferences:
     for chosen in tables:
         if not isinstance(chosen, dict) or not all(isinstance(shown, bool) for shown in chosen.values()):
             raise _bad("its columns are not a table of true and false")
-    return Preferences(theme, document.get("geometry", ""), layouts, folder, columns)
+    return Preferences(theme, tuple(window), is_maximized, layouts, folder, columns)
+
+
+def _is_pixels(number: object) -> bool:
+    # No screen is as large; Qt takes 32 bits.
+    return isinstance(number, int) and not isinstance(number, bool) and abs(number) < 1 << 20
 
 
 def _check_hexadecimal(text: object) -> None:

@@ -1,7 +1,7 @@
 """The status line: engine and device, progress, the page's last run and its verification, the speed-up."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from gui.engine_link.engine_state import READY, EngineState
@@ -55,7 +55,10 @@ class StatusLine(QFrame):
     def show_page(self, status: PageStatus) -> None:
         """Show the status of a page: each has its own device and runs."""
         self._status = status
+        self._last.is_earlier = status.is_earlier
         self._last.setText(status.sentence)
+        role = QPalette.ColorRole.PlaceholderText if status.is_earlier else QPalette.ColorRole.WindowText
+        self._figure.setForegroundRole(role)
         self._figure.setText(status.figure)
         self._figure.setToolTip(status.figure_tip)
         self._show_engine()
@@ -80,9 +83,11 @@ class StatusLine(QFrame):
 class _Sentence(ElidedLabel):
     """A sentence, cut with … where there is no room; the tooltip has all of it."""
 
+    is_earlier = False
+
     @property
     def colour(self) -> QColor:
-        return QColor(current_theme().text)
+        return QColor(current_theme().muted if self.is_earlier else current_theme().text)
 
 
 def _label(name: str, tip: str) -> QLabel:

@@ -14,6 +14,10 @@ def number_font() -> QFont:
     return font
 
 
+EARLIER_OPACITY = 0.4
+"""Of drawings of runs that are for an earlier problem."""
+
+
 def small_font() -> QFont:
     """Return the font of notes under a control."""
     font = QFont(QApplication.font())

@@ -7,12 +7,10 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
-    QFrame,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLayout,
-    QScrollArea,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -21,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from gui.style.icons import icon
 from gui.style.metrics import GRID, number_font
+from gui.widgets.scroll_area import ScrollArea
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
@@ -99,14 +98,10 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     return button
 
 
-def scrolled(content: QWidget) -> QScrollArea:
+def scrolled(content: QWidget) -> ScrollArea:
     """Return the content in an area as wide as it needs, which scrolls up and down."""
-    area = QScrollArea()
-    area.setWidget(content)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
+    area = ScrollArea(content)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setMinimumWidth(content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
     return area
 
@@ -138,11 +133,15 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
 
 
 class Place(QWidget):
-    """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import."""
+    """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import.
 
-    def __init__(self, hint: QSize | None = None, above: int = 0) -> None:
+    `hint` and `least` are the sizes that it asks for, so that nothing beside it moves when the widget comes.
+    """
+
+    def __init__(self, hint: QSize | None = None, above: int = 0, *, least: QSize | None = None) -> None:
         super().__init__()
         self._hint = hint
+        self._least = least
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
 
@@ -156,3 +155,6 @@ class Place(QWidget):
 
     def sizeHint(self) -> QSize:
         return self._hint or super().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self._least if self._least and not self.is_filled else super().minimumSizeHint()

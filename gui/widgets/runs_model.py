@@ -10,6 +10,7 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     QSortFilterProxyModel,
     Qt,
+    Signal,
 )
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, columns_of
@@ -35,6 +36,9 @@ class RunsModel(QAbstractTableModel):
     It emits Qt's rowsInserted for new runs, modelReset for others, and headerDataChanged and dataChanged for
     another baseline.
     """
+
+    # Other runs than before are for the problem that is set now.
+    present_changed = Signal()
 
     def __init__(
         self, task: str, baseline: str, first: Iterable[str] = (), parent: QObject | None = None
@@ -75,6 +79,10 @@ class RunsModel(QAbstractTableModel):
             self.baseline = run.variant
         self.chosen = run
         self._show_baseline()
+
+    def is_earlier(self, result: Run) -> bool:
+        """Return whether a run is for an earlier problem than the one that is set now; by default none is."""
+        return False
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)

@@ -7,7 +7,7 @@ it.
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QMenu,
     QStyle,
@@ -85,6 +85,7 @@ class RunsTable(QTableView):
         for signal in (model.rowsInserted, model.modelReset):
             signal.connect(self._show_columns)
         model.headerDataChanged.connect(self._fit_baseline)
+        model.present_changed.connect(self.viewport().update)
         self._show_columns()
         self._fit_baseline()
 
@@ -129,7 +130,7 @@ class RunsTable(QTableView):
             action.setChecked(not self.isColumnHidden(position))
             action.toggled.connect(lambda shown, key=column.key: self.show_column(key, shown))
         menu.addSeparator()
-        menu.addAction("Columns as at first").triggered.connect(self._show_first_columns)
+        menu.addAction("Reset columns").triggered.connect(self._show_first_columns)
         return menu
 
     def run_menu(self, row: int) -> QMenu:
@@ -144,6 +145,14 @@ class RunsTable(QTableView):
         menu.addSeparator()
         menu.addAction("Copy").triggered.connect(self.copy)
         return menu
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        # The row that was seen last, such as the newest, is seen in a lower panel too.
+        current, before = self.currentIndex(), event.oldSize().height()
+        rect = self.visualRect(current)
+        super().resizeEvent(event)
+        if rect.isValid() and rect.top() >= 0 and rect.bottom() < before:
+            self.scrollTo(current)
 
     def event(self, event: QEvent) -> bool:
         # Ours before any shortcut of the window: here Ctrl+C means rows.
@@ -207,6 +216,7 @@ class _RunCells(QStyledItemDelegate):
 
     def __init__(self, model: RunsModel) -> None:
         super().__init__(model)
+        self._runs = model
         self._columns = model.columns
 
     def initStyleOption(
@@ -214,7 +224,14 @@ class _RunCells(QStyledItemDelegate):
     ) -> None:
         super().initStyleOption(option, index)
         run, column = index.data(RUN_ROLE), self._columns[index.column()]
-        option.palette.setColor(QPalette.ColorRole.Text, QColor(_text_colour(column, run, current_theme())))
+        theme = current_theme()
+        is_earlier = self._runs.is_earlier(run.result)
+        colour = theme.muted if is_earlier else _text_colour(column, run, theme)
+        option.palette.setColor(QPalette.ColorRole.Text, QColor(colour))
+        if is_earlier:
+            # Selected it is dimmed too.
+            option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
+            option.palette.setColor(QPalette.ColorRole.HighlightedText, QColor(theme.muted))
         if column.key == "variant":
             # Room for the shape, which `paint` adds in its own colour.
             space = max(1, option.fontMetrics.horizontalAdvance(" "))
@@ -229,10 +246,12 @@ class _RunCells(QStyledItemDelegate):
         result, theme = index.data(RUN_ROLE).result, current_theme()
         series = series_for(result.variant)
         colour = theme.muted if result.refused else series.colour
+        if option.state & QStyle.StateFlag.State_Selected:
+            colour = theme.accent_text
+        if self._runs.is_earlier(result):
+            colour = theme.muted
         painter.save()
-        painter.setPen(
-            QColor(theme.accent_text if option.state & QStyle.StateFlag.State_Selected else colour)
-        )
+        painter.setPen(QColor(colour))
         place = option.rect.adjusted(GRID, 0, -GRID, 0)
         painter.drawText(place, int(option.displayAlignment), series.glyph)
         painter.restore()

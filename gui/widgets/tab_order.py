@@ -13,6 +13,8 @@ def insert_into_tab_order(anchor: QWidget, made: QWidget) -> None:
     of the one that it was asked of, for Python only. When that one is deleted, Python takes everything behind
     it in the chain for deleted too, menus and actions of the window among them.
     """
+    if made.window() is not anchor.window():
+        return  # one of them floats: Tab does not leave a window
     stops = _tab_stops(made)
     last = next((stop for stop in reversed(_tab_stops(anchor)) if stop not in stops), anchor)
     policy = last.focusPolicy()

@@ -34,7 +34,7 @@ class WholeNumberBox(QSpinBox):
 
     def event(self, event: QEvent) -> bool:
         is_typing = self.text() not in (str(self.value()), self.specialValueText())
-        if belongs_to_window(event, is_typing=is_typing):
+        if belongs_to_window(self, event, is_typing=is_typing):
             event.ignore()
             return False
         return super().event(event)
@@ -56,11 +56,15 @@ class WholeNumberBox(QSpinBox):
         return text
 
 
-def belongs_to_window(event: QEvent, *, is_typing: bool) -> bool:
-    """Return whether undo or redo in a field is left to the window: not while a text is typed.
+def belongs_to_window(field: QWidget, event: QEvent, *, is_typing: bool) -> bool:
+    """Return whether a key in a field is left to the window, as one of its actions has it.
 
-    Qt offers the keys to the field first (ShortcutOverride), which takes them even with nothing to undo.
+    Undo and redo are the field's own while a text is typed. Qt offers every key to the field first
+    (ShortcutOverride), which takes them even with nothing to undo, and on Linux Ctrl+E for End, too.
     """
-    if is_typing or event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+    if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
         return False
-    return event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo)
+    if event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo):
+        return not is_typing
+    keys = QKeySequence(event.keyCombination())
+    return any(keys in action.shortcuts() for action in field.window().actions())

@@ -23,13 +23,13 @@ def gpu(device):
     return backend(device)
 
 
-def assert_compiled_as_planned(passes):
-    """Check that no kernel spills registers, and that memory and threads are those of the plan."""
+def assert_compiled_as_planned(passes, *, uses_local_memory=False):
+    """Check that only what means to uses local memory, and that memory and threads are those of the plan."""
     for step in passes:
         signature = types.void(*step.signature)
         # A kernel with constant memory was prepared as a copy: this one is compiled here.
         step.kernel.compile(step.signature)
-        assert step.kernel.get_local_mem_per_thread(signature) == 0
+        assert (step.kernel.get_local_mem_per_thread(signature) > 0) == uses_local_memory
         assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
         # The driver may count constants of the compiler's own besides the mask.
         assert step.kernel.get_const_mem_size(signature) >= step.launch.constant_bytes

@@ -50,7 +50,8 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned_of_an_operat
             resolved = Case(variant.operation, settings, 65, 70, 3, "float32").resolved(variant, device)
             problem = resolved.problem, resolved.operands.patch, block
             variant.prepare(*problem)
-            assert_compiled_as_planned(variant.passes(*problem))
+            passes = variant.passes(*problem)
+            assert_compiled_as_planned(passes, uses_local_memory=variant.uses_local_memory)
 
 
 def test_that_all_ways_agree_on_a_photograph(device):

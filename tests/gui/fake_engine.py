@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
 from engine.host import network_protocol, protocol, shared
@@ -50,6 +51,9 @@ OPERATION_INFOS = tuple(
         ),
     )
     for key in OPERATIONS
+)
+TOO_LARGE = BadValue(
+    "a picture of 96 x 72", "too large for the simulator (limit 64 x 64)", "Choose another device."
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
@@ -169,6 +173,10 @@ class FakeEngineClient:
     def _reply(self, request):
         if isinstance(request, protocol.OpenPicture):
             return self._picture(request)
+        if _is_too_large(getattr(request, "job", None)):
+            if isinstance(request, protocol.CheckVariants):
+                return tuple(protocol.Availability(v.key, TOO_LARGE.why) for v in READY.variants)
+            raise TOO_LARGE
         if isinstance(request, protocol.CheckVariants):
             return tuple(
                 protocol.Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants
@@ -223,7 +231,7 @@ class FakeEngineClient:
         title = Path(request.path).name or request.sample
         if "missing" in title:
             raise ImageReadError(f"{title} cannot be opened", "there is no such file", "Check the name.")
-        height, width = 36, 48
+        height, width = (72, 96) if "large" in title else (36, 48)
         rows, columns = np.mgrid[0:height, 0:width]
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
@@ -265,6 +273,16 @@ class FakeEngineClient:
             shared.attach(block)[...] = array
         self.created.add(made[0].name)
         return made
+
+
+def _is_too_large(job):
+    """Whether it is for the simulator, with a picture that this refuses."""
+    picture = getattr(job, "picture", None)
+    return (
+        picture is not None
+        and job.device == SIMULATOR
+        and max(picture.width, picture.height) > SIMULATOR_SIDE
+    )
 
 
 def _painted(pixels):

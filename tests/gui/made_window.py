@@ -15,6 +15,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
+from gui.explore.small_picture import ComputingMessages, SmallPicture
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
@@ -64,11 +65,19 @@ class Bench:
         self.engine_messages = EngineMessages(self.link, self.messages)
         self.operations = OperationState(self.workspace)
         self.display = Display(self.workspace, self.operations, self.state, self.link.keeper)
+        self.small_pictures = []
+        small = SmallPicture(
+            self.workspace,
+            self.state,
+            lambda: self.state.variant(self.workspace.settings.variant),
+            lambda: self.small_pictures.append("taken"),
+        )
+        self.behind = ComputingMessages(self.messages, None, small)
         self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
-        self.previews = PreviewController(*parts)
-        running = (self.workspace, self.state, self.jobs, self.link.keeper, self.messages)
+        self.previews = PreviewController(self.workspace, self.state, self.link, self.behind, self.display)
+        running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
         self.files = ExploreFiles(self.workspace, self.operations, self.pictures, self.messages)

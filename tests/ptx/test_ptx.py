@@ -13,6 +13,7 @@ from engine.course.copy_variant import COPY
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.network.problem import ForwardPass
@@ -221,6 +222,22 @@ def test_that_weights_come_from_an_array_that_the_host_fills_and_are_no_part_of_
     assert np.array_equal(contents[: random.taps], random.weights32.ravel())
     assert not contents[random.taps :].any()
     assert pass_of(key, even).kernel is step.kernel
+
+
+@pytest.mark.parametrize(
+    ("keys", "shape"),
+    [
+        ("separable-l0 separable-l1", (17, 17)),
+        ("row-naive row-constant row-tiled row-tiled-constant row-cached row-cached-constant", (1, 5)),
+    ],
+)
+def test_that_the_taps_of_kernels_that_are_compared_are_straight_line_code_in_all(keys, shape):
+    """A loop of 4 + 1 taps in one, and 17 in a line in the other, would be compared instead of memories."""
+    mask = gaussian(shape[0]) if shape[0] == shape[1] else Mask(np.arange(1.0, 6.0).reshape(shape))
+    for key in keys.split():
+        problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=Border.ZERO)
+        for step in variant(key).passes(problem, mask, Block(16, 16)):
+            assert compiled(step, (9, 0)).count("fma.rn.f32") == mask.columns, (key, step.name)
 
 
 def test_that_numbas_own_constant_arrays_are_part_of_the_code_as_the_documents_say():

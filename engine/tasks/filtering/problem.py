@@ -99,6 +99,10 @@ class Problem:
         """The longer side of the picture, pixels."""
         return max(self.height, self.width)
 
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words."""
+        return f"{side} x {side}"
+
     @property
     def subject(self) -> str:
         """The picture in words."""

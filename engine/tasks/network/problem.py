@@ -164,6 +164,10 @@ class ForwardPass:
         """The longest of its sides, which the simulator limits."""
         return max(self.side, self.batch)
 
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words."""
+        return f"batches of {side}"
+
     @property
     def size_text(self) -> str:
         """The batch in words."""

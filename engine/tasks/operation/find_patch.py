@@ -212,8 +212,8 @@ def _corner(name: str, title: str) -> Parameter:
     return Parameter(
         name=name,
         title=title,
-        explanation=f"First {'column' if name == 'left' else 'row'} of the patch in the picture itself, -1: "
-        "in the middle. Not used where the patch is a file.",
+        explanation=f"{'Left' if name == 'left' else 'Upper'} edge of the patch (-1: centred). Not used "
+        "where the patch is a file.",
         default=MIDDLE,
         least=MIDDLE,
         most=(1 << 24) - 1,
@@ -252,5 +252,5 @@ FIND_PATCH = Operation(
     refuse=refuse,
     verify=verify,
     answer=answer,
-    proof="A bound from the magnitudes of each window, derived in engine/tasks/operation/find_patch.py.",
+    proof="A bound on the rounding of each window, from its magnitudes.",
 )

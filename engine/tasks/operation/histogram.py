@@ -20,6 +20,16 @@ _MOST_SAMPLES = 2**32 - 1
 _BAND_SAMPLES = 1 << 20
 
 
+BINS = Parameter(
+    name="bins",
+    title="Bins",
+    explanation="Equal intervals from black to white; a power of two, so that no sample's bin depends on "
+    "rounding. Of float32, what lies outside 0 to 1 is counted in the first or last bin.",
+    default=256,
+    choices=(4, 8, 16, 32, 64, 128, 256),
+)
+
+
 def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
     """Return (channels, bins, 1)."""
     return channels, int(parameters["bins"]), 1
@@ -43,6 +53,20 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
         raise BadValue(what, f"a count has 32 bits, at most {_MOST_SAMPLES:,}", "Take a part of it.")
 
 
+def counted(samples: np.ndarray, problem: OperationProblem, checkpoint: Checkpoint) -> np.ndarray:
+    """Return the counts of the whole picture, by NumPy: int64, (channels, bins)."""
+    bins = problem.whole("bins")
+    exact = np.zeros((problem.channels, bins), np.int64)
+    rows = max(1, _BAND_SAMPLES // (problem.width * problem.channels))
+    for top in range(0, problem.height, rows):
+        checkpoint(top / problem.height)
+        found = bins_of(samples[top : top + rows], bins)
+        for channel, counts in enumerate(exact):
+            own = found[..., channel]
+            counts += np.bincount(own[own >= 0], minlength=bins)
+    return exact
+
+
 def verify(
     values: np.ndarray,
     operands: OperationOperands,
@@ -52,15 +76,8 @@ def verify(
     checkpoint: Checkpoint,
 ) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
-    bins, reason, error = problem.whole("bins"), "", 0.0
-    exact = np.zeros((problem.channels, bins), np.int64)
-    rows = max(1, _BAND_SAMPLES // (problem.width * problem.channels))
-    for top in range(0, problem.height, rows):
-        checkpoint(top / problem.height)
-        found = bins_of(operands.samples[top : top + rows], bins)
-        for channel, counts in enumerate(exact):
-            own = found[..., channel]
-            counts += np.bincount(own[own >= 0], minlength=bins)
+    reason, error = "", 0.0
+    exact = counted(operands.samples, problem, checkpoint)
     for channel, counts in enumerate(exact):
         off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
         error = max(error, float(off.max()))
@@ -106,16 +123,7 @@ HISTOGRAM = Operation(
     teaches="Threads that count into the same bin must take turns: atomics in global memory against a "
     "partial histogram per block in shared memory.",
     result=ResultKind.PLOT,
-    parameters=(
-        Parameter(
-            name="bins",
-            title="Bins",
-            explanation="Equal intervals from black to white; a power of two, so that no sample's bin "
-            "depends on rounding. Of float32, what lies outside 0 to 1 is counted in the first or last bin.",
-            default=256,
-            choices=(4, 8, 16, 32, 64, 128, 256),
-        ),
-    ),
+    parameters=(BINS,),
     result_shape=shape,
     result_dtype="uint32",
     refuse=refuse,

@@ -83,6 +83,5 @@ HUE_SHIFT = Operation(
     ),
     refuse=refuse_all_but_rgb,
     verify=verified_by(wanted, limits, cost=12),
-    proof="A bound of 64 u times the chroma and 4 u times the highest channel, u = 2^-24, derived in "
-    "engine/tasks/operation/hue_shift.py.",
+    proof="A bound of 64 u times the chroma and 4 u times the highest channel, u = 2^-24.",
 )

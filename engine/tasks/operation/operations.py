@@ -7,6 +7,7 @@ from engine.errors import BadValue, UnknownName
 from engine.tasks.operation.compress import COMPRESS
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.desaturate import DESATURATE
+from engine.tasks.operation.equalise import EQUALISE
 from engine.tasks.operation.find_patch import FIND_PATCH
 from engine.tasks.operation.histogram import HISTOGRAM
 from engine.tasks.operation.hue_shift import HUE_SHIFT
@@ -15,7 +16,7 @@ from engine.tasks.operation.negative import NEGATIVE
 
 OPERATIONS: dict[str, Operation] = {
     operation.key: operation
-    for operation in (NEGATIVE, DESATURATE, HUE_SHIFT, HISTOGRAM, MEDIAN, FIND_PATCH, COMPRESS)
+    for operation in (NEGATIVE, DESATURATE, HUE_SHIFT, HISTOGRAM, EQUALISE, MEDIAN, FIND_PATCH, COMPRESS)
 }
 
 

@@ -12,6 +12,7 @@ def operation_work(
     stores: int | None = None,
     result_loads: int = 0,
     other_loads: int = 0,
+    other_stores: int = 0,
     shared_loads: int = 0,
     shared_stores: int = 0,
 ) -> Work:
@@ -25,17 +26,17 @@ def operation_work(
         Elements of the result that are stored, more than once where atomics add to them; None: each once.
     result_loads : int
         Elements of the result that are read again, by atomics or by a second pass.
-    other_loads : int
-        float32 elements that are loaded beside those: patches and tables.
+    other_loads, other_stores : int
+        Elements of 4 bytes that are loaded and stored beside those: patches, tables, values between passes.
     """
     stores = problem.values if stores is None else stores
     size = problem.result_itemsize
     return Work(
         flops=flops,
         global_loads=picture_loads + result_loads + other_loads,
-        global_stores=stores,
+        global_stores=stores + other_stores,
         global_load_bytes=picture_loads * problem.itemsize + result_loads * size + other_loads * FLOAT_BYTES,
-        global_store_bytes=stores * size,
+        global_store_bytes=stores * size + other_stores * FLOAT_BYTES,
         minimum_bytes=problem.samples * problem.itemsize + problem.values * size,
         picture_loads=picture_loads,
         shared_loads=shared_loads,

@@ -1,1 +1,1 @@
-"""Products of matrices, C = A B in float32: problem, float64 oracle, agreement, model of work."""
+"""Products of matrices, P = M N in float32: problem, float64 oracle, agreement, model of work."""

@@ -17,7 +17,7 @@ BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
 def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
-    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, and a grid."""
+    """Return all of P where the oracle can afford it; else edges as wide as the largest tile, and a grid."""
     edges = (LARGEST_TILE, LARGEST_TILE)
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)
@@ -34,7 +34,7 @@ def verify(
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
 ) -> Verification:
-    """Compare a float32 product with the oracle's; its pixels are the elements of C.
+    """Compare a float32 product with the oracle's; its pixels are the elements of P.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ MAX_SIDE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """The shapes of C = A B: A is rows x inner, B is inner x columns, C is rows x columns; all float32.
+    """The shapes of P = M N: M is rows x inner, N is inner x columns, P is rows x columns; all float32.
 
     Raises BadValue for a size below 1 or beyond 1,048,576.
     """
@@ -41,14 +41,14 @@ class MatrixProduct:
             raise BadValue(
                 f"size '{text}'",
                 "it is neither one whole number nor rows x inner x columns",
-                "Write it as 512 or as 17x33x5 (A is 17 x 33, B is 33 x 5).",
+                "Write it as 512 or as 17x33x5 (M is 17 x 33, N is 33 x 5).",
             )
         rows, inner, columns = match.groups(default=match[1])
         return cls(int(rows), int(inner), int(columns))
 
     @property
     def multiply_adds(self) -> int:
-        """Multiply-adds of the definition: one for each element of C and each inner index."""
+        """Multiply-adds of the definition: one for each element of P and each inner index."""
         return self.rows * self.inner * self.columns
 
     @property
@@ -63,13 +63,17 @@ class MatrixProduct:
 
     @property
     def copied_bytes(self) -> int:
-        """Bytes of C, the only copy that is waited for."""
+        """Bytes of P, the only copy that is waited for."""
         return self.values * FLOAT_BYTES
 
     @property
     def longest_side(self) -> int:
         """The longest of the three sides."""
         return max(self.rows, self.inner, self.columns)
+
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words."""
+        return f"{side} x {side}"
 
     @property
     def subject(self) -> str:

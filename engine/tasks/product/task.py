@@ -1,4 +1,4 @@
-"""The task of multiplying matrices, C = A B, for the pipeline. The tile is the square block."""
+"""The task of multiplying matrices, P = M N, for the pipeline. The tile is the square block."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
-    """C = A B."""
+    """P = M N."""
 
     problem = MatrixProduct
     verifying_s: ClassVar[float] = 4.0
@@ -37,7 +37,7 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
         return backend.allocate_arrays(job.operands, (job.problem.rows, job.problem.columns))
 
     def upload(self, backend: "Backend", operands: Matrices, buffers: "Buffers") -> None:
-        """Copy A and B to the device."""
+        """Copy M and N to the device."""
         backend.upload(operands, buffers)
 
     def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> "Verification":

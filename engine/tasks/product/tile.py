@@ -70,7 +70,7 @@ def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Sha
         )
     if (needed := shared_bytes(Block(tile, tile))) > limits.shared_bytes:
         return (
-            f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of A and B; "
+            f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of M and N; "
             f"a block has {limits.shared_bytes:,}."
         )
     if (down := blocks_along(product.rows, tile)) > MAX_GRID_Y:

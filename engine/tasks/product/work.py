@@ -12,9 +12,9 @@ def product_work(
     shared_loads: int = 0,
     shared_stores: int = 0,
 ) -> Work:
-    """Return the work of one product; each element of C is stored once.
+    """Return the work of one product; each element of P is stored once.
 
-    `global_loads` counts elements of A and B that threads load from global memory, `multiply_adds` includes
+    `global_loads` counts elements of M and N that threads load from global memory, `multiply_adds` includes
     those with zeros that fill a tile; None: those of the definition.
     """
     return Work(

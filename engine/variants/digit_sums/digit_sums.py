@@ -228,9 +228,8 @@ VARIANT = Variant(
     uses_block=False,
     integer_output=True,
     uint8_only=True,
-    remark="8-bit pictures with 8-bit results only, masks up to 128 cells. Its time grows with the slices "
-    "of the weights: one for small whole numbers or sixteenths, three or four for others; its model of work "
-    "counts one.",
+    remark="8-bit pictures and results, masks up to 128 cells. One slice for small whole numbers or "
+    "sixteenths, else three or four; the model of work counts one.",
     repeats=lambda mask: digits_of(mask).count,
     picture_types=("uint8",),
     most_cells=MOST_CELLS,

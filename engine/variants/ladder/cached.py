@@ -29,16 +29,17 @@ from engine.variants.ladder.tile_plans import own_cell_tiles
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, block: Block):
-    """Return the kernel for a border and a block."""
+def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
+    """Return the kernel for a border, a mask shape and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
+    MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y
 
-    @cuda.jit
+    @jit_for(block.threads)
     def correlate_cached(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -58,12 +59,12 @@ def kernel(border: Border, block: Block):
             tile_bottom = min(tile_top + BLOCK_Y, height)
             tile_right = min(tile_left + BLOCK_X, width)
             total = float32(0.0)
-            for m in range(weights.shape[0]):
+            for m in range(MASK_ROWS):
                 wanted_row = row + m - anchor_row
                 row_in_tile = wanted_row >= tile_top and wanted_row < tile_bottom
                 source_row = rule(wanted_row, height)
                 partial = float32(0.0)
-                for n in range(weights.shape[1]):
+                for n in range(MASK_COLUMNS):
                     wanted_column = column + n - anchor_column
                     value = ghost_value
                     if row_in_tile and wanted_column >= tile_left and wanted_column < tile_right:
@@ -80,7 +81,7 @@ def kernel(border: Border, block: Block):
 
 
 VARIANT = one_pass_variant(
-    lambda problem, block: kernel(problem.border, block),
+    lambda problem, block: kernel(problem.border, problem.mask_shape, block),
     bytes_of_own_cells,
     key="cached",
     title="Cached halo",

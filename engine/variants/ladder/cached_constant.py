@@ -9,7 +9,8 @@ Who loads what
     are read from there, taps in the halo from global memory; weights from constant memory, where the host has
     copied them before the launch.
 What it saves
-    Against `cached`: the weight's load from global memory at every tap, and the loops.
+    Against `cached`: the weight's load from global memory at every tap, and nothing else: both know the
+    mask's sides when they are compiled.
 Limit
     That of `cached`: a branch at every tap. A mask of another shape compiles anew; an edit of weights does
     not. The array has 4 bytes for each weight.

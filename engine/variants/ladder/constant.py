@@ -79,6 +79,6 @@ VARIANT = one_pass_variant(
     title="Constant memory",
     idea="As naive, but the weights come from constant memory, one broadcast for all threads of a warp.",
     work=partial(work_by_taps, constant_weights=True),
-    remark="The host copies the weights to constant memory before the launch: an edit of the mask compiles "
-    "nothing. The array has the size of the largest mask, 15,876 bytes of the 64 KB that there are.",
+    remark="The host copies the weights there before the launch: an edit of the mask compiles nothing. The "
+    "array has room for the largest mask, 15,876 bytes of 64 KB.",
 )

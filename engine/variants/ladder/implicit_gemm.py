@@ -264,7 +264,7 @@ def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Vari
         passes,
         key="implicit-gemm",
         idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by "
-        "the mask; the masks of a bank share them.",
+        "the mask.",
         plan=lambda problem, block: bank_plan(problem, block, masks),
         work=lambda problem, block: bank_work(problem, block, masks),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
@@ -278,8 +278,8 @@ VARIANT = _variant(
     title="Implicit matrix product",
     tiles=tiles,
     default_block=Block(256, 1),
-    remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
-    "A bank of masks (engine.apply_bank) is what makes it worth while.",
+    remark="A block is x pixels by y masks: with one mask only its first row of threads computes. It pays "
+    "with a bank of masks, which share the tiles.",
 )
 
 

@@ -114,5 +114,5 @@ VARIANT = teaching_variant(
     work=work_by_taps,
     tiles=tiles,
     float64_sums=True,
-    remark="A mistake to look at: its loads are not coalesced. The speed-ups of the 2-D report are over it.",
+    remark="Deliberately slow (uncoalesced loads). The 2-D report's baseline.",
 )

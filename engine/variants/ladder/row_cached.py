@@ -30,16 +30,16 @@ from engine.variants.ladder.tile_plans import own_cell_tiles
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, block: Block):
-    """Return the kernel for a border and a block."""
+def kernel(border: Border, mask_width: int, block: Block):
+    """Return the kernel for a border, a mask width and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
-    TILE_SIZE, TILE_ROWS = block.x, block.y
+    TILE_SIZE, TILE_ROWS, MASK_WIDTH = block.x, block.y, mask_width
 
-    @cuda.jit
+    @jit_for(block.threads)
     def correlate_row_cached(image, weights, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, TILE_SIZE), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -58,7 +58,7 @@ def kernel(border: Border, block: Block):
             next_tile_start_point = min(this_tile_start_point + TILE_SIZE, width)
             start_point = i - anchor
             total = float32(0.0)
-            for j in range(weights.shape[0]):
+            for j in range(MASK_WIDTH):
                 wanted = start_point + j
                 value = ghost_value
                 if wanted >= this_tile_start_point and wanted < next_tile_start_point:
@@ -74,7 +74,7 @@ def kernel(border: Border, block: Block):
 
 
 VARIANT = row_variant(
-    lambda problem, block: kernel(problem.border, block),
+    lambda problem, block: kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached",
     key="row-cached",

@@ -30,8 +30,8 @@ from engine.variants.ladder.tile_plans import own_cell_tiles
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, block: Block):
-    """Return the kernel for a border and a block; any mask."""
+def kernel(border: Border, mask_width: int, block: Block):
+    """Return the kernel for a border, a mask width and a block; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_kernels import float32, registers_for
@@ -40,7 +40,7 @@ def kernel(border: Border, block: Block):
     from engine.variants.ladder.constant_weights import constant_weights
 
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
-    TILE_SIZE, TILE_ROWS = block.x, block.y
+    TILE_SIZE, TILE_ROWS, MASK_WIDTH = block.x, block.y, mask_width
 
     @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH, max_registers=registers_for(block.threads))
     def correlate_row_cached_constant(image, weights, width, anchor, ghost_value, offset, out):
@@ -63,7 +63,7 @@ def kernel(border: Border, block: Block):
             next_tile_start_point = min(this_tile_start_point + TILE_SIZE, width)
             start_point = i - anchor
             total = float32(0.0)
-            for j in range(weights.shape[0]):
+            for j in range(MASK_WIDTH):
                 wanted = start_point + j
                 value = ghost_value
                 if wanted >= this_tile_start_point and wanted < next_tile_start_point:
@@ -79,7 +79,7 @@ def kernel(border: Border, block: Block):
 
 
 VARIANT = row_variant(
-    lambda problem, block: kernel(problem.border, block),
+    lambda problem, block: kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached-constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,

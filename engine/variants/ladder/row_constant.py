@@ -23,15 +23,17 @@ from functools import lru_cache, partial
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
+from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
 
-@lru_cache
+@lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border):
-    """Return the kernel for a border; the width of picture and mask is known at run time."""
+def kernel(border: Border, mask_width: int, registers: int | None):
+    """Return the kernel for a border, a mask width and at most so many registers per thread; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_kernels import float32
@@ -40,8 +42,9 @@ def kernel(border: Border):
     from engine.variants.ladder.constant_weights import constant_weights
 
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
+    MASK_WIDTH = mask_width
 
-    @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH)
+    @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH, max_registers=registers)
     def correlate_row_constant(image, weights, width, anchor, ghost_value, offset, out):
         # __constant__ float M[MAX_MASK_WIDTH];
         M = in_constant_memory(weights)
@@ -51,7 +54,7 @@ def kernel(border: Border):
             return
         start_point = i - anchor
         total = float32(0.0)
-        for j in range(weights.shape[0]):
+        for j in range(MASK_WIDTH):
             source = rule(start_point + j, width)
             value = ghost_value
             if source >= 0:
@@ -62,8 +65,15 @@ def kernel(border: Border):
     return correlate_row_constant
 
 
+def kernel_of(problem: Problem, block: Block):
+    """Return the kernel for a problem and a block."""
+    from engine.device.cuda_kernels import registers_for
+
+    return kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
+
+
 VARIANT = row_variant(
-    lambda problem, block: kernel(problem.border),
+    kernel_of,
     wider="constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
     key="row-constant",

@@ -20,21 +20,23 @@ from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
 
-@lru_cache
+@lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border):
-    """Return the kernel for a border; the width of picture and mask is known at run time."""
+def kernel(border: Border, mask_width: int, registers: int | None):
+    """Return the kernel for a border, a mask width and at most so many registers per thread."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
 
-    rule = cuda_rule(border)
+    rule, MASK_WIDTH = cuda_rule(border), mask_width
 
-    @cuda.jit
+    @jit_within(registers)
     def correlate_row_naive(image, weights, width, anchor, ghost_value, offset, out):
         i, row = cuda.grid(2)
         channel = cuda.blockIdx.z
@@ -42,7 +44,7 @@ def kernel(border: Border):
             return
         start_point = i - anchor
         total = float32(0.0)
-        for j in range(weights.shape[0]):
+        for j in range(MASK_WIDTH):
             source = rule(start_point + j, width)
             value = ghost_value
             if source >= 0:
@@ -53,8 +55,15 @@ def kernel(border: Border):
     return correlate_row_naive
 
 
+def kernel_of(problem: Problem, block: Block):
+    """Return the kernel for a problem and a block."""
+    from engine.device.cuda_kernels import registers_for
+
+    return kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
+
+
 VARIANT = row_variant(
-    lambda problem, block: kernel(problem.border),
+    kernel_of,
     wider="naive",
     key="row-naive",
     title="1-D, naive",

@@ -8,16 +8,15 @@ Who loads what
     `mask - 1 - anchor` threads the right halo. The host has copied the weights before the launch.
 What it saves
     Against `row-tiled`: the weight's load from global memory at every tap. Tile 8, mask 5: 12 loads for 40
-    multiply-adds. As in the lecture N_ds has room for the widest mask, so that a mask of another width
-    compiles nothing either.
+    multiply-adds. Nothing else differs: both know the mask's width when they are compiled.
 Limit
-    That room is taken whatever the mask: TILE_SIZE + 126 cells for each row of threads. Neither halo may be
-    wider than TILE_SIZE. Each multiply-add still needs a load from shared memory.
+    Neither halo may be wider than TILE_SIZE. Each multiply-add still needs a load from shared memory.
 The simulator
     It has no constant memory: there the weights are read from the array that is passed as an argument.
 
 Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is not a parameter, it is
-`__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells.
+`__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells, the width is known at run
+time only, and N_ds has room for the widest mask.
 """
 
 from functools import lru_cache
@@ -32,14 +31,14 @@ from engine.variants.ladder.tile_plans import halo_step_tiles
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
-    """Return the bytes of a block's tile, a row with room for the widest halos per row of threads."""
-    return block.y * (block.x + MAX_MASK_WIDTH - 1) * 4
+    """Return the bytes of a block's input tile, a row with both halos per row of threads; float32 always."""
+    return block.y * (block.x + mask_shape[1] - 1) * 4
 
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, block: Block):
-    """Return the kernel for a border and a block; any mask."""
+def kernel(border: Border, mask_width: int, block: Block):
+    """Return the kernel for a border, a mask width and a block; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_kernels import float32, registers_for
@@ -48,18 +47,19 @@ def kernel(border: Border, block: Block):
     from engine.variants.ladder.constant_weights import constant_weights
 
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
-    TILE_SIZE, TILE_ROWS, N_DS_COLUMNS = block.x, block.y, block.x + MAX_MASK_WIDTH - 1
+    MASK_WIDTH, TILE_SIZE = mask_width, block.x
+    TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1
 
     @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH, max_registers=registers_for(block.threads))
     def correlate_row_tiled_constant(image, weights, width, anchor, ghost_value, offset, out):
         # __constant__ float M[MAX_MASK_WIDTH];
         M = in_constant_memory(weights)
-        N_ds = cuda.shared.array((TILE_ROWS, N_DS_COLUMNS), float32)
+        N_ds = cuda.shared.array((TILE_ROWS, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         i, row = cuda.grid(2)
         channel = cuda.blockIdx.z
         left_halo = anchor
-        right_halo = weights.shape[0] - 1 - anchor
+        right_halo = MASK_WIDTH - 1 - anchor
         # The last block down may have threads below the picture: they have nothing to load, and wait at the
         # barrier.
         has_row = row < image.shape[0]
@@ -93,7 +93,7 @@ def kernel(border: Border, block: Block):
 
         if has_row and i < width:
             total = float32(0.0)
-            for j in range(weights.shape[0]):
+            for j in range(MASK_WIDTH):
                 total += N_ds[ty, tx + j] * M[j]
             out[row, i, channel] = total + offset
 
@@ -101,7 +101,7 @@ def kernel(border: Border, block: Block):
 
 
 VARIANT = row_variant(
-    lambda problem, block: kernel(problem.border, block),
+    lambda problem, block: kernel(problem.border, problem.mask_shape[1], block),
     shared_bytes,
     wider="tiled",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,

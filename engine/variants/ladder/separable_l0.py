@@ -19,29 +19,32 @@ from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
 
-@lru_cache
+@lru_cache(maxsize=64)
 @kept_on_disk
-def horizontal_kernel(border: Border):
-    """Return the kernel along the rows for a border; the size of picture and mask is known at run time."""
+def horizontal_kernel(border: Border, columns: int, registers: int | None):
+    """Return the kernel along the rows for a border, a number of weights and at most so many registers."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
+    COLUMNS = columns
 
-    @cuda.jit
+    @jit_within(registers)
     def separable_l0_horizontal(image, factor, width, anchor, ghost_value, scratch):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
         if row >= image.shape[0] or column >= width:
             return
         total = float32(0.0)
-        for n in range(factor.shape[0]):
+        for n in range(COLUMNS):
             source = rule(column + n - anchor, width)
             value = ghost_value
             if source >= 0:
@@ -52,17 +55,18 @@ def horizontal_kernel(border: Border):
     return separable_l0_horizontal
 
 
-@lru_cache
+@lru_cache(maxsize=64)
 @kept_on_disk
-def vertical_kernel(border: Border):
-    """Return the kernel along the columns for a border."""
+def vertical_kernel(border: Border, rows: int, registers: int | None):
+    """Return the kernel along the columns for a border, a number of weights and at most so many registers."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
+    ROWS = rows
 
-    @cuda.jit
+    @jit_within(registers)
     def separable_l0_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
@@ -70,7 +74,7 @@ def vertical_kernel(border: Border):
         if row >= height or column >= width:
             return
         total = float32(0.0)
-        for m in range(factor.shape[0]):
+        for m in range(ROWS):
             source = rule(row + m - anchor, height)
             value = ghost_value
             if source >= 0:
@@ -81,8 +85,17 @@ def vertical_kernel(border: Border):
     return separable_l0_vertical
 
 
+def kernels(problem: Problem, block: Block):
+    """Return the kernels of the horizontal and of the vertical pass."""
+    from engine.device.cuda_kernels import registers_for
+
+    rows, columns = problem.mask_shape
+    border, registers = problem.border, registers_for(block.threads)
+    return horizontal_kernel(border, columns, registers), vertical_kernel(border, rows, registers)
+
+
 VARIANT = two_pass_variant(
-    lambda problem, block: (horizontal_kernel(problem.border), vertical_kernel(problem.border)),
+    kernels,
     key="separable-l0",
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "

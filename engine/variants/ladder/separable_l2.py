@@ -58,16 +58,16 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def horizontal_kernel(border: Border, block: Block):
-    """Return the kernel along the rows for a border and a block."""
+def horizontal_kernel(border: Border, columns: int, block: Block):
+    """Return the kernel along the rows for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
-    BLOCK_X, BLOCK_Y = block.x, block.y
+    BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
-    @cuda.jit
+    @jit_for(block.threads)
     def separable_l2_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -85,7 +85,7 @@ def horizontal_kernel(border: Border, block: Block):
             tile_left = column - tx
             tile_right = min(tile_left + BLOCK_X, width)
             total = float32(0.0)
-            for n in range(factor.shape[0]):
+            for n in range(COLUMNS):
                 wanted = column + n - anchor
                 value = ghost_value
                 if wanted >= tile_left and wanted < tile_right:
@@ -102,16 +102,16 @@ def horizontal_kernel(border: Border, block: Block):
 
 @lru_cache(maxsize=64)
 @kept_on_disk
-def vertical_kernel(border: Border, block: Block):
-    """Return the kernel along the columns for a border and a block."""
+def vertical_kernel(border: Border, rows: int, block: Block):
+    """Return the kernel along the columns for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
+    from engine.device.cuda_kernels import float32, jit_for
     from engine.device.numba_cuda import cuda
 
     rule = cuda_rule(border)
-    BLOCK_X, BLOCK_Y = block.x, block.y
+    BLOCK_X, BLOCK_Y, ROWS = block.x, block.y, rows
 
-    @cuda.jit
+    @jit_for(block.threads)
     def separable_l2_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -130,7 +130,7 @@ def vertical_kernel(border: Border, block: Block):
             tile_top = row - ty
             tile_bottom = min(tile_top + BLOCK_Y, height)
             total = float32(0.0)
-            for m in range(factor.shape[0]):
+            for m in range(ROWS):
                 wanted = row + m - anchor
                 value = ghost_value
                 if wanted >= tile_top and wanted < tile_bottom:
@@ -145,8 +145,14 @@ def vertical_kernel(border: Border, block: Block):
     return separable_l2_vertical
 
 
+def kernels(problem: Problem, block: Block):
+    """Return the kernels of the horizontal and of the vertical pass."""
+    rows, columns = problem.mask_shape
+    return horizontal_kernel(problem.border, columns, block), vertical_kernel(problem.border, rows, block)
+
+
 VARIANT = two_pass_variant(
-    lambda problem, block: (horizontal_kernel(problem.border, block), vertical_kernel(problem.border, block)),
+    kernels,
     lambda mask_shape, block: (bytes_of_own_cells(mask_shape, block),) * 2,
     key="separable-l2",
     title="Separable, aprons cached (L2)",

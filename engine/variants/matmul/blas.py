@@ -2,7 +2,7 @@
 
 What it does inside is the library's: vectors, tiles for each cache, all cores. So its loads are not counted,
 and it has neither tile nor CGMA. Python looks for Ctrl+C between its calls, so past 4096 x 4096 x 4096 a
-product is several calls, one per part of C, which take as long as one for the whole (8192: 5.4 s).
+product is several calls, one per part of P, which take as long as one for the whole (8192: 5.4 s).
 """
 
 import math
@@ -21,7 +21,7 @@ class NumpyProduct:
     """A product by `numpy.matmul`."""
 
     def launch(self, image: Any, out: Any, stream: Any = None) -> None:
-        """Multiply the pair (A, B) into C."""
+        """Multiply the pair (M, N) into P."""
         a, b = image
         rows, columns = out.shape
         side = max(1, math.isqrt(MULTIPLY_ADDS_PER_CALL // a.shape[1]))

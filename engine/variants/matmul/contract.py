@@ -14,11 +14,11 @@ DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatmulVariant(AnyVariant[MatrixProduct, None]):
-    """One way to compute C = A B; the tile is the square block, `Prepared.launch` takes the pair (A, B)."""
+    """One way to compute P = M N; the tile is the square block, `Prepared.launch` takes the pair (M, N)."""
 
     task: ClassVar[str] = MatrixProduct.task
 
-    # The most roundings that a product of two elements goes through on its way into C: the rounding bound
+    # The most roundings that a product of two elements goes through on its way into P: the rounding bound
     # counts with it.
     roundings: Callable[[MatrixProduct, Block], int]
     default_block: Block = DEFAULT_BLOCK

@@ -12,13 +12,13 @@ Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
 
 
 def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:
-    """Return the launch of one thread per element of C: x along columns, y along rows."""
+    """Return the launch of one thread per element of P: x along columns, y along rows."""
     grid = (blocks_along(product.columns, block.x), blocks_along(product.rows, block.y), 1)
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
 
 
 def one_pass(name: str, kernel: Any, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
-    """Return the one pass of a kernel that takes A, B and C."""
+    """Return the one pass of a kernel that takes M, N and P."""
     from numba import types
 
     matrix = types.Array(types.float32, 2, "C")

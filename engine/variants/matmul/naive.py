@@ -1,10 +1,10 @@
-"""`matmul-naive`: one thread per element of C, everything in global memory.
+"""`matmul-naive`: one thread per element of P, everything in global memory.
 
 Idea
-    Thread (row, column) walks along row `row` of A and down column `column` of B.
+    Thread (row, column) walks along row `row` of M and down column `column` of N.
 Who loads what
-    Every thread loads its whole row of A and its whole column of B. The threads of one row of the block ask
-    for the same element of A at once (one broadcast) and for neighbouring elements of B (coalesced). What the
+    Every thread loads its whole row of M and its whole column of N. The threads of one row of the block ask
+    for the same element of M at once (one broadcast) and for neighbouring elements of N (coalesced). What the
     other rows of the block ask for again may come from L1 or L2.
 Limit
     One load per operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no
@@ -29,12 +29,12 @@ from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
 
 
 def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, one thread per element of C, no shared memory."""
+    """Return one launch, one thread per element of P, no shared memory."""
     return one_launch(product, block)
 
 
 def work(product: MatrixProduct, block: Block) -> Work:
-    """Return the work: an element of A and one of B from global memory for each multiply-add."""
+    """Return the work: an element of M and one of N from global memory for each multiply-add."""
     return product_work(product, global_loads=2 * product.multiply_adds)
 
 
@@ -57,14 +57,14 @@ def kernel():
     from engine.device.numba_cuda import cuda
 
     @cuda.jit
-    def matmul_naive(a, b, c):
+    def matmul_naive(m, n, p):
         column, row = cuda.grid(2)
-        if row >= c.shape[0] or column >= c.shape[1]:
+        if row >= p.shape[0] or column >= p.shape[1]:
             return
         total = float32(0.0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[row, column] = total
+        for k in range(m.shape[1]):
+            total += m[row, k] * n[k, column]
+        p[row, column] = total
 
     return matmul_naive
 
@@ -78,7 +78,7 @@ VARIANT = MatmulVariant(
     key="matmul-naive",
     title="Naive product",
     device=DeviceKind.CUDA,
-    idea="One thread per element of C, which reads its row of A and its column of B from global memory.",
+    idea="One thread per element of P, which reads its row of M and its column of N from global memory.",
     prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,

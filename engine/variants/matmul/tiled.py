@@ -1,10 +1,10 @@
-"""`matmul-tiled`: the block shares tiles of A and B, phase by phase along the inner dimension.
+"""`matmul-tiled`: the block shares tiles of M and N, phase by phase along the inner dimension.
 
 Idea
-    A block of T x T threads computes a tile of C. In each phase it copies one T x T tile of A and one of B
-    into shared memory, one element of each per thread; after a barrier every thread multiplies its row of the
-    one with its column of the other, and adds the phase's partial sum to its total. A second barrier keeps
-    the tiles until all have read them.
+    A block of T x T threads computes a tile of P. In each phase it copies one T x T tile of M and one of N
+    into shared memory (Ms and Ns), one element of each per thread; after a barrier every thread multiplies
+    its row of the one with its column of the other, and adds the phase's partial sum to its total. A second
+    barrier keeps the tiles until all have read them.
 Who loads what
     Each thread loads two elements per phase and uses 2 T: each loaded element serves T threads. Outside the
     matrices a thread stores zero instead, so that any size is possible and no thread misses a barrier.
@@ -34,7 +34,7 @@ from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
 
 
 def shared_bytes(block: Block) -> int:
-    """Return the bytes of a tile of A and a tile of B."""
+    """Return the bytes of a tile of M and a tile of N."""
     return 2 * block.threads * FLOAT_BYTES
 
 
@@ -44,9 +44,9 @@ def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
 
 
 def work(product: MatrixProduct, block: Block) -> Work:
-    """Return the work: A is loaded once for each tile of columns, B once for each tile of rows.
+    """Return the work: M is loaded once for each tile of columns, N once for each tile of rows.
 
-    Every thread stores two elements per phase, filling zeros included; a thread with an element of C reads
+    Every thread stores two elements per phase, filling zeros included; a thread with an element of P reads
     and multiplies T elements of each tile in each phase, zeros included.
     """
     phases = blocks_along(product.inner, block.x)
@@ -82,38 +82,38 @@ def kernel(tile: int):
     TILE = tile
 
     @jit_for(tile * tile)
-    def matmul_tiled(a, b, c):
-        a_tile = cuda.shared.array((TILE, TILE), float32)
-        b_tile = cuda.shared.array((TILE, TILE), float32)
+    def matmul_tiled(m, n, p):
+        Ms = cuda.shared.array((TILE, TILE), float32)
+        Ns = cuda.shared.array((TILE, TILE), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         column, row = cuda.grid(2)
-        inner = a.shape[1]
-        inside = row < c.shape[0] and column < c.shape[1]
+        inner = m.shape[1]
+        inside = row < p.shape[0] and column < p.shape[1]
 
         total = float32(0.0)
         for first in range(0, inner, TILE):
             # Load a tile of each matrix, one element per thread; zeros outside.
-            a_element = float32(0.0)
-            if row < c.shape[0] and first + tx < inner:
-                a_element = a[row, first + tx]
-            b_element = float32(0.0)
-            if first + ty < inner and column < c.shape[1]:
-                b_element = b[first + ty, column]
-            a_tile[ty, tx] = a_element
-            b_tile[ty, tx] = b_element
+            of_m = float32(0.0)
+            if row < p.shape[0] and first + tx < inner:
+                of_m = m[row, first + tx]
+            of_n = float32(0.0)
+            if first + ty < inner and column < p.shape[1]:
+                of_n = n[first + ty, column]
+            Ms[ty, tx] = of_m
+            Ns[ty, tx] = of_n
             # No thread may read an element before it is stored.
             cuda.syncthreads()
 
             if inside:
                 partial = float32(0.0)
                 for k in range(TILE):
-                    partial += a_tile[ty, k] * b_tile[k, tx]
+                    partial += Ms[ty, k] * Ns[k, tx]
                 total += partial
             # No thread may store the next phase's elements before all have read this one's.
             cuda.syncthreads()
 
         if inside:
-            c[row, column] = total
+            p[row, column] = total
 
     return matmul_tiled
 
@@ -127,7 +127,7 @@ VARIANT = MatmulVariant(
     key="matmul-tiled",
     title="Tiled product, shared memory",
     device=DeviceKind.CUDA,
-    idea="In each phase the block loads tiles of A and B into shared memory; each element serves T threads.",
+    idea="In each phase the block loads tiles of M and N into shared memory; each element serves T threads.",
     prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,

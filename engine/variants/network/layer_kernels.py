@@ -5,8 +5,8 @@ ask for neighbouring values and for one and the same weight. In the report a val
 (column, map), so that neighbouring threads ask for values 32 apart: it says itself that its accesses do not
 coalesce.
 
-The linearisation has no kernel: a pool stores each average where the linear vector has it, map after map, row
-after row.
+The linearisation has no kernel (but in `network-linearised`): a pool stores each average where the linear
+vector has it, map after map, row after row.
 """
 
 from functools import lru_cache
@@ -17,7 +17,8 @@ from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
-from engine.tasks.network.work import LayerWork
+from engine.tasks.network.work import LayerWork, network_work
+from engine.tasks.work import Work
 
 TILE = 16
 BLOCK = Block(TILE, TILE)
@@ -55,6 +56,22 @@ def fused_work(batch: int, layer: Layer, pool: Layer) -> LayerWork:
     """Return the work of a thread per average that computes its four outputs: those are never stored."""
     adds = batch * layer.multiply_adds
     return LayerWork(adds, 2 * adds, batch * pool.values)
+
+
+def plan_of_layers(problem: ForwardPass) -> tuple[Launch, ...]:
+    """Return a launch for each layer, a thread per value."""
+    maps = (map_launch(problem.batch, layer) for layer in problem.layers[:4])
+    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
+    return *maps, *values
+
+
+def work_of_layers(problem: ForwardPass, *more: LayerWork) -> Work:
+    """Return the work of all layers, a thread per value, and of what else a stage launches."""
+    first, pool_1, second, pool_2, hidden, output = problem.layers
+    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
+    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
+    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
+    return network_work(problem, *each, *more, picture_loads=problem.batch * first.multiply_adds)
 
 
 def refuse_batch(problem: ForwardPass) -> Refusal | None:

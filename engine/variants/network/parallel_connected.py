@@ -20,35 +20,25 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import network_work
 from engine.tasks.work import Work
 from engine.variants.network import passes as one
 from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.layer_kernels import (
-    connected_work,
-    convolution_work,
-    map_launch,
-    pool_work,
+    plan_of_layers,
     refuse_batch,
     roundings_by_parts,
-    value_launch,
+    work_of_layers,
 )
 
 
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return a launch for each layer."""
-    maps = (map_launch(problem.batch, layer) for layer in problem.layers[:4])
-    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
-    return *maps, *values
+    return plan_of_layers(problem)
 
 
 def work(problem: ForwardPass, block: Block) -> Work:
     """Return the work of all layers."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
-    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
-    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
-    return network_work(problem, *each, picture_loads=problem.batch * first.multiply_adds)
+    return work_of_layers(problem)
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:

@@ -74,10 +74,10 @@ def fused_2(problem: ForwardPass, weights: Weights) -> Pass:
     return Pass("convolution-2 + pool-2", kernels.fused_kernel(), signature, launch, arguments)
 
 
-def hidden(problem: ForwardPass, weights: Weights) -> Pass:
-    """Return the hidden layer, a thread per value."""
+def hidden(problem: ForwardPass, weights: Weights, values: Between | None = None) -> Pass:
+    """Return the hidden layer, a thread per value, of `values` or else of what the second pool stores."""
     launch = kernels.value_launch(problem.batch, problem.hidden)
-    arguments = (linear(problem), weights.hidden, maps_after(problem, "hidden"))
+    arguments = (values or linear(problem), weights.hidden, maps_after(problem, "hidden"))
     return Pass("hidden", kernels.connected_kernel(True), (kernels.array_type(2),) * 3, launch, arguments)
 
 

@@ -65,15 +65,18 @@ class Bands:
         source: np.ndarray,
         target: np.ndarray,
         collect: Callable[..., object] = lambda *arguments: None,
+        give: Callable[..., object] = lambda *arguments: None,
     ) -> None:
         """Compute; `collect` gets the other arguments then, in which the function may have left something.
 
-        It has to leave them as it found them first: another launch takes them over.
+        `give` gets them before, to put something in. `collect` has to leave them as it found them first:
+        another launch takes them over.
         """
         try:
             call, arguments = self._calls.pop()
         except IndexError:
             call, arguments = self._new_call()
+        give(*arguments)
         launch: Any = call.launch
         for first in range(0, self._rows, self._rows_per_call):
             call.call.put(2, first)
@@ -102,10 +105,16 @@ class FlatBands:
         source, target = (np.empty((1, 1), dtype) for dtype in (problem.dtype, problem.result_dtype))
         self._bands = Bands(function, source, target, problem.height, steps, arguments)
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Compute on all cores; return when it is done."""
+    def launch(
+        self,
+        image: np.ndarray,
+        out: np.ndarray,
+        stream: object = None,
+        give: Callable[..., object] = lambda *arguments: None,
+    ) -> None:
+        """Compute on all cores; return when it is done. `give` puts something into the other arguments."""
         rows = np.ascontiguousarray(image)
-        self._bands.run(rows.reshape(len(rows), -1), out.reshape(len(out), -1))
+        self._bands.run(rows.reshape(len(rows), -1), out.reshape(len(out), -1), give=give)
 
 
 def cpu_variant(prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any) -> OperationVariant:

@@ -23,6 +23,8 @@ class OperationVariant(AnyVariant[OperationProblem, Patch | None]):
     operation: str  # key of the operation
     work: Callable[[OperationProblem, Block], Work]
     default_block: Block = DEFAULT_BLOCK
+    # Whether each thread has an array in local memory, to show what that is; all others keep to registers.
+    uses_local_memory: bool = False
 
     def why_not(
         self,

@@ -52,7 +52,7 @@ def prepare(problem: OperationProblem, constant: Patch | None) -> FlatBands:
 VARIANT = cpu_variant(
     prepare,
     key="cpu-median",
-    title="CPU, sorting network",
+    title="CPU, all cores",
     operation="median",
     idea="Columns sorted along whole rows, then a network across them, in vectors, on all cores.",
     work=work,

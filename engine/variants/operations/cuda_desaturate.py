@@ -71,7 +71,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="cuda-desaturate",
-    title="A thread per pixel",
+    title="Thread per pixel",
     operation="desaturate",
     idea="One thread per pixel: three loads side by side, a weighted sum, three stores.",
 )

@@ -88,7 +88,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="cuda-hue-shift",
-    title="A thread per pixel",
+    title="Thread per pixel",
     operation="hue-shift",
     idea="One thread per pixel, with branches by its highest channel: the threads of a warp diverge.",
 )

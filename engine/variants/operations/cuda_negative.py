@@ -65,7 +65,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="cuda-negative",
-    title="A thread per sample",
+    title="Thread per sample",
     operation="negative",
     idea="One thread per sample: a load, a subtraction, a store.",
 )

@@ -120,7 +120,7 @@ VARIANT = cuda_variant(
     work=work,
     rows_of=rows_of,
     key="dct-direct",
-    title="A thread per coefficient",
+    title="Direct sums",
     operation="compress",
     idea="A thread per coefficient adds up 64 samples times cosines; a second launch goes back.",
 )

@@ -174,7 +174,7 @@ VARIANT = cuda_variant(
     rows_of=rows_of,
     unsupported=unsupported,
     key="dct-tiled",
-    title="8 x 8 pixels in shared memory",
+    title="Tiles of 8 x 8",
     operation="compress",
     idea="Two sums of 8 instead of one of 64, there and back, without leaving shared memory.",
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, SharedBytes, blocks_along, refuse_block
 from engine.tasks.operation.contract import Patch
@@ -38,22 +38,30 @@ def refuse_launch(
     return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
 
 
-def pass_of(problem: OperationProblem, kernel: Any, launch: Launch, *arguments: Any) -> Pass:
-    """Return the pass of a kernel that takes the picture, these arguments, and the result."""
+def pass_of(
+    problem: OperationProblem,
+    kernel: Any,
+    launch: Launch,
+    *arguments: Any,
+    target: Operand | Between = Operand.OUT,
+) -> Pass:
+    """Return the pass of a kernel that takes the picture, these arguments, and what it writes."""
     from numba import types
     from numba.np.numpy_support import from_dtype
 
     def kind(value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return types.Array(from_dtype(value.dtype), value.ndim, "C")
+        if isinstance(value, Between):
+            return types.Array(from_dtype(np.dtype(value.dtype)), len(value.shape), "C")
         return types.float32 if isinstance(value, np.float32) else types.int64
 
     picture, result = (
         types.Array(from_dtype(np.dtype(dtype)), 3, "C") for dtype in (problem.dtype, problem.result_dtype)
     )
-    signature = (picture, *map(kind, arguments), result)
+    signature = (picture, *map(kind, arguments), result if target is Operand.OUT else kind(target))
     name = kernel.py_func.__name__
-    return Pass(name, kernel, signature, launch, (Operand.IMAGE, *arguments, Operand.OUT))
+    return Pass(name, kernel, signature, launch, (Operand.IMAGE, *arguments, target))
 
 
 def cuda_variant(

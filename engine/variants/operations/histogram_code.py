@@ -1,4 +1,4 @@
-"""The compiled part of `cpu-histogram`: each worker counts into bins of its own."""
+"""The compiled part of `cpu-histogram` and `cpu-equalise`: counts into bins of one's own, and look-ups."""
 
 import numpy as np
 
@@ -32,4 +32,42 @@ def count_floats(image, out, first, last, rows, counts, channels, bins, board):
                     counts[worker, channel * bins + np.int64(value)] += 1
                 elif value < np.float32(0.0):
                     counts[worker, channel * bins] += 1
+    finish(board, worker)
+
+
+def look_up_whole_numbers(image, out, first, last, rows, levels, shift, board):
+    """Write the level of each sample's bin; `levels` is (channels, bins), below 0 the sample stays."""
+    entry_point()
+    worker = share(board)
+    channels = levels.shape[0]
+    for row in rows_taken(board, first, last, rows):
+        for channel in range(channels):
+            for at in range(channel, image.shape[1], channels):
+                sample = image[row, at]
+                level = levels[channel, np.int64(sample) >> shift]
+                out[row, at] = level if level >= 0 else sample
+    finish(board, worker)
+
+
+def look_up_floats(image, out, first, last, rows, levels, bins, board):
+    """Write the level of each float32 sample's bin; NaN stays."""
+    entry_point()
+    worker = share(board)
+    channels = levels.shape[0]
+    for row in rows_taken(board, first, last, rows):
+        for channel in range(channels):
+            for at in range(channel, image.shape[1], channels):
+                sample = image[row, at]
+                value = sample * np.float32(bins)
+                place = np.int64(-1)
+                if value >= np.float32(bins):
+                    place = np.int64(bins - 1)
+                elif value >= np.float32(0.0):
+                    place = np.int64(value)
+                elif value < np.float32(0.0):
+                    place = np.int64(0)
+                level = np.float32(-1.0)
+                if place >= 0:
+                    level = levels[channel, place]
+                out[row, at] = level if level >= np.float32(0.0) else sample
     finish(board, worker)

@@ -1,13 +1,22 @@
-"""What the histograms share: which bin a sample is in, and the launch that clears the counts."""
+"""What counts samples: which bin a sample is in, launches that clear and count, counts for each core.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations; the partial histograms are
+the lecture's shared-memory tiles applied to them.
+"""
 
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from engine.compiled.machine_code import MachineFunction
 from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Between, Launch, Operand, Pass
 from engine.geometry.block import Block
+from engine.geometry.block_rules import blocks_along
 from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.work import FLOAT_BYTES
+from engine.variants.operations.bands import Bands
 from engine.variants.operations.grid import launch_over, pass_of
 
 
@@ -60,12 +69,111 @@ def clear_kernel():
     return clear_counts
 
 
-def clear_launch(problem: OperationProblem, block: Block) -> Any:
+def clear_launch(problem: OperationProblem, block: Block) -> Launch:
     """Return the launch of a thread per count."""
-    channels, bins, _ = problem.result_shape
-    return launch_over(channels, bins, 1, block)
+    return launch_over(problem.channels, problem.whole("bins"), 1, block)
 
 
-def clear_pass(problem: OperationProblem, block: Block) -> Any:
+def clear_pass(problem: OperationProblem, block: Block, target: Operand | Between = Operand.OUT) -> Pass:
     """Return the pass that sets every count to 0."""
-    return pass_of(problem, clear_kernel(), clear_launch(problem, block), problem.whole("bins"))
+    launch = clear_launch(problem, block)
+    return pass_of(problem, clear_kernel(), launch, problem.whole("bins"), target=target)
+
+
+ROWS_PER_THREAD = 16
+"""Samples that a thread counts into the bins of its block, one below the other."""
+
+
+def rows_of(problem: OperationProblem) -> int:
+    """Return the rows of threads that count."""
+    return blocks_along(problem.height, ROWS_PER_THREAD)
+
+
+def shared_bytes(problem: OperationProblem, block: Block) -> int:
+    """Return the bytes of a block's bins."""
+    return problem.whole("bins") * FLOAT_BYTES
+
+
+def count_launch(problem: OperationProblem, block: Block) -> Launch:
+    """Return the launch of a thread per 16 samples, with a partial histogram for each block."""
+    used = shared_bytes(problem, block)
+    return launch_over(rows_of(problem), problem.width, problem.channels, block, used)
+
+
+def count_pass(problem: OperationProblem, block: Block, target: Operand | Between = Operand.OUT) -> Pass:
+    """Return the pass that counts in shared memory, and adds each block's counts to those of `target`."""
+    counting = count_kernel(problem.dtype, problem.whole("bins"), block)
+    return pass_of(problem, counting, count_launch(problem, block), problem.width, target=target)
+
+
+@lru_cache
+@kept_on_disk
+def count_kernel(dtype: str, bins: int, block: Block):
+    """Return the counting kernel for a type of samples, a number of bins and a block."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from numba import int32
+
+    from engine.device.numba_cuda import cuda
+
+    bin_of = cuda_bin(dtype, bins)
+    BINS, BLOCK_X, BLOCK_Y, ROWS = bins, block.x, block.y, ROWS_PER_THREAD
+
+    @cuda.jit
+    def count_in_shared_memory(image, width, out):
+        counts = cuda.shared.array(BINS, int32)
+        channel = cuda.blockIdx.z
+        thread = cuda.threadIdx.y * BLOCK_X + cuda.threadIdx.x
+        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            counts[place] = 0
+        # No thread may count before all bins are 0.
+        cuda.syncthreads()
+
+        column = cuda.blockIdx.x * BLOCK_X + cuda.threadIdx.x
+        first = cuda.blockIdx.y * (BLOCK_Y * ROWS) + cuda.threadIdx.y
+        if column < width:
+            for step in range(ROWS):
+                row = first + step * BLOCK_Y
+                if row < image.shape[0]:
+                    place = bin_of(image[row, column, channel])
+                    if place >= 0:
+                        cuda.atomic.add(counts, place, 1)
+        # No thread may read a bin before all have counted.
+        cuda.syncthreads()
+
+        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            cuda.atomic.add(out, (channel, place, 0), counts[place])
+
+    return count_in_shared_memory
+
+
+_WHOLE, _FLOATS = (
+    MachineFunction("engine.variants.operations.histogram_code", name, error_model="numpy")
+    for name in ("count_whole_numbers", "count_floats")
+)
+
+
+class PartialHistograms:
+    """On the CPU: the counts of each worker, ready for one problem."""
+
+    def __init__(self, problem: OperationProblem) -> None:
+        bins, channels = problem.whole("bins"), problem.channels
+        numbers = (channels, bins) if problem.is_float else (channels, bins, shift_of(problem))
+        source, target = np.empty((1, 1), problem.dtype), np.empty((1, 1), np.uint32)
+        self._bands = Bands(
+            _FLOATS if problem.is_float else _WHOLE,
+            source,
+            target,
+            problem.height,
+            2 * problem.width * channels,
+            lambda workers: (np.zeros((workers, channels * bins), np.int64), *numbers),
+        )
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
+        """Count on all cores, and add the cores' counts up."""
+        rows = np.ascontiguousarray(image)
+
+        def add_up(counts: np.ndarray, *numbers: int) -> None:
+            out[...] = counts.sum(axis=0).reshape(out.shape)
+            counts.fill(0)
+
+        self._bands.run(rows.reshape(len(rows), -1), out[..., 0], add_up)

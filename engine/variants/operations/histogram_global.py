@@ -75,7 +75,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="histogram-global",
-    title="Atomics in global memory",
+    title="Global atomics",
     operation="histogram",
     idea="A thread per sample adds 1 to its bin in global memory; threads with the same bin take turns.",
 )

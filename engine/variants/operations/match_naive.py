@@ -104,7 +104,7 @@ VARIANT = cuda_variant(
     work=work,
     rows_of=rows_of,
     key="match-naive",
-    title="A thread per position",
+    title="Direct sums",
     operation="find-patch",
     idea="One thread per position reads its window twice and the patch once from global memory.",
 )

@@ -152,7 +152,7 @@ VARIANT = cuda_variant(
     rows_of=rows_of,
     shared_bytes=shared_bytes,
     key="match-tiled",
-    title="Windows in one shared tile",
+    title="Tiled windows",
     operation="find-patch",
     idea="The block loads the cells of all its windows into shared memory, a channel at a time.",
 )

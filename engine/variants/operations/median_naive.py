@@ -98,7 +98,7 @@ VARIANT = cuda_variant(
     plan=plan,
     work=work,
     key="median-naive",
-    title="Counting, global memory",
+    title="Counting",
     operation="median",
     idea="A thread per sample counts for each cell of its window how many are below it: no array, n² loads.",
 )

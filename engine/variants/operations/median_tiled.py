@@ -161,7 +161,7 @@ VARIANT = cuda_variant(
     work=work,
     shared_bytes=shared_bytes,
     key="median-tiled",
-    title="Sorting network, shared memory",
+    title="Sorting, tiled",
     operation="median",
     idea="The block loads its tile once; each thread finds the middle by a sorting network in registers.",
 )

@@ -264,8 +264,8 @@ VARIANT = Variant(
     passes=passes,
     tiles=tiles,
     uses_block=False,
-    remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or samples very far "
-    "apart take about five times as long.",
+    remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or far-apart "
+    "samples take about 5 times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,
     # Of fewer cells a direct sum is granted fewer roundings than this takes.

@@ -13,9 +13,8 @@ from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability, FilterJob
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import RunResult
-from engine.tasks.filtering.problem import Problem
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import problem_of
+from gui.explore.workspace import comparable_of
 
 
 class CellState(StrEnum):
@@ -61,11 +60,16 @@ class BlockCells(QObject):
         results.rowsInserted.connect(self._follow_newest)
         results.modelReset.connect(self._forget)
         results.dataChanged.connect(self._refresh)
+        results.present_changed.connect(self._change_timer.start)
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether they are for another problem than the one that is set now."""
+        return self._key is not None and self._results.present not in (None, self._key[0])
 
     def plan(self, job: FilterJob, entries: Iterable[BlockAvailability]) -> None:
         """Note what a run of several blocks is going to do, and what it cannot."""
-        problem = problem_of(job)
-        key = (Problem.task, problem.comparable, job.mask.weights_digest), str(job.layout)
+        key = comparable_of(job), str(job.layout)
         if key != self._key:
             self.newest = None
         self._key = self._planned_for = key

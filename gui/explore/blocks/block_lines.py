@@ -16,7 +16,7 @@ from engine.results.metrics import Metric
 from engine.results.quantities import rate_text, tick_text
 from gui.explore.blocks.map_cells import BlockMapData, Kind
 from gui.plots.log_axis import LogAxis, colour_plot, make_still
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import centred_text, column
@@ -27,7 +27,7 @@ _RING_SIZE = 17
 _ROOM = 0.08
 _EMPTY = "One number of each kernel over the block size, a line per kernel."
 _NO_NUMBER = (
-    "No run has this number: {}.\nSimulated runs have no times. Choose a count under Axis, such as "
+    "{}: not known of any run.\nSimulated runs are not timed. Choose a count under Axis, such as "
     "operations per global load."
 )
 
@@ -56,8 +56,9 @@ class BlockLines(QWidget):
         theme_notifier().changed.connect(self.redraw)
         self.redraw()
 
-    def show_maps(self, maps: Sequence[BlockMapData]) -> None:
-        """Draw the cells of these kernels, all of one metric."""
+    def show_maps(self, maps: Sequence[BlockMapData], *, is_earlier: bool = False) -> None:
+        """Draw the cells of these kernels, all of one metric; dimmed if they are for an earlier problem."""
+        self.plot.getPlotItem().setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
         self._maps = maps
         self.redraw()
 

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from engine.geometry.block import Block
 from gui.explore.blocks.map_cells import BlockMapData, Kind
 from gui.explore.blocks.map_painter import MapFrame, Marks, frame_of, paint_map
-from gui.style.metrics import GRID
+from gui.explore.run_words import EARLIER
+from gui.style.metrics import EARLIER_OPACITY, GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import centred_text
 
@@ -44,6 +45,7 @@ class BlockMap(QWidget):
         self._data = BlockMapData()
         self._loaded: Block | None = None
         self._cursor: Block | None = None
+        self._is_earlier = False
         self.empty_text = centred_text(empty, self)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -56,8 +58,12 @@ class BlockMap(QWidget):
         """The map that is shown."""
         return self._data
 
-    def show_map(self, data: BlockMapData, loaded: Block | None) -> None:
-        """Draw a map; `loaded` is the block of the workspace if its kernel is the map's."""
+    def show_map(self, data: BlockMapData, loaded: Block | None, *, is_earlier: bool = False) -> None:
+        """Draw a map; `loaded` is the block of the workspace if its kernel is the map's.
+
+        One for an earlier problem is dimmed.
+        """
+        self._is_earlier = is_earlier
         if self._cursor not in data.cells:
             self._cursor = None
         self._data, self._loaded = data, loaded
@@ -129,8 +135,10 @@ class BlockMap(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(theme.base))
         if self._data.cells:
+            painter.setOpacity(EARLIER_OPACITY if self._is_earlier else 1.0)
             marks = Marks(self._loaded, self._cursor if self.hasFocus() else None)
             paint_map(painter, self._data, self._frame(), QSizeF(self.size()), marks, theme)
+        painter.setOpacity(1.0)
         if self.hasFocus():
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
@@ -179,4 +187,5 @@ class BlockMap(QWidget):
         kinds = [cell.kind for cell in data.cells.values()]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in Kind if kind in kinds)
         cursor = f" Cursor at {self._words(self._cursor)}" if self._cursor else ""
-        return f"{data.variant}: {best}{counts}.{cursor}"
+        earlier = f", {EARLIER}" if self._is_earlier else ""
+        return f"{data.variant}{earlier}: {best}{counts}.{cursor}"

@@ -13,7 +13,7 @@ from gui.widgets.refusal import Refusal
 
 _WARP = 32
 _SETS: tuple[tuple[str, tuple[Block, ...]], ...] = (
-    ("None: the block of the panel Kernel", ()),
+    ("Only the block set under Kernel", ()),
     ("Common: 8x8 … 64x4", PRESETS),
     ("Squares: 4x4, 8x8, 16x16, 32x32", tuple(Block(side, side) for side in (4, 8, 16, 32))),
     ("A warp across: 32x1, 32x2 … 32x32", tuple(Block(_WARP, 1 << power) for power in range(6))),
@@ -27,7 +27,7 @@ _SETS: tuple[tuple[str, tuple[Block, ...]], ...] = (
 _TIP = (
     f'Blocks to compare, width x height, such as 8x8, 16x16, 32x8; "{EVERY}" is every one with sides 1, 2, '
     "4 … that CUDA allows. Run measures each with the chosen kernel, Run all with all chosen kernels. Empty: "
-    "the one block of the panel Kernel."
+    "only the block set under Kernel."
 )
 
 

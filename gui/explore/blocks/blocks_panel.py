@@ -18,6 +18,7 @@ from gui.explore.blocks.blocks_field import BlocksField
 from gui.explore.blocks.kernels_button import KernelsButton
 from gui.explore.blocks.map_cells import BlockMapData, Kind, map_of
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
@@ -125,8 +126,10 @@ class BlocksPanel(QWidget):
         data = next((one for one in maps if one.variant == shown), BlockMapData())
         settings = self._workspace.settings
         self.map.empty_text.setText(f"{_EMPTY}{self._no_gpu()}")
-        self.map.show_map(data, self._loaded_block() if settings.variant == shown else None)
-        self.lines.show_maps(maps)
+        loaded = self._loaded_block() if settings.variant == shown else None
+        is_earlier = self._cells.is_earlier
+        self.map.show_map(data, loaded, is_earlier=is_earlier)
+        self.lines.show_maps(maps, is_earlier=is_earlier)
         self.axis_button.setVisible(bool(every))
         # What to do first needs the whole width.
         self.lines.setVisible(bool(every))
@@ -170,7 +173,8 @@ class BlocksPanel(QWidget):
         waiting = f"{kinds.count(Kind.WAITING)} to come" if Kind.WAITING in kinds else ""
         newest = self._cells.newest
         problem = f"{problem_text(newest)}{layout_suffix(newest)}" if newest else ""
-        parts = (waiting, best and f"Best {best}", self._shown.header, problem)
+        earlier = f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else ""
+        parts = (earlier, waiting, best and f"Best {best}", self._shown.header, problem)
         return " · ".join(part for part in parts if part)
 
     def _point(self, words: str) -> None:

@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
     VALUE = "measured"
     WAITING = "waiting"
-    NO_NUMBER = "ran, no such number"
+    NO_NUMBER = "verified, not timed"
     FAILED = "failed"
     REFUSED = "refused by the kernel"
     ILLEGAL = "illegal for CUDA"

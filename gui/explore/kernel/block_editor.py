@@ -75,6 +75,11 @@ class BlockEditor(QWidget):
         theme_notifier().changed.connect(self.refresh)
         self.refresh()
 
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether the chosen kernel runs with a block that can be chosen."""
+        return not self._why_no_block()[0]
+
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
         block, default = self._workspace.settings.block, self._default_block()
@@ -92,7 +97,8 @@ class BlockEditor(QWidget):
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.help_text)
         self.menu_button.setEnabled(not why_not)
-        compared = self._workspace.settings.blocks
+        # A kernel without blocks takes none of the list either.
+        compared = () if why_not else self._workspace.settings.blocks
         runs = f"\nRuns take block {compared[0]}" if compared else ""
         if len(compared) > 1:
             runs = f"\nRuns compare {len(compared)} blocks"

@@ -3,16 +3,7 @@
 On its line a kernel has shape, title, key and newest time; below it stands why it is greyed.
 """
 
-from PySide6.QtCore import (
-    QEvent,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRect,
-    QSignalBlocker,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -48,9 +39,6 @@ _FEWEST_ROWS_SHOWN = 5
 class KernelList(QListView):
     """Chooses the variant of the workspace."""
 
-    # Key of the variant under the mouse; empty when it left.
-    hovered = Signal(str)
-
     def __init__(self, model: VariantsModel, workspace: Workspace) -> None:
         super().__init__()
         self._variants = model
@@ -66,8 +54,6 @@ class KernelList(QListView):
         self.setAccessibleName("Kernel")
         self.setAccessibleDescription("How the filter is computed; arrow keys choose.")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.entered.connect(lambda index: self.hovered.emit(index.data(ROW_ROLE).key))
-        self.viewportEntered.connect(lambda: self.hovered.emit(""))
         self.selectionModel().currentChanged.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         model.modelReset.connect(self._show_ladder)
@@ -105,10 +91,6 @@ class KernelList(QListView):
             bar.setValue(bar.value() + steps * (bar.pageStep() - _ROW_HEIGHT))
         else:
             super().keyPressEvent(event)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self.hovered.emit("")
-        super().leaveEvent(event)
 
     def _choose(self, current: Index, _previous: Index) -> None:
         if current.isValid() and current.flags() & Qt.ItemFlag.ItemIsSelectable:

@@ -1,8 +1,8 @@
 """How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QScrollArea, QWidget
 
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
@@ -14,7 +14,7 @@ from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
@@ -23,8 +23,8 @@ _BASELINE_TOOLTIP = (
     "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
     "run."
 )
-# What a kernel needs is mostly two lines, and never more than a low window has room for.
-_FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
+# What all kernels need at the panel's first width; in a narrower one the longest texts scroll.
+NOTE_LINES = 5
 _DEVICE_NOTE_LINES = 2
 
 
@@ -37,10 +37,9 @@ class KernelPanel(QWidget):
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
-        self._hovered = ""
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
-        self.note = ElidedLabel(_FEWEST_NOTE_LINES, most=_MOST_NOTE_LINES, small=True)
+        self.note = _Note()
         self.block = BlockEditor(workspace, engine_state, BestMeasured(workspace, engine_state, results))
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
@@ -66,7 +65,6 @@ class KernelPanel(QWidget):
         self._scroll = scrolled(content)
         self.setLayout(column(self._scroll))
 
-        self.kernels.hovered.connect(self._hover)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
@@ -108,10 +106,6 @@ class KernelPanel(QWidget):
         wanted = self._column.totalHeightForWidth(room.width())
         self.kernels.set_room(room.height() - (wanted - self.kernels.sizeHint().height()))
 
-    def _hover(self, key: str) -> None:
-        self._hovered = key
-        self._refresh_note()
-
     def _refresh(self) -> None:
         self._refresh_note()
         self._refresh_baselines()
@@ -119,17 +113,13 @@ class KernelPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
-        """Describe the kernel under the mouse, else the chosen one, but no refused block."""
-        entry = self.variants.row(self._hovered or self._workspace.settings.variant)
+        """Describe the chosen kernel, or say why it cannot run; a refused block says so beside the block."""
+        entry = self.variants.row(self._workspace.settings.variant)
         if entry is None or not self._engine_state.variants:
-            self.note.setText("The kernels are listed once the engine is up.")
+            self.note.say("The kernels are listed once the engine is up.")
             return
-        is_reason = bool(entry.reason) and (bool(self._hovered) or not entry.selectable)
-        words = tuple(filter(None, (entry.reason if is_reason else entry.idea, entry.remark)))
-        # The height is the chosen kernel's: nothing moves under a mouse that passes over the list.
-        show = self.note.show_meanwhile if self._hovered else self.note.setText
-        show(words[0] if is_reason else " ".join(words))
-        self.note.setToolTip("\n\n".join(words))
+        is_reason = bool(entry.reason) and not entry.selectable
+        self.note.say(*filter(None, (entry.reason if is_reason else entry.idea, entry.remark)))
 
     def _refresh_baselines(self) -> None:
         keys = [variant.key for variant in self._engine_state.variants]
@@ -141,3 +131,36 @@ class KernelPanel(QWidget):
                 self.baseline.clear()
                 self.baseline.addItems(keys)
             self.baseline.setCurrentIndex(keys.index(chosen))
+
+
+class _Note(QScrollArea):
+    """What the chosen kernel does, and a remark; always of one height, so that nothing below it moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = QLabel(wordWrap=True)
+        self._text.setFont(small_font())
+        self._text.setForegroundRole(self._text.foregroundRole().PlaceholderText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWidget(self._text)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFixedHeight(NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
+        self.setAccessibleName("The chosen kernel")
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return self._text.text()
+
+    def say(self, *parts: str) -> None:
+        """Show sentences, from their beginning."""
+        if self.text == " ".join(parts):
+            return
+        self._text.setText(" ".join(parts))
+        self.setToolTip("\n\n".join(parts))
+        self.setAccessibleDescription(self.text)
+        self.verticalScrollBar().setValue(0)

@@ -1,7 +1,7 @@
 """The selected run below the kernels: where its time went, and what it asked of the machine by its model.
 
-There are two bars, what is paid once and what each filtering costs. One bar for both would show only
-compilation, which takes some 10,000 times as long as a kernel.
+What every run costs is a bar; what only the first one does stands in words below it. In one bar with the
+rest, compilation would be all that can be seen: it takes some 10,000 times as long as a kernel.
 """
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
@@ -15,29 +15,29 @@ from engine.results.measurement import RunResult, Timing
 from engine.results.metrics import metric
 from engine.results.quantities import digits_text, ms_text, rate_text
 from gui.explore.results.results_model import SelectedResult
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.explore.run_words import EARLIER
+from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 
 _BAR_HEIGHT = GRID
 _LINE = 2 * GRID
-_BAR_BLOCK = _LINE + _BAR_HEIGHT + _LINE
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
 def _parts(timing: Timing | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return what is paid once, and what each filtering costs, in its order; ms by name."""
+    """Return what only the first run costs, and what every run costs, in its order; ms by name."""
     if timing is None:
         return {}, {}
     # The CPU copies nothing.
     spreads = (("H2D", timing.host_to_device), ("kernel", timing.kernel), ("D2H", timing.device_to_host))
-    each_time = {name: spread.median_ms for name, spread in spreads if spread is not None}
-    return {"compile": timing.compile_ms, "allocate": timing.allocate_ms}, each_time
+    every_run = {name: spread.median_ms for name, spread in spreads if spread is not None}
+    return {"compile": timing.compile_ms, "allocate": timing.allocate_ms}, every_run
 
 
 class BreakdownBar(QWidget):
-    """The selected run by name, with compile | allocate and host to device | kernel | device to host.
+    """The selected run by name; a bar of host to device | kernel | device to host; compile and allocate.
 
     Hidden while there is no run; a run without a time has only its name and its reason.
     """
@@ -52,7 +52,7 @@ class BreakdownBar(QWidget):
         self._refresh()
 
     def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, _LINE + (2 * _BAR_BLOCK + HALF_GRID if self._timing else _LINE))
+        return QSize(30 * GRID, _LINE + (3 * _LINE + _BAR_HEIGHT if self._timing else _LINE))
 
     @property
     def title(self) -> str:
@@ -62,7 +62,8 @@ class BreakdownBar(QWidget):
             return ""
         result = run.result
         block = f", {result.block}" if result.block else ""
-        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}"
+        earlier = f", {EARLIER}" if self._selected.is_earlier else ""
+        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}"
 
     @property
     def _timing(self) -> Timing | None:
@@ -76,12 +77,16 @@ class BreakdownBar(QWidget):
         theme = current_theme()
         painter = QPainter(self)
         painter.setFont(number_font())
-        painter.setPen(QColor(theme.text))
-        painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
+        is_earlier = self._selected.is_earlier
+        painter.setPen(QColor(theme.muted if is_earlier else theme.text))
+        title = painter.fontMetrics().elidedText(self.title, Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, title)
+        painter.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
         if timing is not None:
-            once, each_time = _parts(timing)
-            self._draw(painter, _LINE, "Once", once)
-            self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", each_time)
+            first, every_run = _parts(timing)
+            self._draw(painter, _LINE, every_run)
+            words = ", ".join(f"{name} {digits_text(ms, 3)}" for name, ms in first.items())
+            self._write(painter, 3 * _LINE + _BAR_HEIGHT, "First run only, ms", words)
         else:
             painter.setPen(QColor(theme.muted))
             why = _why_no_bars(run.result)
@@ -89,13 +94,16 @@ class BreakdownBar(QWidget):
             painter.drawText(QRect(0, _LINE, self.width(), _LINE), _VCENTER, why)
         painter.end()
 
-    def _draw(self, painter: QPainter, top: int, title: str, parts: dict[str, float]) -> None:
+    def _write(self, painter: QPainter, top: int, title: str, number: str) -> None:
+        line = QRect(0, top, self.width(), _LINE)
+        painter.setPen(QColor(current_theme().muted))
+        painter.drawText(line, _VCENTER, title)
+        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), number)
+
+    def _draw(self, painter: QPainter, top: int, parts: dict[str, float]) -> None:
         theme = current_theme()
         total_ms = sum(parts.values())
-        line = QRect(0, top, self.width(), _LINE)
-        painter.setPen(QColor(theme.muted))
-        painter.drawText(line, _VCENTER, f"{title}, ms")
-        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), digits_text(total_ms, 3))
+        self._write(painter, top, "Every run, ms", digits_text(total_ms, 3))
         left, legend_left = 0.0, 0
         legend_top = top + _LINE + _BAR_HEIGHT
         for name, duration_ms in parts.items():
@@ -115,8 +123,8 @@ class BreakdownBar(QWidget):
         run, timing = self._selected.run, self._timing
         self.setVisible(run is not None)
         if run is not None:
-            once, each_time = _parts(timing)
-            words = ", ".join(f"{name} {ms_text(duration)}" for name, duration in (once | each_time).items())
+            first, every_run = _parts(timing)
+            words = ", ".join(f"{name} {ms_text(duration)}" for name, duration in (first | every_run).items())
             self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(run.result)}")
             self.setToolTip(run_tooltip(run))
         self.updateGeometry()

@@ -12,10 +12,9 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
-from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace, comparable_of, problem_of
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -150,7 +149,7 @@ class VariantsModel(QAbstractListModel):
     def _newest_times(self) -> dict[str, str]:
         """Return the newest kernel time of each variant on the present problem, or a word in its place."""
         job = self._workspace.job()
-        present = job and (Problem.task, problem_of(job).comparable, job.mask.weights_digest)
+        present = job and comparable_of(job)
         layouts = ("", self._workspace.settings.layout)
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
@@ -184,7 +183,9 @@ def short_reason(reason: str) -> str:
     """Return the beginning of a reason; its details and the remedy are left to the tooltip."""
     for end in (". ", "; ", ", and "):
         reason = reason.split(end)[0]
-    return reason.rstrip(".")
+    reason = reason.rstrip(".")
+    # The name of a variant keeps its letters.
+    return reason[:1].upper() + reason[1:] if reason.partition(" ")[0].isalpha() else reason
 
 
 def reasons_in_list(reasons: Sequence[str]) -> list[str]:
@@ -195,6 +196,6 @@ def reasons_in_list(reasons: Sequence[str]) -> list[str]:
     texts: list[str] = []
     for short, group in groupby(reasons, key=short_reason):
         count = len(list(group))
-        text = f"{short} ({count} kernels)" if short and count > 1 else short
+        text = f"{short}: {count} kernels" if short and count > 1 else short
         texts += [text] + [""] * (count - 1)
     return texts

@@ -22,7 +22,7 @@ class MaskFacts(ElidedLabel):
     _described = Signal(object, object)
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(_LINES, small=True)
+        super().__init__(_LINES, most=_MOST_LINES, small=True)
         self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
@@ -48,8 +48,8 @@ class MaskFacts(ElidedLabel):
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask changes or something else is typed."""
         self._is_refusal = True
+        self.set_most(_MOST_LINES)
         self.setText(sentence)
-        self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
 
     def forget_refusal(self) -> None:
         """Describe the mask again after a refusal."""
@@ -65,9 +65,9 @@ class MaskFacts(ElidedLabel):
     def _show(self, mask: Mask, sentences: tuple[str, ...]) -> None:
         if mask is not self._workspace.mask or self._is_refusal:
             return
+        self.set_most(_LINES)
         self.setText(" ".join(map(_head, sentences[:3])))
         self.setToolTip("\n".join(sentences))
-        self.set_lines(_LINES)
 
 
 def _head(sentence: str) -> str:

@@ -55,10 +55,12 @@ class MaskGrid(QTableView):
         self._put_current(*model.mask.anchor)
 
     def sizeHint(self) -> QSize:
-        return QSize(40 * GRID, 28 * GRID)
+        # It takes what the panel leaves, which scrolls only where that is less.
+        return QSize(40 * GRID, self.minimumSizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(12 * GRID, 12 * GRID)
+        # At any width: a panel whose least height followed its width would flicker with its scroll bar.
+        return QSize(12 * GRID, min(12 * GRID, self._model.rowCount() * _SCROLLED.height()))
 
     def selected_cells(self) -> list[tuple[int, int]]:
         """Return the selected cells, the current one first; without a selection the current one."""
@@ -189,6 +191,7 @@ class MaskGrid(QTableView):
         self._current = None if current == self._model.mask.anchor else current
 
     def _return_to_current(self) -> None:
+        self.updateGeometry()
         self._fit_cells()
         row, column = self._current or self._model.mask.anchor
         self._put_current(row, column)

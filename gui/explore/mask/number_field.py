@@ -40,7 +40,7 @@ class NumberField(QLineEdit):
         self.setCursorPosition(0)
 
     def event(self, event: QEvent) -> bool:
-        if belongs_to_window(event, is_typing=self.text() != self._shown):
+        if belongs_to_window(self, event, is_typing=self.text() != self._shown):
             event.ignore()
             return False
         return super().event(event)

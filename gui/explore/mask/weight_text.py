@@ -9,6 +9,7 @@ from engine.mask.text import parse_mask
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6
+_DECIMAL_COMMA = re.compile(rf"[+{_MINUS}-]?[0-9]*,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 def read_weight(text: str) -> float:
@@ -32,8 +33,12 @@ def read_number(
     MaskError
         It is not a number, or more than one.
     """
-    if not text.strip():
+    typed = text.strip()
+    if not typed:
         raise MaskError(what, "nothing was typed", if_empty)
+    if _DECIMAL_COMMA.fullmatch(typed):
+        # Two cells in a pasted mask; of one number it is what half of the world types.
+        raise MaskError(what, f'"{typed}" is not a number here', f"Use a point: {typed.replace(',', '.')}")
     try:
         mask = parse_mask(text)
     except MaskError as error:
@@ -41,7 +46,7 @@ def read_number(
         remedy = error.remedy.replace("Keep weights", "Keep it").replace("Give every cell", "Write")
         raise MaskError(what, why, remedy) from error
     if mask.taps != 1:
-        raise MaskError(what, f"{place} holds one number, and you typed {mask.taps}", if_several)
+        raise MaskError(what, f"{place} holds one number, and you typed {mask.taps} numbers", if_several)
     return float(mask.weights[0, 0])
 
 

@@ -21,8 +21,9 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.small_picture import ComputingMessages
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import Message, Severity
 
 SOURCE, RUN_SOURCE = "operation", "run"
 # A preview that is no longer wanted is stopped after so long: that may cost a new host.
@@ -41,7 +42,7 @@ class OperationController(QObject):
         state: EngineState,
         link: EngineLink,
         jobs: JobQueue,
-        messages: PageMessages,
+        messages: ComputingMessages,
         display: Display,
         results: ResultsModel,
     ) -> None:
@@ -60,7 +61,7 @@ class OperationController(QObject):
         self._settle_timer.timeout.connect(self._settle)
         self._patience_timer = QTimer(self, singleShot=True, interval=PATIENCE_MS)
         self._patience_timer.timeout.connect(self._leave_stale)
-        operations.chosen.connect(self._forget_shown)
+        operations.chosen.connect(self._begin_another)
         operations.changed.connect(self._settle_timer.start)
         state.running_changed.connect(self._send)
         link.ready.connect(self._begin_anew)
@@ -96,6 +97,10 @@ class OperationController(QObject):
 
     def _forget_shown(self) -> None:
         self._shown = None
+
+    def _begin_another(self) -> None:
+        self._forget_shown()
+        self._messages.clear(SOURCE)
 
     def _begin_anew(self) -> None:
         self._forget_shown()
@@ -164,7 +169,8 @@ class OperationController(QObject):
             self._forget_shown()
             self._display.show_age()
             self._operations.show_found(None, str(error) if error.is_refusal else "")
-            if not (error.is_refusal or is_reported_by_link(error)):
+            is_in_panel = error.is_refusal and not self._messages.have_a_way_out
+            if not (is_in_panel or is_reported_by_link(error)):
                 self._report(error)
             self.failed.emit(error)
         self._send()

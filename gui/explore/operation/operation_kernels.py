@@ -1,14 +1,14 @@
 """The kernels of an operation: which one, with which block, on which device; newest times and proofs."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, QTimer
+from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
     QHeaderView,
     QLabel,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
+    QSizePolicy,
+    QStackedWidget,
     QTableView,
     QWidget,
 )
@@ -30,15 +30,11 @@ from gui.widgets.panel_parts import column, dress_table, label_for, row, text_bu
 from gui.widgets.refusal import Refusal
 from gui.widgets.whole_number_box import WholeNumberBox
 
-_AUTO_IDEA = "The fastest kernel that can run on the device: the last one in the list for it."
+_AUTO_IDEA = "Automatic uses the fastest kernel that can run on the device."
 _HEADERS = ("Kernel", "Time", "vs CPU")
-_TYPICAL = ("Sorting network", "0.0123 ms", "12.3×")
+_TYPICAL = ("Sorting network", "unavailable", "12.3×")
 _MOST_SIDE = 1024
-_NO_BLOCK = "–"
-_NOT_USED = "not used: no blocks on the CPU"
 _GLYPH_SIDE = GRID + HALF_GRID
-# The shape, and the room left and right of it and of the title.
-_BESIDE_TITLE = _GLYPH_SIDE + 5 * GRID
 _NOTE_LINES = 5
 _PROOF_LINES = 3
 _BLOCK_TIP = "Threads of a block, width x height."
@@ -58,16 +54,9 @@ class OperationKernels(QWidget):
         self.table.setModel(self._items)
         dress_table(self.table, "Kernels of the operation", _TYPICAL)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        # The titles have what is left: each fits its line at the panel's first width.
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        # Titles are sentences almost: those that need it take two lines.
-        self.table.setWordWrap(True)
-        self.table.setItemDelegateForColumn(0, _Titles(self.table))
         self.table.setIconSize(QSize(_GLYPH_SIDE, _GLYPH_SIDE))
-        self.table.verticalHeader().setMinimumSectionSize(3 * GRID)
-        # Later: while sections are being resized their rows cannot be.
-        self._heights = QTimer(self, singleShot=True, interval=0)
-        self._heights.timeout.connect(self.table.resizeRowsToContents)
-        self.table.horizontalHeader().sectionResized.connect(lambda *_: self._heights.start())
         self.reasons = ElidedLabel(most=_NOTE_LINES, small=True)
         self.note = ElidedLabel(2, most=_NOTE_LINES, small=True)
         self.proof = ElidedLabel(1, most=_PROOF_LINES, small=True)
@@ -86,9 +75,16 @@ class OperationKernels(QWidget):
         form.setContentsMargins(0, 0, 0, 0)
         form.setVerticalSpacing(HALF_GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        sides = row((self.width_box, 1), (self.height_box, 1), self.default_button, spacing=HALF_GRID)
-        form.addRow(label_for("Block", self.width_box), sides)
-        form.addRow("", self.block_note)
+        sides = QWidget()
+        sides.setLayout(
+            row((self.width_box, 1), (self.height_box, 1), self.default_button, spacing=HALF_GRID)
+        )
+        # In one place: nothing below moves with the choice of a kernel.
+        self._block = QStackedWidget()
+        self._block.addWidget(sides)
+        self._block.addWidget(self.block_note)
+        self._block.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        form.addRow(label_for("Block", self.width_box), self._block)
         form.addRow(label_for("Device", self.device), self.device)
         form.addRow(self.device_note)
         self.setLayout(
@@ -156,7 +152,6 @@ class OperationKernels(QWidget):
             tooltip = f"{one.title}: {one.idea}\n\n{one.key}"
             self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
         self.table.setCurrentIndex(self._items.index(at, 0))
-        self._heights.start()
         self._is_refreshing = False
         self.reasons.setText(self._reasons())
         self.reasons.setVisible(bool(self.reasons.text()))
@@ -183,7 +178,7 @@ class OperationKernels(QWidget):
         baseline: OperationResult | None = None,
         reason: str = "",
     ) -> list[QStandardItem]:
-        time = "cannot" if reason else ""
+        time = "unavailable" if reason else ""
         speed_up = ""
         if run is not None and not reason:
             time = run.no_speed or ms_text(run.kernel_ms or 0.0)
@@ -212,7 +207,7 @@ class OperationKernels(QWidget):
         if found is not None and found.reason:
             self.note.setText(found.reason)
         elif choice.variant == AUTO:
-            self.note.setText(f"{_AUTO_IDEA}{f' Now {chosen.title}: {chosen.idea}' if chosen else ''}")
+            self.note.setText(f"Automatic uses {chosen.title} here. {chosen.idea}" if chosen else _AUTO_IDEA)
         else:
             self.note.setText(chosen.idea if chosen else "The kernels are listed once the engine is up.")
         uses_block = chosen is not None and chosen.uses_block
@@ -222,32 +217,18 @@ class OperationKernels(QWidget):
             (self.height_box, block.y if block else 1),
         ):
             with QSignalBlocker(box):
-                box.setSpecialValueText("" if uses_block else _NO_BLOCK)
-                box.setValue(side if uses_block else box.minimum())
+                box.setValue(side)
+            box.setToolTip(_BLOCK_TIP)
+        is_on_cpu = chosen is not None and chosen.kind == "cpu"
+        self.block_note.setText("not used: no blocks on the CPU" if is_on_cpu else "chosen by the kernel")
+        self._block.setCurrentIndex(0 if uses_block or chosen is None else 1)
+        for box in (self.width_box, self.height_box):
             box.setEnabled(uses_block)
-            why_not = f" {chosen.title} has none." if chosen and not uses_block else ""
-            box.setToolTip(f"{_BLOCK_TIP}{why_not}")
-        self.block_note.setText(_NOT_USED)
-        self.block_note.setVisible(chosen is not None and not uses_block)
         self.default_button.setEnabled(uses_block and choice.block is not None)
         self.device_note.setText(self.device.note)
         self.device_note.setVisible(bool(self.device.note))
         run = runs.get(chosen.key) if chosen else None
         self.proof.setText(run.status if run else "Press Run (Ctrl+R) to verify and measure.")
-
-
-class _Titles(QStyledItemDelegate):
-    """Titles with a row as high as they need: Qt forgets the padding of the style sheet when it wraps."""
-
-    def __init__(self, table: QTableView) -> None:
-        super().__init__(table)
-        self._table = table
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        room = QRect(0, 0, max(1, self._table.columnWidth(0) - _BESIDE_TITLE), 1000)
-        metrics = self._table.fontMetrics()
-        needed = metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), index.data()).height()
-        return QSize(self._table.columnWidth(0), needed + HALF_GRID)
 
 
 def _shape(key: str) -> QIcon:

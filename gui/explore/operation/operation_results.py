@@ -1,5 +1,6 @@
 """Runs of operations other than convolution: the model behind table and plots, and the table's panel."""
 
+from collections.abc import Hashable
 from typing import Any
 
 from PySide6.QtCore import QObject
@@ -10,7 +11,6 @@ from gui.explore.operation.operation_state import OperationState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.workspace import Settings
-from gui.widgets.runs_model import RunsModel
 
 _FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof", "operation")
 
@@ -19,12 +19,16 @@ class OperationResults(ResultsModel):
     """The runs of all operations; the baseline is the CPU variant of the one that is chosen."""
 
     def __init__(self, operations: OperationState, parent: QObject | None = None) -> None:
-        RunsModel.__init__(self, "operation", "cpu", _FIRST, parent)
+        super().__init__(parent, "operation", "cpu", _FIRST)
         self._operations = operations
+        operations.changed.connect(lambda: self.follow(operations.problem))
         operations.chosen.connect(self._follow_operation)
         operations.listed.connect(self._follow_operation)
         # Cleared results leave no times behind in the list of kernels.
         self.modelReset.connect(operations.forget_runs)
+
+    def problem_of(self, result: Measurement[Any]) -> Hashable:
+        return self._operations.problem_of(result)
 
     def _follow_operation(self) -> None:
         of_cpu = next((one.key for one in self._operations.variants if one.kind == "cpu"), None)

@@ -4,16 +4,19 @@ An empty key is convolution, which the workspace describes; picture, device and 
 all operations.
 """
 
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
+from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Operated, OperationInfo, OperationJob
-from engine.results.measurement import OperationResult
+from engine.results.measurement import Measurement, OperationResult
 from gui.explore.workspace import Workspace
 
 # What runs share whose times stand in one list: all but kernel, block and device.
@@ -129,9 +132,18 @@ class OperationState(QObject):
 
     def runs(self) -> dict[str, OperationResult]:
         """Return the newest run of each variant on the present problem."""
-        job = self.job()
-        present = None if job is None else _problem_of(job)
+        present = self.problem
         return {result.variant: result for problem, result in self._runs if problem == present}
+
+    @property
+    def problem(self) -> Hashable:
+        """What runs share that are for the problem that is set now; None where there is none."""
+        job = self.job()
+        return None if job is None else _problem_of(job)
+
+    def problem_of(self, run: Measurement[Any]) -> Hashable:
+        """Return what a run shares with those that are for the same problem."""
+        return next((problem for problem, result in self._runs if result is run), None)
 
     def job(self) -> OperationJob | None:
         """Return the job that the state describes; None without a picture or an operation."""
@@ -166,6 +178,8 @@ def _problem_of(job: OperationJob) -> _Problem:
     # Its modules take a while to import; whoever has a job of an operation has them.
     from engine.tasks.operation.operations import operation_named
 
-    # A default that was chosen is the same as one that was left alone.
-    parameters = operation_named(job.operation).read(job.settings)
-    return job.operation, sorted(parameters.items()), job.picture, job.patch_path
+    parameters = dict(job.settings)
+    # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
+    with suppress(EngineError):
+        parameters = operation_named(job.operation).read(job.settings)
+    return job.operation, tuple(sorted(parameters.items())), job.picture, job.patch_path

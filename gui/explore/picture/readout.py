@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from gui.explore.picture.pixel_values import PixelValues
 from gui.style.metrics import GRID, digits_width, number_font
 
-_HINT = "Move the cursor over the picture to read its numbers."
+_HINT = "Point at the picture to read pixel values."
 
 
 class Readout(QWidget):

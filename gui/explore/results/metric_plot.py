@@ -30,8 +30,9 @@ _MEDIAN = "_median_ms"
 
 
 class MetricPlot(RowPlot):
-    """The runs of the newest result's problem: the newest of each row with its number, earlier ones paler.
+    """The runs of one problem: the newest of each row with its number, earlier ones paler.
 
+    It is the problem that is set now; where that has no runs, the newest one's, dimmed.
     `key` is the metric that is plotted at first; `name` is for screen readers; `empty` says how to fill it.
     Of very many rows those in view are drawn. Where there are several, it has its turn among all that follow
     the results.
@@ -61,6 +62,7 @@ class MetricPlot(RowPlot):
             results.modelReset,
             results.dataChanged,
             results.headerDataChanged,
+            results.present_changed,
         ):
             signal.connect(self._redraw_soon)
         theme_notifier().changed.connect(self.redraw)
@@ -74,8 +76,8 @@ class MetricPlot(RowPlot):
 
     def redraw(self) -> None:
         """Draw everything anew: there are few rows, and a change of theme affects all."""
-        rows = self._results.rows()
-        problem = _but_for_result_type(rows[-1].result) if rows else None
+        rows, current = self._results.rows(), self._results.current
+        problem = _but_for_result_type(current.result) if current else None
         of_problem = [run for run in rows if _but_for_result_type(run.result) == problem]
         self._row_names = row_names([run.result for run in of_problem])
         self.begin()
@@ -85,11 +87,17 @@ class MetricPlot(RowPlot):
             against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
             caption = f"{self._shown.header}{against}{scale} · {_problem_text(of_problem)}"
-        self.end(caption, self._omitted(of_problem), self._why_empty() if rows else self._empty, words)
+        empty = self._why_empty(of_problem) if rows else self._empty
+        is_earlier = current is not None and self._results.is_earlier(current.result)
+        self.end(caption, self._omitted(of_problem), empty, words, is_earlier=is_earlier)
 
     @property
     def _is_speed_up(self) -> bool:
         return self._shown.key == SPEED_UP
+
+    @property
+    def _is_time(self) -> bool:
+        return self._is_speed_up or self._shown.unit == "ms"
 
     def _axis_menu(self) -> QMenu:
         menu, group = QMenu(self), QActionGroup(self)
@@ -239,19 +247,22 @@ class MetricPlot(RowPlot):
         # Errors are tiny, and rates are not.
         return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
 
-    def _why_empty(self) -> str:
+    def _why_empty(self, runs: Sequence[Compared]) -> str:
+        problem = _problem_text(runs)
+        if all(run.result.no_speed == "simulated" for run in runs) and self._is_time:
+            return f"Simulated runs are not timed.\nChoose a count under Axis to compare them: {problem}."
         if self._is_speed_up:
-            return f"No {self._results.baseline} time for these settings. Run it or choose another baseline."
+            return f"No {self._results.baseline} time for {problem}. Run it or choose another baseline."
         if self._shown.key.endswith(_MEDIAN):
-            return "No timed runs for these settings."
-        return f"No run for these settings has this number: {self._shown.title}."
+            return f"No run was timed for {problem}."
+        return f"{self._shown.title}: not known of any run for {problem}."
 
     def _omitted(self, of_problem: Sequence[Compared]) -> str:
         """Name the results without a speed, variants with the same reason together."""
         variants: dict[str, dict[str, None]] = {}
         for run in of_problem:
             word = run.result.no_speed
-            if word in ("failed", "cannot", "not verified"):
+            if word in ("failed", "unavailable", "not verified"):
                 word = f"{word} ({run.result.reason})"
             if word:
                 variants.setdefault(word, {})[self._name(run)] = None

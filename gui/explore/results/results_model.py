@@ -1,11 +1,12 @@
 """Results of the filter runs, one row per run, failed ones too; and which one is selected."""
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, Signal
 
 from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import Compared
+from engine.results.compare import Compared, comparable
 from engine.results.measurement import Measurement
 from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import RunsModel
@@ -18,8 +19,39 @@ _FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof")
 class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(Problem.task, "cpu-serial", _FIRST, parent)
+    def __init__(
+        self,
+        parent: QObject | None = None,
+        task: str = Problem.task,
+        baseline: str = "cpu-serial",
+        first: Iterable[str] = _FIRST,
+    ) -> None:
+        super().__init__(task, baseline, first, parent)
+        self._problems: set[Hashable] = set()
+        self.present: Hashable = None
+        """What runs share that are for the problem that is set now; None before there is one."""
+
+    def follow(self, problem: Hashable) -> None:
+        """Note which problem is set now; None leaves it as it was."""
+        if problem not in (None, self.present):
+            touches = not self._problems.isdisjoint((problem, self.present))
+            self.present = problem
+            if touches:
+                self.present_changed.emit()
+
+    def is_earlier(self, result: Measurement[Any]) -> bool:
+        return self.present not in (None, self.problem_of(result))
+
+    @property
+    def current(self) -> Compared | None:
+        """The newest run for the problem that is set now; where there is none, the newest of all."""
+        runs = reversed(self._runs)
+        own = next((run for run in runs if not self.is_earlier(run.result)), None)
+        return own or (self._runs[-1] if self._runs else None)
+
+    def problem_of(self, result: Measurement[Any]) -> Hashable:
+        """Return what a run shares with those that are for the same problem."""
+        return comparable(result)
 
     def add(self, result: Measurement[Any]) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem."""
@@ -27,6 +59,7 @@ class ResultsModel(RunsModel):
         self.beginInsertRows(QModelIndex(), position, position)
         self._results.append(result)
         self._runs.append(Compared(result, position + 1))
+        self._problems.add(self.problem_of(result))
         self.endInsertRows()
         self._compare()
 
@@ -35,6 +68,7 @@ class ResultsModel(RunsModel):
         self.beginResetModel()
         self._results.clear()
         self._runs.clear()
+        self._problems.clear()
         self.chosen = None
         self.endResetModel()
 
@@ -52,12 +86,18 @@ class SelectedResult(QObject):
         results.rowsInserted.connect(lambda: self.select(None))
         results.modelReset.connect(lambda: self.select(None))
         results.dataChanged.connect(self.changed)
+        results.present_changed.connect(self.changed)
 
     @property
     def run(self) -> Compared | None:
         """The run to describe; None while there are none."""
         runs = self._results.rows()
         return next((run for run in runs if run.result is self._selected), runs[-1] if runs else None)
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether it is for an earlier problem than the one that is set now."""
+        return self.run is not None and self._results.is_earlier(self.run.result)
 
     def select(self, result: Measurement[Any] | None) -> None:
         """Describe the run with this result; the newest for None."""

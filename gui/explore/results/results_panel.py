@@ -1,10 +1,11 @@
 """The table of results with what can be done with them: copy, ask to save, clear, choose the baseline."""
 
-from PySide6.QtCore import QModelIndex, QSize, Signal
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.results.measurement import Measurement
 from gui.explore.results.results_model import ResultsModel, SelectedResult
+from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Settings, Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -17,9 +18,14 @@ _EMPTY = (
     "Press Run (Ctrl+R) to measure one kernel, or Run all to compare all that can run here."
 )
 _BUTTONS = (
-    ("copy", "Copy", "Copy the selected rows, or all, as text for a spreadsheet (Ctrl+C)."),
+    (
+        "copy",
+        "Copy",
+        "Copy all rows as text for a spreadsheet, or the selected ones where there are several.",
+    ),
     ("clear", "Clear", "Forget all results. They cannot be brought back."),
 )
+_WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 _HINT = "Right-click the header to choose columns, a row to use it as baseline."
 
 
@@ -46,7 +52,7 @@ class ResultsPanel(QWidget):
         self._buttons = (copy, *export_buttons(), clear)
         for button, act in zip(
             self._buttons,
-            (self.table.copy, self.save_csv_requested.emit, self.save_json_requested.emit, results.clear),
+            (self._copy, self.save_csv_requested.emit, self.save_json_requested.emit, results.clear),
             strict=True,
         ):
             button.clicked.connect(act)
@@ -64,6 +70,7 @@ class ResultsPanel(QWidget):
         self.table.selectionModel().selectionChanged.connect(self._select)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._refresh)
+        results.present_changed.connect(self._refresh)
         workspace.settings_changed.connect(self._follow_baseline)
         self._follow_baseline(workspace.settings)
         self._refresh()
@@ -83,10 +90,17 @@ class ResultsPanel(QWidget):
             self._workspace.change(baseline=run.variant)
         self._results.use_as_baseline(run)
 
+    def _copy(self) -> None:
+        # One is always selected: the newest, without anybody's doing.
+        several = len(self.table.selectionModel().selectedRows()) > 1
+        (self.table.copy if several else self.table.copy_all)()
+
     def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
         self._refresh()
-        self.table.clearSelection()
-        self.table.scrollTo(self.table.order.mapFromSource(self._results.index(last, 0)))
+        newest = self.table.order.mapFromSource(self._results.index(last, 0))
+        # Not selectRow, which asks for the keys that are down.
+        self.table.selectionModel().setCurrentIndex(newest, _WHOLE_ROW)
+        self.table.scrollTo(newest)
 
     def _refresh(self) -> None:
         results = self._results.results()
@@ -95,6 +109,13 @@ class ResultsPanel(QWidget):
             button.setEnabled(bool(results))
         without = sum(result.kernel_ms is None for result in results)
         count = f"{len(results)} run{'s' if len(results) != 1 else ''}"
-        parts = (count, f"{without} without a speed" if without else "", self.table.caption)
+        earlier = sum(map(self._results.is_earlier, results))
+        how_many = "all" if earlier == len(results) else f"{earlier:,}"
+        parts = (
+            count,
+            f"{how_many} {EARLIER}" if earlier else "",
+            f"{without} without a speed" if without else "",
+            self.table.caption,
+        )
         self.summary.setText(" · ".join(part for part in parts if part) if results else "")
         self.summary.setToolTip(f"{self.summary.text()}\n\n{_HINT}")

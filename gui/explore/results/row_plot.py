@@ -12,9 +12,10 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolButton, QWidget
 
+from gui.explore.run_words import EARLIER
 from gui.plots.log_axis import LogAxis, colour_plot, make_still
 from gui.plots.row_scroll import RowScroll
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
@@ -75,8 +76,16 @@ class RowPlot(QWidget):
         colour_plot(self.plot, current_theme())
         self.plot.getAxis("left").setTextPen(pg.mkPen(current_theme().text))
 
-    def end(self, caption: str, omitted: str, empty: str, words: Sequence[str]) -> None:
-        """Show the texts around the plot; `empty` in its place where there are no rows in words."""
+    def end(
+        self, caption: str, omitted: str, empty: str, words: Sequence[str], *, is_earlier: bool = False
+    ) -> None:
+        """Show the texts around the plot; `empty` in its place where there are no rows in words.
+
+        What is for an earlier problem is dimmed, and the caption says so.
+        """
+        if is_earlier:
+            caption = f"{EARLIER[0].upper()}{EARLIER[1:]} · {caption}"
+        self.plot.getPlotItem().setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
         for spare in self._spare_numbers:
             self.plot.removeItem(spare)
         self._spare_numbers = []
@@ -93,6 +102,7 @@ class RowPlot(QWidget):
         for side in ("left", "bottom"):
             self.plot.getPlotItem().showAxis(side, bool(words))
         heard = "; ".join(words) or empty.replace("\n", " ")
+        heard = f"{EARLIER}: {heard}" if is_earlier else heard
         self.setAccessibleDescription(f"{heard.rstrip('.')}. {omitted}".strip())
 
     def at(self, value: float) -> float:

@@ -1,7 +1,7 @@
 """What the colours and patterns of a tile mean: swatches with words, in lines."""
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.explore.tile.tile_colours import LegendEntry
@@ -19,7 +19,9 @@ class TileLegend(QWidget):
         super().__init__()
         self._entries: list[LegendEntry] = []
         self.setFont(small_font())
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setAccessibleName("What the colours of the tile mean")
 
     @property
@@ -31,38 +33,36 @@ class TileLegend(QWidget):
         """Show other entries."""
         self._entries = entries
         self.setAccessibleDescription(", ".join(self.texts))
-        self._fit()
+        self.updateGeometry()
+        self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, self.height())
+        return QSize(30 * GRID, self.heightForWidth(30 * GRID))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, self._line if self._entries else 0)
+
+    def heightForWidth(self, width: int) -> int:
+        return self._places(width)[-1].y() + self._line if self._entries else 0
 
     @property
     def _line(self) -> int:
         return self.fontMetrics().height() + HALF_GRID
 
-    def _places(self) -> list[QPoint]:
-        """Return where each entry begins."""
+    def _places(self, room: int) -> list[QPoint]:
+        """Return where each entry begins, in lines of so many pixels."""
         places, x, y = [], 0, 0
         for entry in self._entries:
             width = _SWATCH + HALF_GRID + self.fontMetrics().horizontalAdvance(entry.text)
-            if x and x + width > self.width():
+            if x and x + width > room:
                 x, y = 0, y + self._line
             places.append(QPoint(x, y))
             x += width + 2 * GRID
         return places
 
-    def _fit(self) -> None:
-        places = self._places()
-        self.setFixedHeight(places[-1].y() + self._line if places else 0)
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), current_theme()
-        for entry, place in zip(self._entries, self._places(), strict=True):
+        for entry, place in zip(self._entries, self._places(self.width()), strict=True):
             swatch = QRect(place.x(), place.y() + (self._line - _SWATCH) // 2, _SWATCH, _SWATCH)
             painter.fillRect(swatch, entry.colour)
             pattern = QColor(theme.text)

@@ -69,33 +69,55 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
         kind += f", {rule} in its place"
     if loader == UNUSED:
         return f"{name}: {kind}. No thread loads it, because no result reads it."
+    users, use = _users(plan, row, column)
+    used = f"In this block {users} {use} it."
     if loader == DIRECT:
         if is_ghost and source is None:
-            return f"{name}: {kind}. No thread loads it."
-        return f"{name}: {kind}. Every result that uses it reads it from global memory, through the caches."
+            return f"{name}: {kind}. No thread loads it. {used}"
+        return f"{name}: {kind}. Read from global memory, through the caches, whenever it is used. {used}"
     step = int(plan.steps[row, column])
     named = f", {plan.step_names[step - 1]}" if step <= len(plan.step_names) else ""
     verb = "fills" if is_ghost and source is None else "loads"
-    return f"{name}: {kind}. Thread {thread_name(plan, loader)} {verb} it in step {step}{named}."
+    return f"{name}: {kind}. Thread {thread_name(plan, loader)} {verb} it in step {step}{named}. {used}"
+
+
+def _covers(plan: TilePlan, axis: int) -> NDArray[np.bool_]:
+    """Return, along one side of the tile, which of its cells each result's window has: results x cells."""
+    begins = np.arange(plan.computers.shape[axis]) * plan.window_stride[axis] + plan.window_at[axis]
+    steps = np.arange(plan.window_shape[axis]) * (plan.apart if axis == 1 else 1)
+    cells = np.add.outer(begins, steps)
+    covers: NDArray[np.bool_] = (np.arange(plan.shape[axis]) == cells[..., np.newaxis]).any(axis=1)
+    return covers
+
+
+def _users(plan: TilePlan, row: int, column: int) -> tuple[str, str]:
+    """Return which results of the block use a cell, and the verb: of the lecture's N[2] P[0] to P[4]."""
+    down, across = (np.flatnonzero(_covers(plan, axis)[:, at]) for axis, at in ((0, row), (1, column)))
+    if not down.size or not across.size:
+        return "no result", "uses"
+    first, last = (
+        cell_name(plan, plan.writes, int(plan.result_rows[i, j]), int(plan.result_columns[i, j]))
+        for i, j in ((down[0], across[0]), (down[-1], across[-1]))
+    )
+    return (first, "uses") if first == last else (f"{first} to {last}", "use")
+
+
+def _reads(plan: TilePlan, of: NDArray[np.bool_]) -> int:
+    """Return the block's uses of cells, once for each result; ghost cells of one value are never read."""
+    if plan.border.has_ghost_cells:
+        of = of & ~plan.ghosts
+    down, across = (_covers(plan, axis).sum(axis=0) for axis in (0, 1))
+    return int((np.multiply.outer(down, across) * of).sum())
+
+
+def accesses(plan: TilePlan) -> int:
+    """Return what the block's results would read from global memory if nothing were kept."""
+    return _reads(plan, np.ones(plan.shape, bool))
 
 
 def direct_reads(plan: TilePlan) -> int:
-    """Return the block's reads of cells that are not in shared memory; ghost cells of one value cost none."""
-    read = plan.loaders == DIRECT
-    if plan.border.has_ghost_cells:
-        read &= ~plan.ghosts
-    if not read.any():
-        return 0
-    # Sums over all windows at once: of what lies above and left of each corner.
-    total = np.pad(np.cumsum(np.cumsum(read, axis=0), axis=1), ((1, 0), (1, 0)))
-    rows, columns = plan.window_shape
-    down, across = plan.computers.shape
-    height, width = plan.shape
-    tops = np.arange(down) * plan.window_stride[0] + plan.window_at[0]
-    lefts = np.arange(across) * plan.window_stride[1] + plan.window_at[1]
-    bottoms, rights = np.minimum(tops + rows, height), np.minimum(lefts + columns, width)
-    at = total[np.ix_(bottoms, rights)] + total[np.ix_(tops, lefts)]
-    return int((at - total[np.ix_(tops, rights)] - total[np.ix_(bottoms, lefts)]).sum())
+    """Return the block's reads of cells that are not in shared memory."""
+    return _reads(plan, plan.loaders == DIRECT)
 
 
 def loaded_cells(plan: TilePlan) -> int:
@@ -111,8 +133,11 @@ def summary(plan: TilePlan) -> str:
     results, taps = plan.computers.size, plan.window_shape[0] * plan.window_shape[1]
     if plan.cut_rows:
         return f"Only the first {plan.shape[0]} rows are drawn; {plan.cut_rows} more follow below."
-    wanted, kept, direct = results * taps, loaded_cells(plan), direct_reads(plan)
+    wanted, kept, direct = accesses(plan), loaded_cells(plan), direct_reads(plan)
     uses = f"{results:,} result{'s use' if results != 1 else ' uses'} {taps} cell{'s' * (taps != 1)} each"
+    if wanted != results * taps:
+        outside = results * taps - wanted
+        uses += f"; {outside:,} of these {results * taps:,} lie outside the picture and are not read"
     if not kept:
         return f"{uses}: {direct:,} loads from global memory, and nothing is kept in shared memory."
     loads = f"{kept:,} loads" + (f" and {direct:,} direct reads" if direct else "")

@@ -220,7 +220,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
         ({"variant": "tiled"}, UnsupportedVariant, "it is written for CUDA devices"),
         (IN_SIMULATOR | {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
-        (IN_SIMULATOR | {"image": np.zeros((8, 65))}, BadValue, "65 x 8 in the simulator"),
+        (IN_SIMULATOR | {"image": np.zeros((8, 65))}, BadValue, "65 x 8: too large for the simulator"),
         ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 x 8"),
         ({"block": (64, 32)}, UnsupportedVariant, "The nearest legal block is 64 x 16"),
         ({"block": 16}, BadValue, "Write it as 16x16"),
@@ -382,7 +382,12 @@ def test_that_the_simulator_multiplies(variant):
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
         (B, {"device": 3}, BadValue, "a device is called by its key"),
         (B[0], {}, BadValue, "matrix B has 1 axis:"),
-        (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sizes up to 64"),
+        (
+            np.ones((5, 65)),
+            {"device": "simulator"},
+            BadValue,
+            r"too large for the simulator \(limit 64 x 64\)",
+        ),
     ],
 )
 def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):

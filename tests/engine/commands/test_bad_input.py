@@ -48,8 +48,8 @@ def test_that_a_bad_picture_is_refused(refused, folder, name, says):
     ("mask", "says"),
     [
         ("1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
-        ("gauss:9:1.5", "'gauss:9:1.5' is not a mask ... Did you mean 'gaussian:9:1.5'?"),
-        ("sobelx", "the closest is sobel-x ... `masks` lists them"),
+        ("gauss:9:1.5", "Unknown mask 'gauss:9:1.5'. Did you mean gaussian:9:1.5?"),
+        ("sobelx", "Unknown mask 'sobelx'. Did you mean sobel-x? `masks` lists the presets."),
         ("{folder}/mask.txt", "mask.txt ... row 2, column 2 says 'five'"),
         ("{folder}/folder", "it is a folder"),
     ],
@@ -136,7 +136,7 @@ def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refu
 
 
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):
-    says = "512 x 512 in the simulator ... up to 64 x 64 ... smaller size"
+    says = "512 x 512: too large for the simulator (limit 64 x 64) ... smaller size"
     options = "--mask box-3 --device simulator"
     refused("filter", sample_path("camera"), tmp_path / "out.png", options, says=says)
 

@@ -131,7 +131,7 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
     (out / "grey.png").write_bytes(b"mine")
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=2)
     assert (out / "grey.png").read_bytes() == b"mine"
-    assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
+    assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert names(out) == ["grey.png", "rgb.tif"]
     batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
@@ -146,7 +146,7 @@ def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monke
 
     monkeypatch.setattr(batch_steps, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
-    assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
+    assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"
     batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
@@ -380,7 +380,7 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
     [
         ("{photos}", "required: --out"),
         ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
-        ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
+        ("{photos} --out {out} --mask sobelx", "Did you mean sobel-x?"),
         ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
         ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),
         ("{photos} --out {out} --mask box-3 --device cuda:77", "no such device"),

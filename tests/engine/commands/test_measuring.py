@@ -260,7 +260,7 @@ def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
     assert all(results[name, "cpu-serial"]["speed_up"] == 1.0 for name in masks)
     assert "failed" not in answer.out
     assert "[4/12] 9 x 7 grey, mask gaussian:3, 3 x 3, cpu-serial:" in answer.err
-    assert "mask 3 x 3, cpu-box: cannot" in answer.err
+    assert "mask 3 x 3, cpu-box: unavailable" in answer.err
     assert [row["refused"] for row in rows] == ["yes" if cell in cannot else "no" for cell in results]
 
 
@@ -285,9 +285,9 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
     for line, variant in ((serial, "cpu-serial"), (tiled, "tiled"), (cached, "cached")):
         assert line.split()[line.split().index("x", 5) + 2] == variant
     assert "verified" in serial
-    assert tiled.endswith("cannot (1)")
-    assert cached.endswith("cannot (1)")
-    assert reason.startswith("(1) a picture of 70 x 70 in the simulator")
+    assert tiled.endswith("unavailable (1)")
+    assert cached.endswith("unavailable (1)")
+    assert reason.startswith("(1) a picture of 70 x 70: too large for the simulator")
     # The baseline was not measured, so there is no speed-up.
     assert [r["speed_up"] for r in document["results"]] == [None] * 3
 
@@ -309,8 +309,8 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
         ("--masks 1xa", "--masks 1xa ... rows x columns"),
         ("--masks 3,box:64", "A box mask of side 64 cannot be made ... 1 to 63"),
         ("--masks box:", "'box:' makes no mask ... Write box:7 or box:7x3."),
-        ("--masks box", "--masks: 'box' is not a mask ... Did you mean 'box:7'? ... gaussian"),
-        ("--masks blur:9", "--masks: 'blur:9' is not a mask ... 5x7 ... box, gaussian, motion, log, disk"),
+        ("--masks box", "--masks: Unknown mask 'box' ... Did you mean box:7? ... gaussian"),
+        ("--masks blur:9", "--masks: Unknown mask 'blur:9' ... 5x7 ... box, gaussian, motion, log, disk"),
         ("--masks nowhere.json", "--masks: 'nowhere.json' cannot be opened ... no such file"),
         ("--blocks 0x8", "--blocks 0 x 8 ... it has no threads"),
         ("--border sideways", "border 'sideways'"),
@@ -372,11 +372,11 @@ def test_that_the_table_of_products_gives_each_reason_once_and_progress_goes_to_
     answer = command("matmul --sizes 8,3x5x7 --tiles 4,16 --budget 0")
     assert answer.status == 0
     assert [line.split()[0] for line in answer.err.splitlines()] == [f"[{n}/10]" for n in range(1, 11)]
-    assert answer.err.count(": cannot\n") == 8
+    assert answer.err.count(": unavailable\n") == 8
     lines = answer.out.splitlines()
     assert lines[0].startswith("run  rows x inner x columns  variant")
-    assert lines[1].endswith("cannot (1)")
-    assert lines[3].endswith("cannot (2)")
+    assert lines[1].endswith("unavailable (1)")
+    assert lines[3].endswith("unavailable (2)")
     assert "numpy (BLAS)" in lines[5]
     assert "verified" in lines[5]
     assert lines[6].split()[:6] == ["6", *["3", "x", "5", "x", "7"]]
@@ -396,7 +396,8 @@ def test_that_the_simulator_proves_small_products_without_times_and_gives_the_re
         found = (result["device"], result["verification"]["passed"], result["timing"])
         assert found == ("simulator", True, None)
     assert (numpy["device"], numpy["timing"] is None) == ("cpu", False)
-    assert large["failure"].startswith("matrices of 65 x 65 x 65 in the simulator")
+    limit = "too large for the simulator (limit 64 x 64)"
+    assert large["failure"].startswith(f"matrices of 65 x 65 x 65: {limit}")
     assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert large_numpy["verification"]["passed"] is True
 

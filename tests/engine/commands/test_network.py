@@ -25,7 +25,7 @@ def test_that_every_stage_and_batch_is_verified_timed_and_told_by_layer(command)
     assert answer.status == 0
     assert answer.out.count("verified") == 4
     assert "convolution-2 + pool-2" in answer.out
-    assert "Held-out digits classified correctly: 355 of 360 (98.6%)." in answer.out
+    assert "Held-out digits classified correctly: 355 of 360 (98.6%), by network-cpu on the CPU" in answer.out
     assert "[4/4] 3 drawings, network-cpu: " in answer.err
 
 

@@ -157,10 +157,10 @@ def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_
     answer = command("bench", "--out", out, options, "--json")
     assert answer.status == 0
     runs = answer.document["results"]
-    assert [run["variant"] for run in runs] == ["cpu-median", "median-naive", "median-tiled"]
+    assert [run["variant"] for run in runs] == ["cpu-median", "median-naive", "median-local", "median-tiled"]
     assert runs[0]["verification"]["passed"]
     assert runs[0]["problem"]["settings"] == "size=5"
-    assert runs[2]["failure"]
+    assert runs[3]["failure"]
     assert answer.document["request"] == {"operation": "median", "settings": {"size": 5}}
     out.unlink()
 

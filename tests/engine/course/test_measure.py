@@ -23,8 +23,10 @@ from engine.course.tables import counted_tables
 from engine.errors import BadValue, Cancelled, DeviceFault, FileWriteError
 from engine.files.output_checks import make_folder
 from engine.mask.generators import box
+from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
+from engine.verify.verification import Verification
 from tests.engine.commands.conftest import OnePixelOff
 from tests.fresh_python import fresh_python
 
@@ -64,7 +66,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     assert float(measured["lab"][0][0].rows[0][1].here) > 0
     tables, _ = measured["convolution"]
     notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
-    assert notes == [False, False, False, False, False, True]
+    assert notes == [False, False, False, False, False, True, False]
     texts, fractions, _ = zip(*measured["report"][1], strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
@@ -106,6 +108,16 @@ def test_that_a_wrong_result_has_no_time_and_is_told_apart(monkeypatch):
     assert times.rows[0][2].not_verified
 
 
+def test_that_what_a_run_waited_for_memory_is_no_part_of_its_copies():
+    """Memory is kept between runs: the first of a size waits for it and the others do not."""
+    once, copy = Spread((0.5,)), Spread((2.0,))
+    timing = Timing(once, once, 0.0, allocate_ms=400.0, host_to_device=copy, device_to_host=copy)
+    proof = Verification(True, 0.0, 0.0, 1, 1, True, "")
+    result = Mock(failure="", verification=proof, timing=timing, kernel_ms=0.5, task="filtering")
+    found = engine.course.bench._measured_of(result)
+    assert found.values == {"kernel_ms": 0.5, "copy_in_ms": 2.0, "copy_out_ms": 2.0}
+
+
 def test_that_an_unknown_variant_and_a_lack_of_memory_are_reasons_but_not_a_lost_device(monkeypatch):
     bench = Bench("cpu", NO_SAMPLES)
     assert "no variant is called that" in bench.take(replace(SERIAL, variant="nave")).reason
@@ -124,8 +136,13 @@ def test_that_sizes_out_of_range_are_refused(sizes):
 
 # The runs that only a GPU can do, on Numba's simulator, which has a process of its own; it has no times.
 IN_SIMULATOR = """
+import numpy as np
+import engine
+from engine.device.cuda_overhead import on_streams
+from engine.geometry.block import Block
+from engine.mask.generators import box
 from engine.course.bench import NO_SPEED, Bench
-from engine.course.runs import BankRun, BusRun, FilterRun, ProductRun
+from engine.course.runs import AllocationRun, BankRun, BusRun, FilterRun, ProductRun, StreamsRun
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.sampling import NO_SAMPLES
@@ -139,13 +156,20 @@ for run in (
     found = bench.take(run)
     assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
 assert "a simulated device has none" in bench.take(BusRun()).reason
+assert "a simulated device has none" in bench.take(AllocationRun(8)).reason
+optimized = FilterRun(variant="cached-constant", mask=box(3), width=7, height=6, block=Block(4, 4))
+assert bench.take(StreamsRun(optimized)).reason == NO_SPEED
+machine, prepared, samples = bench._made_ready(optimized)
+results = on_streams(machine, prepared, samples, 3).results
+wanted = engine.correlate(samples[..., 0], box(3), border="zero", device="cpu")
+assert len(results) == 3 and all(np.allclose(found[..., 0], wanted, rtol=1e-5) for found in results)
 doubled = FilterRun(variant="copy", mask=Mask([[2.0]]), width=13, height=5)
 assert "A copy has the mask of one cell" in bench.take(doubled).reason
 """
 
 
 @pytest.mark.slow
-def test_that_copies_banks_and_products_are_verified_in_the_simulator():
+def test_that_copies_banks_products_and_streams_are_verified_in_the_simulator():
     fresh_python("-c", IN_SIMULATOR, simulated=True)
 
 

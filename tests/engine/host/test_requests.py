@@ -287,8 +287,8 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
     ]
     assert {(r.failure, r.verification) for r in counted} == {("", None)}
     naive, tiled, numpy = calm.ask(CountMatmul(MatrixProduct(65, 4, 4), (8,), "simulator"))
-    assert "sizes up to 64" in naive.failure
-    assert "sizes up to 64" in tiled.failure
+    assert "too large for the simulator (limit 64 x 64)" in naive.failure
+    assert "too large for the simulator (limit 64 x 64)" in tiled.failure
     assert number_of(tiled, "cgma_flop_per_load") is not None
     assert numpy.failure == ""
 

@@ -143,7 +143,10 @@ def test_that_samples_open_without_a_note_have_licences_and_stay_under_three_meg
     assert sum(path.stat().st_size for path in ASSETS.rglob("*") if path.is_file()) < 3_000_000
     licences = (ASSETS / "LICENSES.md").read_text(encoding="utf-8")
     for sample in SAMPLES:
-        assert open_sample(sample.key).notes == ()
+        picture = open_sample(sample.key)
+        assert picture.notes == ()
+        # As the menu of samples has it, which opens no file.
+        assert picture.pixels.shape[:2] == (sample.height, sample.width)
         assert sample.path.name in licences
         assert sample.sentence.endswith(".")
     assert {path.name for path in sample_path("camera").parent.iterdir()} == {

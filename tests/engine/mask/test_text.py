@@ -375,7 +375,7 @@ def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order_and
         resolve_mask("box:64")
 
 
-@pytest.mark.parametrize("spec", ["sobell-x", "none", "a 1 0", "", "a\0b", "x" * 5000])
+@pytest.mark.parametrize("spec", ["qqqq", "a 1 0", "", "a\0b", "x" * 5000])
 def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
     with pytest.raises(MaskError) as refusal:
         resolve_mask(spec)
@@ -387,8 +387,8 @@ def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
 @pytest.mark.parametrize(
     ("spec", "words", "not_words"),
     [
-        ("sobell-x", "the closest is sobel-x", "Did you mean"),
-        ("gauss:9", "Did you mean 'gaussian:9'", "sobel-x is"),
+        ("sobelx", r"^Unknown mask 'sobelx'\. Did you mean sobel-x\?", "read as"),
+        ("gauss:9", "Did you mean gaussian:9", "read as"),
         # What begins like weights can only be meant as weights, and a path only as a file.
         ("1 0 a", "row 1, column 3 says 'a'", "preset"),
         *((path, "there is no such file", "not a number") for path in PATHS),

@@ -159,7 +159,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
     assert serial.kernel_ms == kept("bench")["results"][0]["timing"]["kernel"]["median_ms"]
     assert (serial.mask_name, serial.weights_digest) == ("box:3", None)
     assert (naive.block, naive.layout, naive.proof) == (Block(32, 8), "pitched", "verified, simulated")
-    assert (refused.refused, refused.proof) == (True, "cannot")
+    assert (refused.refused, refused.proof) == (True, "unavailable")
     assert compared([serial, parallel], "cpu-serial")[1].speed_up == kept("bench")["results"][1]["speed_up"]
     *_, wrong = results_from_document(kept("window"))
     assert math.isnan(wrong.verification.max_error)

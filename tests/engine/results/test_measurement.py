@@ -89,7 +89,7 @@ def test_that_a_spread_says_what_numpy_says(samples):
         ({}, "", "verified"),
         ({"verification": replace(PROOF, exact=True)}, "", "verified, exact"),
         ({"failure": "it broke"}, "failed", "failed"),
-        ({"failure": "no GPU", "refused": True}, "cannot", "cannot"),
+        ({"failure": "no GPU", "refused": True}, "unavailable", "unavailable"),
         ({"verification": None}, "not run yet", "not run yet"),
         ({"verification": replace(PROOF, passed=False)}, "not verified", "failed"),
         ({"timing": None}, "not timed", "verified, not timed"),

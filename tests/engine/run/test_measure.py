@@ -251,9 +251,9 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     ("chosen", "mask", "large", "largest", "words"),
     [
         (variant("naive"), MASK, replace(PROBLEM, width=65), replace(PROBLEM, width=64, height=64),
-         r"a picture of 65 x 20 in the simulator.*up to 64 x 64"),
+         r"a picture of 65 x 20: too large for the simulator \(limit 64 x 64\)"),
         (TILED, None, MatrixProduct(65, 64, 64), MatrixProduct(64, 64, 64),
-         r"matrices of 65 x 64 x 64 in the simulator.*up to 64 x 64"),
+         r"matrices of 65 x 64 x 64: too large for the simulator \(limit 64 x 64\)"),
     ],
     ids=["picture", "matrices"],
 )  # fmt: skip

@@ -256,6 +256,8 @@ def _fake_cuda(place, step, counts):
         blockDim=_Axes(lambda: block),
         shared=SimpleNamespace(array=shared_array),
         const=SimpleNamespace(array_like=constant),
+        # A thread's own, which the models of work leave out.
+        local=SimpleNamespace(array=lambda shape, dtype: [None] * shape),
         atomic=SimpleNamespace(add=add),
     )
 

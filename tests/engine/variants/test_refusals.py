@@ -75,11 +75,8 @@ REFUSED = [
     *((key, f"halo of this mask is {wider} cells wide.*a block of {wider - 1} x 3 has {wider - 1} "
        "threads across", ones(1, 9, (0, anchor)), {"block": Block(wider - 1, 3), "nearest": Block(wider, 3)})
       for key in ("row-tiled", "row-tiled-constant") for anchor, wider in ((4, 4), (0, 8), (8, 8), (6, 6))),
-    # Room for the widest mask is taken whatever the mask.
-    ("row-tiled-constant", "520,192 bytes of shared memory", ones(1, 1),
-     {"block": Block(1, 1024), "nearest": Block(1, 96)}),
-    ("row-tiled", "520,192 bytes of shared memory", ones(1, MAX_LINE),
-     {"block": Block(1, 1024), "nearest": Block(63, 16)}),
+    *((key, "520,192 bytes of shared memory", ones(1, MAX_LINE),
+       {"block": Block(1, 1024), "nearest": Block(63, 16)}) for key in ("row-tiled", "row-tiled-constant")),
     *((key, "65,536 rows need 65,536 blocks of 256 x 1 down; CUDA allows 65,535.", ones(1, 5),
        {"block": Block(256, 1), "size": (65_536, 9), "nearest": Block(256, 2)})
       for key in ("row-naive", "row-constant", "row-tiled", "row-cached", "row-tiled-constant",

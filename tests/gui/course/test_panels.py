@@ -4,10 +4,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
+from engine.course.markdown import markdown_of_table
 from engine.course.paper import Cell, Configuration, CourseTable
 from engine.course.sheet import Part, columns_of, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
+from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, reasons_of
 from gui.course.kernels_model import (
     SECOND_ROLE,
@@ -188,6 +190,41 @@ def test_that_a_cell_says_what_it_is_or_why_it_is_empty_and_stands_beside_the_pr
     assert [cell.data(IS_QUIET_ROLE) for cell in cells] == [False, False, True, False, True, True]
     model.show(None)
     assert (model.rowCount(), model.columnCount()) == (0, 0)
+
+
+def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_leaves_out(model):
+    wrong = Cell("0.0000725", "0.00001", is_misprint=True)
+    table = CourseTable("t", ("Size", "Change"), ((Cell("512"), wrong),), ("† Misprint in the paper.",))
+    model.show(table)
+    assert model.index(0, 1).data() == "0.0000725 †"
+    tip = model.index(0, 1).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip.startswith("Change, 512: the paper printed 0.0000725. A misprint: the note below")
+    assert tabs_of(table) == "Size\tChange (paper)\tChange (here)\n512\t0.0000725\t0.00001\n"
+    assert "| 512 | 0.0000725 † | 0.00001 |" in markdown_of_table(table)
+    assert "| --- | ---: | ---: |" in markdown_of_table(table)
+
+
+def test_that_a_table_without_sentences_has_low_rows_also_after_one_with_them(qtbot):
+    view = CourseTableView()
+    qtbot.addWidget(view)
+    view.resize(900, 300)
+    with qtbot.waitExposed(view):
+        view.show()
+    words = Cell(here="A sentence that has to be wrapped in a window of this width, so long is it. " * 3)
+    # Its scroll bar goes with it: the view gets wider while the next table is being put in.
+    view.show_table(CourseTable("t", ("Guideline", "Here"), ((Cell("Use"), words),) * 20))
+    short = Cell("some words in a column")
+    rows = ((short, Cell("", "1")),) * 3
+    view.show_table(CourseTable("t", ("Pattern", "Loads"), rows))
+    low = view.verticalHeader().defaultSectionSize()
+    assert [view.rowHeight(row) for row in range(3)] == [low] * 3
+
+
+def test_that_the_counts_of_a_column_are_all_written_alike(model):
+    """1024 stood beside 1,024 where the paper printed one of them without a comma."""
+    rows = ((Cell("32 x 32"), Cell("1024", "1024")), (Cell("here"), Cell("", "1024")))
+    model.show(CourseTable("t", ("Block", "threads per block"), rows))
+    assert [model.index(row, 2).data() for row in range(2)] == ["1024", "1024"]
 
 
 def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model):

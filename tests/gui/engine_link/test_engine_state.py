@@ -76,7 +76,7 @@ def test_that_a_device_is_chosen_greyed_with_its_reason_or_shown_as_not_here(qtb
     assert workspace.settings.device == "cpu"
     workspace.change(device="simulator")
     assert box.currentData() == "simulator"
-    assert "not speed" in box.note
+    assert "no speeds" in box.note
     assert "64 x 64" in box.note
     workspace.change(device="cuda:7")
     assert box.currentText() == "cuda:7"

@@ -200,7 +200,7 @@ def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
     cells = [[model.index(row, at).data() for at in (kernel, speed_up, proof)] for row in range(3)]
     assert cells[0][1:] == ["1.00×", "verified"]
     assert cells[1] == ["60.00", "20.0×", "verified"]
-    assert cells[2][0] == "cannot"
+    assert cells[2][0] == "unavailable"
     assert "There is no NVIDIA driver here" in cells[2][2]
 
 

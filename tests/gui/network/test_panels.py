@@ -120,7 +120,7 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     qtbot.keyClick(product, Qt.Key.Key_Left)
     assert product.output == (1, 2)
     qtbot.keyClick(product, Qt.Key.Key_Up)
-    assert product.accessibleDescription().startswith("Filter 0, output 2: ")
+    assert product.accessibleDescription().startswith("Filter 1, output 3: ")
     qtbot.mouseMove(product, product._y_rect(0, 1).center().toPoint())
     assert product.output == (0, 1)
     panel.grab()

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 from PySide6 import QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
+from PySide6.QtGui import QDropEvent, QFontMetrics, QKeySequence, QScreen
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
@@ -137,7 +137,7 @@ def test_that_run_all_fills_table_and_status_line_and_rows_are_copied_and_explai
     assert "verified" in haloscope.window.status_line.last_run
     assert haloscope.actions["export_csv"].isEnabled()
     page = haloscope.window.first_page
-    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy):
+    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy_all):
         copy()
         assert haloscope.window.message_bar.text == "3 rows copied."
         haloscope.messages.clear(haloscope.messages.newest.source)
@@ -267,7 +267,7 @@ OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("preferences", "is_bad"),
-    [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
+    [({"version": 1, "layouts": {"explore": "zz"}}, True), (OTHER_VERSION, False)],
     ids=["damaged", "layout of another version"],
 )
 def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
@@ -385,6 +385,28 @@ def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
         assert haloscope.workspace.mask.shape == (5, 5)
 
 
+def test_that_the_keys_of_an_action_act_in_a_number_field_that_has_a_use_for_them_too(haloscope, qtbot):
+    haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
+    page, window, asked = haloscope.window.first_page, haloscope.window, []
+    action = haloscope.actions["about"]
+    # In X11 a field takes Ctrl+E for End. Without a screen Qt has the keys of Windows, where Ctrl+Left is one
+    # of the field's own.
+    action.setShortcuts([QKeySequence("Ctrl+Left"), QKeySequence("Ctrl+E")])
+    haloscope.actions["export_csv"].setShortcuts([])
+    action.triggered.disconnect()
+    action.triggered.connect(lambda _on: asked.append("about"))
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    block, sides = page.kernel_panel.block.width_box, page.mask_panel.size_controls.rows_box
+    for field in (block, page.mask_panel.apply_controls.value_field, sides):
+        field.setFocus()
+        qtbot.keyClicks(field, "9")
+        for key in (Qt.Key.Key_Left, Qt.Key.Key_E):
+            qtbot.keyClick(field, key, Qt.KeyboardModifier.ControlModifier)
+        assert asked == ["about", "about"]
+        asked.clear()
+
+
 def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch, capsys):
     screen = QRect(0, 0, 1280, 800)
     monkeypatch.setattr(QScreen, "availableSize", lambda _: screen.size())
@@ -406,7 +428,7 @@ def test_that_a_first_start_is_measured_and_fits_the_screen_with_its_frame(qapp,
 @pytest.mark.slow
 def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
     haloscope = open_window(unavailable={})
-    haloscope.previews.simulator_wanted.emit()
+    haloscope.window.page.take_small_picture()
     qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
     assert haloscope.workspace.picture.sample == "impulse"
 

@@ -94,13 +94,24 @@ def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severi
     messages.show(Message("a", severity, "Saved"))
     # Also one that comes back from under another message.
     messages.show(Message("b", Severity.ERROR, "It failed"))
-    assert not pane.bar._expiry.isActive()
     messages.clear("b")
     assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
     pane.bar._expiry.timeout.emit()
     assert pane.bar.isHidden() == (severity is Severity.INFO)
     messages.show(Message("c", severity, "Saved"))
     assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+
+
+def test_that_information_under_an_error_expires_and_is_counted_no_more(pane, messages):
+    for source in "abc":
+        messages.show(Message(source, Severity.INFO, "Saved"))
+    messages.show(Message("d", Severity.ERROR, "It failed"))
+    assert (pane.bar.text, pane.bar._more.text()) == ("It failed.", "3 more")
+    assert pane.bar._expiry.isActive()
+    pane.bar._expiry.timeout.emit()
+    assert (pane.bar.text, messages.count) == ("It failed.", 1)
+    assert not pane.bar._more.isVisible()
+    assert not pane.bar._expiry.isActive()
 
 
 def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_it(make_bench):

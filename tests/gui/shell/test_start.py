@@ -131,20 +131,24 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
 def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_defaults_hold(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
-    kept = Preferences("dark", "00ff", {"explore": "a1b2"}, "/home", {"explore": {"block": False}})
+    columns = {"explore": {"block": False}}
+    kept = Preferences("dark", (3, 20, 1280, 775), True, {"explore": "a1b2"}, "/home", columns)
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
-    # A file from before columns were kept.
-    path.write_text('{"version": 1, "theme": "dark", "layouts": {"explore": "00"}, "last_folder": "/home"}')
-    assert load_preferences(path) == (Preferences("dark", "", {"explore": "00"}, "/home"), "")
+    # A file from before columns were kept, with the window's place in Qt's own form.
+    earlier = {"version": 1, "theme": "dark", "geometry": "01d9", "layouts": {"explore": "00"}}
+    path.write_text(json.dumps(earlier))
+    assert load_preferences(path) == (Preferences("dark", layouts={"explore": "00"}), "")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
-        '{"version": 1, "geometry": "xyz"}', '{"version": 1, "geometry": 3}',
+        '{"version": 1, "window": "xyz"}', '{"version": 1, "window": [1, 2, 3]}',
+        '{"version": 1, "window": [0, 0, 1e9, true]}', '{"version": 1, "window": [0, 0, 4294967296, 9]}',
+        '{"version": 1, "is_maximized": 1}',
         '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
         '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',

@@ -42,7 +42,8 @@ def whole(problem):
 
 def test_that_every_operation_says_what_it_is_and_its_defaults_are_legal():
     assert list(OPERATIONS) == [
-        "negative", "desaturate", "hue-shift", "histogram", "median", "find-patch", "compress",
+        "negative", "desaturate", "hue-shift", "histogram", "equalise", "median", "find-patch",
+        "compress",
     ]  # fmt: skip
     for operation in OPERATIONS.values():
         assert operation.teaches.endswith(".")
@@ -94,6 +95,34 @@ def test_that_bins_are_exact_and_nan_is_in_none():
     assert histogram.bins_of(np.array([0, 255, 256, 65535], np.uint16), 256).tolist() == [0, 0, 1, 255]
     floats = np.array([-1, 0, 0.25, 0.9999, 1, 7, np.nan, np.inf, -np.inf], np.float32)
     assert histogram.bins_of(floats, 4).tolist() == [0, 0, 1, 3, 3, 3, -1, 3, 0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_that_equalisation_gives_the_share_of_darker_samples_and_one_level_stays(dtype):
+    samples = picture(9, 11, 2, dtype)
+    samples[..., 1] = samples[0, 0, 1]
+    found = engine.operate(samples, "equalise", bins=32, device="cpu").picture
+    bins, white = histogram.bins_of(samples, 32)[..., 0], {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
+    in_darkest = int((bins == bins.min()).sum())
+    for row, column in np.ndindex(bins.shape):
+        above = int((bins <= bins[row, column]).sum()) - in_darkest
+        level = white * above / (bins.size - in_darkest)
+        rounding = 4 * 2.0**-24 if dtype == "float32" else 0.5
+        assert abs(float(found[row, column, 0]) - level) <= rounding
+    assert np.array_equal(found[..., 1], samples[..., 1])
+
+
+def test_that_equalisation_of_a_photograph_in_8_bit_follows_the_usual_table():
+    """White times the share of samples above the darkest level, which is 0, as OpenCV has it too."""
+    grey = open_sample("camera").pixels
+    grey = np.ascontiguousarray(grey.reshape(*grey.shape[:2], -1)[..., 0] // 2 + 60)
+    found = engine.operate(grey, "equalise", device="cpu").picture
+    counts = np.bincount(grey.ravel(), minlength=256)
+    first = int(np.flatnonzero(counts)[0])
+    scale = 255 / (grey.size - counts[first])
+    table = np.floor((np.cumsum(counts) - counts[first]) * scale + 0.5)
+    assert np.array_equal(found.squeeze(), table[grey].astype(np.uint8))
+    assert (found.min(), found.max()) == (0, 255)
 
 
 def test_that_scores_are_the_correlation_coefficients_of_numpy():

@@ -97,7 +97,7 @@ NINE = MatrixProduct(9, 9, 9)
         (CUDA, NINE, 9, Limits(max_block_y=8), "81 threads", 8),
         (CUDA, MatrixProduct(131_071, 1, 1), 2, Limits(), "65,536 tiles of 2 down; CUDA allows 65,535", 3),
         ([TILED], NINE, 32, Limits(shared_bytes=4000),
-         "needs 8,192 bytes of shared memory for the tiles of A and B; a block has 4,000", 22),
+         "needs 8,192 bytes of shared memory for the tiles of M and N; a block has 4,000", 22),
         ([TILED], NINE, 32, Limits(shared_bytes=16), "a block has 16", None),
     ],
 )  # fmt: skip

@@ -29,9 +29,10 @@ every_cuda_stage = pytest.mark.parametrize("stage", CUDA, ids=lambda stage: stag
 
 
 def test_that_the_stages_have_their_stable_keys_in_the_order_of_the_report():
-    assert [stage.key for stage in NETWORK_VARIANTS][:9] == [
+    assert [stage.key for stage in NETWORK_VARIANTS][:11] == [
         "network-serial", "network-cpu", "network-convolution", "network-pool", "network-fused",
-        "network-connected", "network-implicit-gemm", "network-unrolled", "network-constant",
+        "network-connected", "network-linearised", "network-uncoalesced", "network-implicit-gemm",
+        "network-unrolled", "network-constant",
     ]  # fmt: skip
     printed = {stage.key: stage.printed_s for stage in NETWORK_VARIANTS if stage.printed_s}
     assert printed == {
@@ -119,6 +120,38 @@ def test_that_the_model_counts_what_the_source_does(stage):
     if any(value is Operand.OUT for step in passes for value in step.arguments):
         scores = arrays[Operand.OUT].values
         assert verify(scores, drawings, weights, problem, roundings=stage.roundings).passed
+
+
+def apart_in_a_warp(stage_key):
+    """Return how far apart the first values are that neighbouring threads of the second convolution read."""
+    problem, counts = Case(1, 16, 3, 1, 2, 2).problem, Counts(trace=[])
+    stage = network_variant(stage_key)
+    passes = stage.passes(problem, random_weights(problem, seed=1), BLOCK)
+    (step,) = (one for one in passes if one.name == "convolution-2")
+    arrays = arrays_of(np.ones((1, 1, 16, 16), np.float32), problem, passes, counts)
+    maps = next(value for value in step.arguments if isinstance(value, Between))
+    arrays[maps].values[...] = 1.0
+    run_pass(step, counts, arrays, in_order=True)
+    first = {}
+    for _, thread, array, what, index in counts.trace:
+        if array is arrays[maps] and what == "loads":
+            first.setdefault(thread, np.ravel_multi_index(index, maps.shape))
+    return first[1, 0, 0] - first[0, 0, 0]
+
+
+def test_that_neighbouring_threads_ask_for_neighbouring_values_but_in_the_reports_layout():
+    assert apart_in_a_warp("network-connected") == 1
+    assert apart_in_a_warp("network-uncoalesced") == 3  # maps of a value, 32 in the report
+
+
+def test_that_the_linearisation_by_itself_is_one_launch_more():
+    problem = ForwardPass(100)
+    without, with_it = (network_variant(f"network-{name}") for name in ("connected", "linearised"))
+    assert len(with_it.plan(problem, BLOCK)) == len(without.plan(problem, BLOCK)) + 1
+    names = [step.name for step in with_it.passes(problem, random_weights(problem, seed=1), BLOCK)]
+    assert names[3:6] == ["pool-2", "linearisation", "hidden"]
+    more = with_it.work(problem, BLOCK).global_loads - without.work(problem, BLOCK).global_loads
+    assert more == 100 * 1024
 
 
 class StoringArray(CountingArray):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.launches import DeviceKind, Operand
+from engine.device.launches import Between, DeviceKind, Operand
 from engine.geometry.block import Block, Limits
 from engine.run.operation import resolved_operands
 from engine.tasks.operation.operations import OPERATIONS
@@ -30,9 +30,9 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
 
 def test_that_every_operation_has_variants_for_both_devices_with_stable_keys():
     assert " ".join(variant.key for variant in OPERATION_VARIANTS) == (
-        "cpu-negative cpu-desaturate cpu-hue-shift cpu-histogram cpu-median cpu-match cpu-dct cuda-negative "
-        "cuda-desaturate cuda-hue-shift histogram-global histogram-shared median-naive median-tiled "
-        "match-naive match-tiled dct-direct dct-tiled"
+        "cpu-negative cpu-desaturate cpu-hue-shift cpu-histogram cpu-equalise cpu-median cpu-match cpu-dct "
+        "cuda-negative cuda-desaturate cuda-hue-shift histogram-global histogram-shared cuda-equalise "
+        "median-naive median-local median-tiled match-naive match-tiled dct-direct dct-tiled"
     )
     for key in OPERATIONS:
         assert {variant.device for variant in operation_variants(key)} == {*DeviceKind}
@@ -108,6 +108,10 @@ def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, si
     assert simulator(variant.key) == {}
 
 
+def poison_of(dtype):
+    return np.nan if dtype == "float32" else 99
+
+
 SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 3, "height": 2},)}
 COUNTED = [
     Case(variant.operation, settings, height, width, channels, dtype, block=block)
@@ -150,13 +154,16 @@ def test_that_the_model_counts_what_the_source_does_and_its_result_is_right(vari
     padded = np.full((problem.height, problem.width + 3, problem.channels), 77, samples.dtype)
     padded[:, : problem.width] = samples
     rows, columns, channels = problem.result_shape
-    poison = np.nan if problem.result_dtype == "float32" else 99
-    out = np.full((rows, columns + 3, channels), poison, problem.result_dtype)
+    out = np.full((rows, columns + 3, channels), poison_of(problem.result_dtype), problem.result_dtype)
     arrays = {
         Operand.IMAGE: CountingArray(padded, counts, "picture"),
         Operand.OUT: CountingArray(out, counts, "out"),
     }
-    for step in variant.passes(problem, operands.patch, case.block):
+    passes = variant.passes(problem, operands.patch, case.block)
+    for value in (value for step in passes for value in step.arguments if isinstance(value, Between)):
+        empty = np.full(value.shape, poison_of(value.dtype), value.dtype)
+        arrays[value] = CountingArray(empty, counts, "scratch")
+    for step in passes:
         run_pass(step, counts, arrays)
     model = variant.work(problem, case.block)
     assert (
@@ -167,8 +174,8 @@ def test_that_the_model_counts_what_the_source_does_and_its_result_is_right(vari
         model.shared_stores,
     ) == (
         counts.picture_loads,
-        counts.picture_loads + counts.weight_loads + counts.out_loads,
-        counts.out_stores,
+        counts.picture_loads + counts.weight_loads + counts.out_loads + counts.scratch_loads,
+        counts.out_stores + counts.scratch_stores,
         counts.shared_loads,
         counts.shared_stores,
     )

@@ -165,7 +165,7 @@ def test_that_simulated_runs_have_counts_and_no_times(shown):
     for block in LIST:
         shown.results.add(replace(make_simulated("tiled"), block=block))
     shown.settle()
-    assert "3 ran, no such number" in shown.map.accessibleDescription()
+    assert "3 verified, not timed" in shown.map.accessibleDescription()
     assert shown.lines.empty_text.isVisible()
 
 

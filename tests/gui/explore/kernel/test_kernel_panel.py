@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel
@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QApplication, QLabel
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.messages import Ready
+from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.variants import registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list, short_reason
@@ -105,12 +106,14 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     shown = show(make_engine_state(cuda=False))
     shown.click("tiled")
     assert shown.workspace.settings.variant == "auto"
-    assert shown.under("naive") == "There is no NVIDIA driver here (3 kernels)"
+    assert shown.under("naive") == "There is no NVIDIA driver here: 3 kernels"
     assert NO_CUDA in shown.index("tiled").data(TOOLTIP)
     assert NO_CUDA in shown.index("tiled").data(Qt.ItemDataRole.AccessibleTextRole)
-    shown.kernels.hovered.emit("tiled")
-    assert shown.panel.note.text() == NO_CUDA
-    assert shown.panel.note.toolTip() == f"{NO_CUDA}\n\n{REMARK}"
+    assert REMARK in shown.index("tiled").data(TOOLTIP)
+    # A session may bring one.
+    shown.workspace.change(variant="tiled")
+    assert shown.panel.note.text == f"{NO_CUDA} {REMARK}"
+    shown.workspace.change(variant="auto")
     for _ in range(5):
         qtbot.keyClick(shown.kernels, Qt.Key.Key_Down)
     assert shown.workspace.settings.variant == "cpu-parallel"
@@ -150,26 +153,54 @@ def test_that_page_down_shows_the_reasons_of_greyed_kernels_and_chooses_nothing(
     assert shown.kernels.verticalScrollBar().value() == 0
 
 
-def test_that_the_note_of_the_chosen_kernel_has_its_remark_and_is_not_cut(show):
+def every_kernel():
+    """Return the state with every kernel of the engine, as it describes itself."""
     state = make_engine_state()
-    long = (
-        "For masks of rank 2. Where weights of both signs meet, the error is larger, and it is stated. " * 2
+    infos = tuple(
+        VariantInfo(
+            one.key, one.title, str(one.device), one.idea, one.default_block, one.uses_block, one.remark
+        )
+        for one in registry.VARIANTS
     )
-    state.set_ready(Ready((*VARIANTS[:-1], replace(VARIANTS[-1], remark=long)), state.devices))
-    shown = show(state)
-    note, short = shown.panel.note, shown.panel.note.height()
-    shown.workspace.change(variant="tiled")
-    idea = "The input tile with its halo in shared memory."
-    assert (note.text(), note.toolTip()) == (f"{idea} {REMARK}", f"{idea}\n\n{REMARK}")
-    shown.kernels.hovered.emit("cached")
+    state.set_ready(Ready(infos, state.devices))
+    return state
+
+
+def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(show):
+    shown = show(every_kernel(), 320, 900)
+    bar = shown.panel.note.verticalScrollBar()
+    cut = []
+    for row in shown.panel.variants.rows():
+        shown.workspace.change(variant=row.key)
+        QApplication.processEvents()
+        assert shown.panel.note.text == " ".join(filter(None, (row.idea, row.remark)))
+        if bar.maximum():
+            cut.append(row.key)
+    assert not cut
+    # In a narrow panel the rest is scrolled to.
+    shown.resize(250, 900)
+    shown.workspace.change(variant="digit-sums")
     QApplication.processEvents()
-    assert note.height() == short, "nothing moves under the mouse"
-    shown.kernels.hovered.emit("")
-    shown.workspace.change(variant="cached")
+    assert bar.maximum() > 0
+
+
+def test_that_nothing_moves_and_the_note_is_the_chosen_kernels_while_the_mouse_goes_over_the_list(show):
+    shown = show(make_engine_state(cuda=False))
+    shown.click("cpu-serial")
+    fixed = (shown.panel.block, shown.panel.result_type, shown.panel.device, shown.panel.baseline)
+    places = [one.mapTo(shown.panel, QPoint()) for one in fixed]
+    text = shown.panel.note.text
+    assert text == "The textbook loops."
+    for key in ("auto", "cpu-parallel", "naive", "tiled", "cached"):
+        QTest.mouseMove(shown.kernels.viewport(), shown.rect(key).center())
+        QApplication.processEvents()
+        assert shown.panel.note.text == text
+        assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
+    # What is chosen has another text, as high as before.
+    shown.click("cpu-parallel")
     QApplication.processEvents()
-    lines = note.lines_of(note.text())
-    assert lines > 2
-    assert note.height() >= lines * note.fontMetrics().lineSpacing() > short
+    assert shown.panel.note.text == "Every core and its vectors."
+    assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
 
 
 def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_focus_there(qtbot, show):
@@ -210,18 +241,15 @@ def test_that_the_ladder_is_seen_whole_where_there_is_room_and_scrolls_in_a_low_
     assert shown.kernels.verticalScrollBar().maximum() == 0
 
 
-def test_that_nothing_moves_while_kernels_are_hovered_or_when_the_engine_lists_them(show):
+def test_that_nothing_moves_when_the_engine_lists_the_kernels(show):
     state = EngineState()
     shown = show(state)
-    places = {shown.panel.block.y()}
+    place = shown.panel.block.y()
     ready = make_engine_state(cuda=False)
     state.set_ready(Ready(ready.variants, ready.devices))
     state.set_availability(tuple(ready.availability.values()))
-    for key in ("", "tiled", "cpu-serial"):
-        shown.kernels.hovered.emit(key)
-        QApplication.processEvents()
-        places.add(shown.panel.block.y())
-    assert len(places) == 1
+    QApplication.processEvents()
+    assert shown.panel.block.y() == place
 
 
 @pytest.mark.parametrize("key", ["kernel-8", "kernel-14"])
@@ -352,4 +380,4 @@ def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
         assert short_reason(reason) == short
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
-    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
+    assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]

@@ -30,6 +30,21 @@ def test_that_other_text_is_refused_with_a_reason_and_a_remedy_in_the_words_of_i
         assert not any(word in str(caught.value) for word in ("cell", "weight", "row 1", "Ctrl")), text
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"), [("1,5", "1.5"), ("-0,25", "-0.25"), (",5", ".5"), (" 2,5e-3 ", "2.5e-3")]
+)
+def test_that_a_comma_in_a_number_is_named_with_the_number_that_was_meant(text, meant):
+    for read, what in (
+        (read_weight, "The weight"),
+        (lambda one: read_number(one, "Offset was not changed"), "Offset"),
+    ):
+        with pytest.raises(MaskError) as caught:
+            read(text)
+        assert str(caught.value).startswith(what)
+        assert str(caught.value).endswith(f': "{text.strip()}" is not a number here. Use a point: {meant}')
+    assert read_weight(meant) == float(meant)
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_that_typed_text_reads_back_to_the_same_weight_and_short_texts_stay_near(weight):
     assert read_weight(number_text(weight)) == weight

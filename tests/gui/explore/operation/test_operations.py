@@ -18,6 +18,7 @@ from engine.host.protocol import (
 )
 from engine.tasks.operation.found import Mark
 from engine.tasks.operation.operations import OPERATIONS
+from engine.variants import registry
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_controller import OperationController
 from gui.explore.operation.operation_kernels import OperationKernels
@@ -122,7 +123,7 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     model = kernels.table.model()
     assert [model.index(row, 0).data() for row in range(3)] == ["Automatic", "CPU, all cores", "Tiled"]
     operations.set_availability((Availability("cpu-median"), Availability("median-tiled", "No GPU.")))
-    assert model.index(2, 1).data() == "cannot"
+    assert model.index(2, 1).data() == "unavailable"
     assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert kernels.reasons.text() == "Tiled cannot run: No GPU"
     assert not model.flags(model.index(2, 0)) & Qt.ItemFlag.ItemIsEnabled
@@ -135,24 +136,32 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     kernels.default_button.click()
     assert operations.job().block is None
     kernels.table.setCurrentIndex(model.index(1, 0))
-    assert not kernels.width_box.isEnabled()
-    assert kernels.width_box.text() == "–"
+    kernels.show()
+    assert not kernels.width_box.isVisible()
+    assert kernels.block_note.isVisible()
     assert kernels.block_note.text() == "not used: no blocks on the CPU"
 
 
-def test_that_a_long_title_of_a_kernel_takes_a_line_more_and_is_not_cut(operations, workspace, state, qtbot):
+def test_that_the_title_of_each_kernel_has_one_line_at_the_first_width(operations, workspace, state, qtbot):
+    titles = tuple(dict.fromkeys(one.title for one in registry.OPERATION_VARIANTS))
     info = next(one for one in OPERATION_INFOS if one.key == "median")
-    long = replace(info.variants[1], title="A partial histogram per block of threads")
-    operations.set_infos((replace(info, variants=(info.variants[0], long)),))
+    variants = tuple(
+        replace(info.variants[1], key=f"median-{at}", title=title) for at, title in enumerate(titles)
+    )
+    operations.set_infos((replace(info, variants=variants),))
     operations.choose("median")
     kernels = OperationKernels(operations, workspace, state)
     qtbot.addWidget(kernels)
-    kernels.resize(300, 400)
+    kernels.resize(320, 500)
     kernels.show()
-    table = kernels.table
-    qtbot.waitUntil(lambda: table.rowHeight(2) > table.rowHeight(1))
-    kernels.resize(700, 400)
-    qtbot.waitUntil(lambda: table.rowHeight(2) == table.rowHeight(1))
+    table, model = kernels.table, kernels.table.model()
+    operations.set_availability((Availability("median-1", "No GPU."),))
+    assert model.index(2, 1).data() == "unavailable"
+    for row in range(model.rowCount()):
+        assert table.rowHeight(row) == table.rowHeight(0)
+        for column in range(model.columnCount()):
+            index = model.index(row, column)
+            assert table.sizeHintForIndex(index).width() <= table.columnWidth(column), index.data()
 
 
 def test_that_a_histogram_describes_its_counts(qtbot):
@@ -183,7 +192,7 @@ def operating(slow_bench):
     bench = slow_bench
     results = OperationResults(bench.operations)
     bench.operating = OperationController(
-        bench.operations, bench.state, bench.link, bench.jobs, bench.messages, bench.display, results
+        bench.operations, bench.state, bench.link, bench.jobs, bench.behind, bench.display, results
     )
     bench.operations.choose("histogram")
     bench.settle()

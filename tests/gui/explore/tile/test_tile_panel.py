@@ -249,6 +249,15 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
 
 
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)  # the offscreen platform, of what floats
+def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_floats(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    page.docks[0].setFloating(True)
+    # Qt would warn of an order of Tab across windows, which fails a test.
+    qtbot.waitUntil(lambda: page.tile_place.is_filled)
+
+
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):
     slow_bench.change(variant="cpu-serial")
     state = TileState(slow_bench.workspace, slow_bench.state, slow_bench.link)

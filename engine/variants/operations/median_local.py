@@ -1,0 +1,110 @@
+"""`median-local`: a thread sorts its window in an array of its own, which lies in local memory.
+
+Idea
+    A thread copies its 9 or 25 cells to an array and sorts it by insertion until the middle is known. Which
+    cells it moves depends on the samples, so that an index is known at run time only; registers have no
+    index. The compiler puts such an array into local memory: a part of the device's memory that is the
+    thread's alone, kept in L1 and L2 as other memory is.
+Who loads what
+    Each thread loads each of its cells from global memory once, and then loads and stores its array: up to
+    n (n - 1) / 2 moves of n cells.
+What it saves
+    Against `median-naive`: n loads instead of n squared from the picture. What it costs is local memory: the
+    name says whose it is, not where it lies.
+Limit
+    Threads of a warp take different numbers of steps and wait for the longest. `median-tiled` sorts by a
+    network instead, whose indices are all known when it is compiled, so that it needs registers alone.
+
+Source: COSC 407, "CUDA Memories and Performance Revisited", "Typical Structure of a CUDA Program": "auto
+variables transparently assigned: primitives -> registers. Arrays -> local mem".
+"""
+
+from functools import lru_cache
+
+from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import Pass
+from engine.geometry.block import Block
+from engine.tasks.operation.contract import Patch
+from engine.tasks.operation.median import BORDER
+from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.work import operation_work
+from engine.tasks.work import Work
+from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+
+def plan(problem: OperationProblem, block: Block) -> Launches:
+    """Return one launch: a thread per sample, channels along z."""
+    return (launch_over(problem.height, problem.width, problem.channels, block),)
+
+
+def work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: n loads of a sample's window, and at most n (n - 1) / 2 comparisons of its cells.
+
+    Loads and stores of local memory are not in it: how many there are depends on the samples.
+    """
+    cells = problem.whole("size") ** 2
+    return operation_work(
+        problem,
+        picture_loads=problem.samples * cells,
+        flops=problem.samples * cells * (cells - 1) // 2,
+    )
+
+
+@lru_cache
+@kept_on_disk
+def kernel(size: int):
+    """Return the kernel for a size of window; any type of samples."""
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import float32
+    from engine.device.numba_cuda import cuda
+
+    rule = cuda_rule(BORDER)
+    SIZE, HALF, CELLS = size, size // 2, size * size
+
+    @cuda.jit
+    def median_local(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        if row >= height or column >= width:
+            return
+        window = cuda.local.array(CELLS, float32)
+        strange = float32(0.0)
+        for number in range(CELLS):
+            m = number // SIZE
+            at_row = rule(row + m - HALF, height)
+            cell = float32(image[at_row, rule(column + number - m * SIZE - HALF, width), channel])
+            if cell != cell:
+                strange = cell
+            # Insertion: larger cells move up until there is room.
+            place = number
+            while place > 0 and window[place - 1] > cell:
+                window[place] = window[place - 1]
+                place -= 1
+            window[place] = cell
+        median = window[CELLS // 2]
+        # A window with NaN has no middle.
+        if strange != strange:
+            median = strange
+        out[row, column, channel] = median
+
+    return median_local
+
+
+def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    return (pass_of(problem, kernel(problem.whole("size")), plan(problem, block)[0], problem.width),)
+
+
+VARIANT = cuda_variant(
+    passes,
+    plan=plan,
+    work=work,
+    key="median-local",
+    title="Sorting, local",
+    operation="median",
+    idea="A thread sorts its window in an array with indices known at run time only: the compiler puts it "
+    "into local memory.",
+    uses_local_memory=True,
+)

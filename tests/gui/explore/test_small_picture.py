@@ -1,0 +1,59 @@
+"""The way out where the simulator refuses a picture: one button, wherever it is refused."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+
+from gui.explore.small_picture import USE_SIMULATOR
+
+
+def by_preview(haloscope):
+    """A photo is opened while the simulator is chosen."""
+
+
+def by_run(haloscope):
+    haloscope.messages.clear("preview")
+    haloscope.actions["run"].trigger()
+
+
+def by_run_all(haloscope):
+    haloscope.messages.clear("preview")
+    haloscope.actions["run_all"].trigger()
+
+
+def by_operation(haloscope):
+    haloscope.messages.clear("preview")
+    haloscope.window.page.operations.choose("median")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", [by_preview, by_run, by_run_all, by_operation])
+def test_that_each_refusal_of_the_simulator_offers_a_small_picture_and_the_button_shows_its_result(
+    haloscope, qtbot, refused
+):
+    bar = haloscope.window.message_bar
+    haloscope.workspace.change(device="simulator")
+    haloscope.pictures.open_path(Path("large.png"))
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "large.png" and bar.isVisible())
+    refused(haloscope)
+    (button,) = bar.findChildren(QPushButton)
+    qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
+    assert button.text() == USE_SIMULATOR
+    assert "oo large for the simulator (limit 64 x 64)" in bar.text
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.sample == "impulse")
+    qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
+    assert haloscope.workspace.settings.device == "simulator"
+    assert haloscope.actions["save"].isEnabled()
+    assert not bar.isVisible()
+
+
+@pytest.mark.slow
+def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(haloscope, qtbot):
+    haloscope.workspace.change(device="simulator")
+    haloscope.pictures.open_path(Path("large.png"))
+    variants = haloscope.window.page.kernel_panel.variants
+    wanted = "Too large for the simulator (limit 64 x 64): 5 kernels"
+    qtbot.waitUntil(lambda: variants.rows()[1].under == wanted)

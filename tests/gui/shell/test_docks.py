@@ -1,0 +1,270 @@
+"""Panels that are floated, closed, tabbed and moved: layouts settle, and Default layout is the first one."""
+
+import random
+from itertools import cycle
+
+import pytest
+from PySide6.QtCore import QEvent, QObject, QRect, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QTabBar
+
+from gui.page.dock import LEAST_HEIGHT
+from gui.shell.pages import PAGES
+
+SIZES = [(1024, 700), (1280, 800)]
+WITH_PANELS = ["explore", "matrices", "network"]
+AREAS = [
+    Qt.DockWidgetArea.LeftDockWidgetArea,
+    Qt.DockWidgetArea.TopDockWidgetArea,
+    Qt.DockWidgetArea.RightDockWidgetArea,
+    Qt.DockWidgetArea.BottomDockWidgetArea,
+]
+# A change of one layout reaches those around it in a few rounds; one that never settles goes on.
+MOST_ROUNDS = 25
+
+
+class Layouts(QObject):
+    """Counts what layouts do in the whole program."""
+
+    def __init__(self, app):
+        super().__init__()
+        self._app = app
+        self._count = 0
+        app.installEventFilter(self)
+
+    def eventFilter(self, watched, event):  # noqa: N802
+        self._count += event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize)
+        return False
+
+    def settle(self):
+        """Let every layout answer every other one."""
+        for _ in range(MOST_ROUNDS):
+            before = self._count
+            self._app.processEvents()
+            # A dock whose last move is not forgotten stays where it is.
+            self._app.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+            if self._count == before:
+                return
+        raise AssertionError("the layouts never settle")
+
+
+@pytest.fixture
+def layouts(qapp):
+    layouts = Layouts(qapp)
+    yield layouts
+    qapp.removeEventFilter(layouts)
+
+
+@pytest.fixture
+def open_page(open_window, layouts):
+    """Return a function that opens the window with a page, whose panels move without an animation."""
+
+    def make(key, size=(1280, 800), **options):
+        window = open_window(size, **options).window
+        window.show_page(key)
+        window.page.setAnimated(False)
+        layouts.settle()
+        # Painting takes most of the time, and nothing here is about it.
+        window.setUpdatesEnabled(False)
+        return window
+
+    return make
+
+
+def places(page):
+    """Return where each panel is that is in view, and what stands in the tabs."""
+    docks = {
+        dock.objectName(): (dock.geometry().getRect(), dock.isFloating())
+        for dock in page.docks
+        if dock.widget().isVisible()
+    }
+    bars = [bar for bar in page.findChildren(QTabBar) if bar.isVisible()]
+    return docks, sorted([bar.tabText(at) for at in range(bar.count())] for bar in bars)
+
+
+def show_a_tile(window, layouts):
+    """Have the panel Tile on Explore show cells."""
+    page = window.page_of("explore")
+    page.tile_dock.raise_()
+    layouts.settle()
+    page.tile.choose_kernel("tiled")
+    layouts.settle()
+    page.docks[0].raise_()
+    layouts.settle()
+
+
+def all_moves(page):
+    """Return every way to move each panel of a page."""
+
+    def tab(dock):
+        page.tabifyDockWidget(next(other for other in page.docks if other is not dock), dock)
+        dock.raise_()
+
+    def floated(dock, place):
+        dock.raise_()
+        dock.setFloating(True)
+        dock.setGeometry(place)
+
+    def dropped(dock, area):
+        dock.setFloating(False)
+        page.addDockWidget(area, dock)
+        dock.show()
+
+    middle = page.mapToGlobal(page.rect().center())
+    for dock in page.docks:
+        moves = [lambda d: floated(d, QRect(middle, d.size()))]
+        moves += [lambda d: d.close(), lambda d: d.show(), tab]
+        moves += [lambda d, a=area: dropped(d, a) for area in AREAS]
+        for move in moves:
+            yield dock, move
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("key", WITH_PANELS)
+def test_that_layouts_settle_wherever_a_panel_is_moved_and_whichever_page_is_shown(
+    open_page, layouts, key, size
+):
+    window = open_page(key, size)
+    others = cycle(entry.key for entry in PAGES if entry.key != key)
+    page = window.page
+    for dock, move in all_moves(page):
+        move(dock)
+        layouts.settle()
+        window.show_page(next(others))
+        layouts.settle()
+        window.show_page(key)
+        layouts.settle()
+    assert (window.width(), window.height()) == size
+
+
+@pytest.mark.slow
+def test_that_every_page_settles_in_a_window_of_any_size(open_page, layouts):
+    window = open_page("explore")
+    show_a_tile(window, layouts)
+    for entry in PAGES:
+        window.show_page(entry.key)
+        for width in (1024, 1033, 1111, 1440):
+            for height in range(640, 900, 29):
+                window.resize(width, height)
+                layouts.settle()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", WITH_PANELS)
+def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
+    window = open_page(key)
+    show_a_tile(window, layouts)
+    for dock in window.page.docks:
+        dock.raise_()
+        dock.setFloating(True)
+        # With a scroll bar and without, words take other lines and a cell of the drawing other pixels.
+        for wider in (0, 9, 18, 60):
+            for height in range(LEAST_HEIGHT, 760, 14):
+                dock.resize(dock.minimumSizeHint().width() + wider, height)
+                layouts.settle()
+        dock.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [*SIZES, (2560, 1440)])
+@pytest.mark.parametrize("key", WITH_PANELS)
+def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_page, layouts, key, size):
+    window = open_page(key, size)
+    page, chance = window.page, random.Random(key)
+    first = places(page)
+    show_a_tile(window, layouts)
+    for _ in range(2):
+        for dock, move in chance.sample(list(all_moves(page)), 8):
+            move(dock)
+            page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Vertical)
+            page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Horizontal)
+            layouts.settle()
+        assert places(page) != first
+        window.restore_default_layout()
+        layouts.settle()
+        assert places(page) == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("key", ["explore", "network"])
+def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, layouts, key, size):
+    window = open_page(key, size)
+    first = places(window.page)
+    if key == "explore":
+        show_a_tile(window, layouts)
+    for dock in window.page.docks:
+        dock.raise_()
+        layouts.settle()
+    for dock in reversed(window.page.docks):
+        dock.raise_()
+        layouts.settle()
+    assert places(window.page) == first
+
+
+def test_that_a_panel_can_be_made_low_and_scrolls_to_what_is_out_of_sight(open_page, layouts):
+    window = open_page("explore")
+    show_a_tile(window, layouts)
+    page = window.page
+    for dock in page.docks:
+        title = dock.height() - dock.widget().height()
+        assert dock.widget().minimumSizeHint().height() <= LEAST_HEIGHT, title
+    tile = page.tile_dock
+    tile.raise_()
+    tile.setFloating(True)
+    tile.resize(320, tile.minimumHeight() + LEAST_HEIGHT)
+    layouts.settle()
+    panel, room = tile.widget().widget(), tile.widget()
+    assert room.verticalScrollBar().maximum() == panel.height() - room.viewport().height() > 0
+    tile.resize(320, 700)
+    layouts.settle()
+    assert room.verticalScrollBar().maximum() == 0
+    assert panel.height() == room.viewport().height()
+
+
+def test_that_a_floated_panel_goes_with_its_page_and_comes_back_also_after_a_restart(
+    open_page, layouts, tmp_path
+):
+    path = tmp_path / "preferences.json"
+    window = open_page("network", preferences_path=path)
+    drawing = window.page.docks[0]
+    drawing.setFloating(True)
+    # In the offscreen screen.
+    drawing.setGeometry(300, 200, 300, 500)
+    layouts.settle()
+    was = drawing.geometry()
+    window.show_page("explore")
+    layouts.settle()
+    assert not drawing.isVisible()
+    window.show_page("network")
+    layouts.settle()
+    assert drawing.isVisible()
+    assert drawing.geometry() == was
+    window.show_page("explore")
+    window.close()
+
+    window = open_page("network", theme="", preferences_path=path)
+    drawing = window.page.docks[0]
+    assert drawing.isFloating()
+    assert drawing.isVisible()
+    assert drawing.geometry() == was
+
+
+def test_that_the_window_opens_where_it_was_left(open_window, monkeypatch, tmp_path):
+    path = tmp_path / "preferences.json"
+    screen = QGuiApplication.primaryScreen()
+    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
+    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
+    # As under a window manager with a title bar of 20 pixels.
+    place = QRect(10, 20, 1278, 775)
+    window = open_window(preferences_path=path).window
+    window.setGeometry(place)
+    window.close()
+    window = open_window(place.size().toTuple(), theme="", preferences_path=path).window
+    assert window.geometry() == place
+    window.setWindowState(Qt.WindowState.WindowMaximized)
+    QApplication.processEvents()
+    window.close()
+    window = open_window(place.size().toTuple(), theme="", preferences_path=path).window
+    assert window.isMaximized()

@@ -1,0 +1,86 @@
+"""The mouse wheel, by events of the window system: over each control of each page."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QScrollArea,
+    QScrollBar,
+    QTabBar,
+    QWidget,
+)
+
+from gui.shell.pages import PAGES
+
+CONTROLS = (QAbstractSpinBox, QComboBox, QAbstractSlider, QTabBar)
+
+
+def turn(widget, notches=-1):
+    """Turn the wheel over the middle of a widget."""
+    window = widget.window()
+    place = widget.mapTo(window, widget.rect().center())
+    QTest.wheelEvent(window.windowHandle(), place, QPoint(0, 120 * notches))
+    QApplication.processEvents()
+
+
+def controls(page):
+    """Return the controls that the pointer can reach."""
+    found = (widget for widget in page.findChildren(QWidget) if isinstance(widget, CONTROLS))
+    return [
+        one
+        for one in found
+        if not isinstance(one, QScrollBar) and not one.visibleRegion().isEmpty() and one.isEnabled()
+    ]
+
+
+def value(control):
+    return control.currentIndex() if isinstance(control, QComboBox | QTabBar) else control.value()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page.key for page in PAGES])
+def test_that_the_wheel_changes_no_control_without_the_focus_and_gives_it_none(haloscope, page):
+    haloscope.window.show_page(page)
+    haloscope.window.activateWindow()
+    QApplication.processEvents()
+    found = controls(haloscope.window.page)
+    assert found or page == "course"
+    focus = QApplication.focusWidget()
+    for control in found:
+        if control is focus:
+            continue
+        before = value(control)
+        for notches in (-1, 1, 1):
+            turn(control, notches)
+            assert (value(control), control.hasFocus()) == (before, False), control.accessibleName()
+    assert QApplication.focusWidget() is focus
+
+
+@pytest.mark.slow
+def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
+    panel = open_window((1024, 640)).window.page.mask_panel
+    (area,) = panel.findChildren(QScrollArea)
+    area.ensureWidgetVisible(panel.apply_controls.border_box)
+    scrolled = area.verticalScrollBar().value()
+    turn(panel.apply_controls.border_box, 1)
+    assert area.verticalScrollBar().value() < scrolled
+
+
+@pytest.mark.slow
+def test_that_with_the_focus_a_number_takes_steps_and_a_choice_stays(haloscope, qtbot):
+    panel = haloscope.window.page.mask_panel
+    haloscope.window.activateWindow()
+    rows, border = panel.size_controls.rows_box, panel.apply_controls.border_box
+    rows.setFocus()
+    qtbot.waitUntil(rows.hasFocus)
+    turn(rows, 1)
+    assert haloscope.workspace.mask.rows == 5
+    border.setFocus(Qt.FocusReason.MouseFocusReason)
+    chosen = haloscope.workspace.settings.border
+    for notches in (-1, 1):
+        turn(border, notches)
+        assert haloscope.workspace.settings.border == chosen

@@ -1,0 +1,93 @@
+import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, scrolled
+from gui.widgets.scroll_area import ScrollArea
+
+
+class Square(QWidget):
+    """As high as it is wide, in whole cells, as a field to draw in is."""
+
+    def __init__(self):
+        super().__init__()
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def minimumSizeHint(self):  # noqa: N802
+        return QSize(28, 28)
+
+    def heightForWidth(self, width):  # noqa: N802
+        return max(28, width // 28 * 28)
+
+
+@pytest.fixture
+def area(qtbot):
+    """An area with a square and words below it."""
+    content, label = QWidget(), ElidedLabel(most=4)
+    label.setText("The words below take another line where the scroll bar leaves them less room. " * 2)
+    content.setLayout(column(Square(), label, 1, spacing=0))
+    area = scrolled(content)
+    qtbot.addWidget(area)
+    area.show()
+    return area
+
+
+def test_that_the_size_of_the_content_follows_from_the_room_alone(area, qapp):
+    def sizes(heights):
+        found = {}
+        for height in heights:
+            area.resize(284, height)
+            qapp.processEvents()
+            found[height] = area.widget().size().toTuple(), area.verticalScrollBar().maximum()
+        return found
+
+    heights = range(60, 420)
+    assert sizes(heights) == sizes(reversed(heights))
+
+
+def test_that_the_content_is_whole_and_a_scroll_bar_is_there_only_where_it_is_needed(area, qapp):
+    content, bar = area.widget(), area.verticalScrollBar()
+    for height in range(60, 420, 5):
+        area.resize(284, height)
+        qapp.processEvents()
+        least = content.layout().minimumHeightForWidth(content.width())
+        assert content.height() == max(least, height)
+        assert bar.isVisible() == (least > height)
+        assert bar.maximum() == max(0, least - height)
+        assert content.width() <= area.viewport().width()
+
+
+def test_that_a_square_that_fits_when_it_is_a_little_less_wide_needs_no_scroll_bar(qtbot, qapp):
+    content = QWidget()
+    content.setLayout(column(Square(), 1, spacing=0))
+    area = scrolled(content)
+    qtbot.addWidget(area)
+    area.show()
+    area.resize(284, 270)
+    qapp.processEvents()
+    assert not area.verticalScrollBar().isVisible()
+    assert content.width() == 279
+    area.resize(284, 240)
+    qapp.processEvents()
+    assert area.verticalScrollBar().isVisible()
+
+
+def test_that_a_content_without_words_fills_the_area_and_keeps_its_least_size(qtbot, qapp):
+    content = QWidget()
+    content.setLayout(QVBoxLayout())
+    content.setMinimumSize(200, 100)
+    area = ScrollArea(content)
+    qtbot.addWidget(area)
+    area.resize(300, 250)
+    area.show()
+    qapp.processEvents()
+    assert content.size() == QSize(300, 250)
+    area.resize(120, 60)
+    qapp.processEvents()
+    assert content.size() == QSize(200, 100)
+    assert area.horizontalScrollBar().maximum() > 0
+    content.setMinimumSize(50, 40)
+    qtbot.waitUntil(lambda: content.size() == QSize(120, 60))

@@ -1,0 +1,106 @@
+"""`python main.py` in an X server of its own, driven by keys and clicks: one server for a file of tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+from bench.real_window import Program, Screen
+from gui.style.theme import DARK, LIGHT
+
+# Places in a window of 1278 x 775, as it is at the first start on a screen of 1280 x 800.
+PLACES = {
+    "first cell": (125, 230),
+    "presets": (199, 148),
+    "title of Kernel": (1060, 65),
+    "close Kernel": (1267, 64),
+    "picture": (700, 300),
+    "drawing": (200, 200),
+    "kernels": (980, 120),
+}
+
+
+class Journey(Program):
+    """The program, with the steps that several journeys take."""
+
+    def click_on(self, name: str, times: int = 1) -> None:
+        """Click on one of the places."""
+        self.click(*PLACES[name], times=times)
+
+    def answer(self, title: str, path: Path) -> None:
+        """Type a path into the file dialog with this title."""
+        self.wait_until(lambda: self.screen.focused.startswith(title), f"the dialog '{title}'")
+        self.type(str(path))
+        # The dialog completes what is typed, and is not done with that at once.
+        self.wait_for_rest()
+        self.press("Return")
+        # Until then keys go to the dialog, or nowhere.
+        self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
+
+    def wait_for_title(self, document: str) -> None:
+        """Wait until the window shows this document."""
+        self.wait_until(lambda: self.title == f"{document} – Haloscope", f"the title {document}")
+
+    def session(self, path: Path) -> dict[str, Any]:
+        """Save the session under this name, which is new, and return what it holds."""
+        self.press("ctrl+shift+s")
+        self.answer("Save the session", path)
+        self.wait_until(path.exists, "the saved session")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def weights(self, path: Path) -> list[list[float]]:
+        """Return the weights of the mask, by way of a session."""
+        return self.session(path)["mask"]["weights"]
+
+    @property
+    def shows_an_error(self) -> bool:
+        """Whether a message has the edge of an error, 4 pixels wide; notes have another colour."""
+        for theme in (LIGHT, DARK):
+            edge = (self.screen.pixels() == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
+            if sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
+                return True
+        return False
+
+    def menu(self, *keys: str) -> None:
+        """Go through the menus by their underlined letters, or other keys."""
+        for key in keys:
+            self.press(key)
+            self.wait_for_rest()
+
+
+@pytest.fixture(scope="module")
+def screen(tmp_path_factory):
+    """An X server for the tests of a file."""
+    with Screen(tmp_path_factory.mktemp("screen")) as screen:
+        yield screen
+
+
+@pytest.fixture
+def start(screen, tmp_path):
+    """Return a function that starts the program; after the test nothing may be wrong with any of them."""
+    started = []
+
+    def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
+        started.append(Journey(screen, home, *map(str, arguments)))
+        return started[-1]
+
+    yield start
+    try:
+        for program in started:
+            assert program.complaints() == [], program.report()
+            if not program.has_ended:
+                program.wait_for_rest()
+                assert not program.shows_an_error, program.report()
+                assert program.quit() == 0, program.report()
+                assert program.complaints() == [], program.report()
+    finally:
+        for program in started:
+            program.kill()
+
+
+@pytest.fixture
+def program(start):
+    """The program, started."""
+    return start()

@@ -1,0 +1,45 @@
+"""The mask is edited, taken back, chosen from the presets; everything is run."""
+
+import csv
+
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.slow
+
+
+def test_that_a_typed_cell_is_undone_and_redone(program, tmp_path):
+    before = program.weights(tmp_path / "before.json")
+    program.click_on("first cell")
+    program.type("3\n")
+    edited = program.weights(tmp_path / "edited.json")
+    assert [edited[0][0], *edited[0][1:], *edited[1:]] == [3, *before[0][1:], *before[1:]]
+    program.press("ctrl+z")
+    assert program.weights(tmp_path / "undone.json") == before
+    program.press("ctrl+y")
+    assert program.weights(tmp_path / "redone.json") == edited
+
+
+def test_that_presets_are_chosen_from_their_menu(program, tmp_path):
+    seen = [program.weights(tmp_path / "0.json")]
+    for group in (1, 2, 4):
+        program.click_on("presets")
+        program.wait_for_rest()
+        program.menu(*["Down"] * group, "Right", "Return")
+        seen.append(program.weights(tmp_path / f"{group}.json"))
+    assert all(mask not in seen[:at] for at, mask in enumerate(seen)), seen
+
+
+def test_that_run_all_measures_every_kernel_and_its_rows_are_saved(start, tmp_path):
+    path, rows = tmp_path / "small.png", tmp_path / "rows.csv"
+    Image.radial_gradient("L").resize((64, 64)).save(path)
+    program = start(path)
+    program.press("ctrl+shift+r")
+    program.wait_for_rest()
+    program.press("ctrl+e")
+    program.answer("Save", rows)
+    program.wait_until(rows.exists, "the saved rows")
+    with rows.open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert len({row["variant"] for row in found}) == len(found) > 2
+    assert all(row["status"].startswith("verified") for row in found)

@@ -1,0 +1,84 @@
+"""Pages, theme and panels, and what of them the next start brings back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gui.shell.pages import PAGES
+from tests.real_window.conftest import PLACES
+
+pytestmark = pytest.mark.slow
+
+KEYS = [f"alt+{number}" for number, _ in enumerate(PAGES, start=1)]
+
+
+def preferences_of(program):
+    (path,) = program.home.rglob("preferences.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def brightness(program):
+    return float(program.screen.pixels().mean())
+
+
+def kernels_in_sight(program):
+    x, y = PLACES["kernels"]
+    return program.screen.pixels()[y : y + 200, x : x + 250]
+
+
+def test_that_every_page_is_shown_twice_and_its_layout_kept(program):
+    shown = []
+    for key in KEYS * 2:
+        program.press(key)
+        program.wait_for_rest()
+        shown.append(program.screen.pixels())
+    pages = shown[: len(PAGES)]
+    assert not any(np.array_equal(a, b) for at, a in enumerate(pages) for b in pages[:at])
+    assert program.quit() == 0
+    assert preferences_of(program)["layouts"].keys() == {page.key for page in PAGES}
+
+
+def test_that_a_drawn_stroke_is_in_the_session_until_it_is_undone(program, tmp_path):
+    program.press(KEYS[3])
+    program.wait_for_rest()
+    before = program.session(tmp_path / "before.json")
+    (x, y) = PLACES["drawing"]
+    program.drag((x, y), (x + 60, y + 60))
+    program.wait_for_rest()
+    assert program.session(tmp_path / "drawn.json") != before
+    program.press("ctrl+z")
+    assert program.session(tmp_path / "undone.json") == before
+
+
+def test_that_the_theme_changes_and_the_next_start_has_it(program, start):
+    light = brightness(program)
+    program.menu("alt+v", "t", "Down", "Return")
+    program.wait_for_rest()
+    assert brightness(program) < light / 2
+    for key in KEYS:
+        program.press(key)
+        program.wait_for_rest()
+    assert program.quit() == 0
+    assert preferences_of(program)["theme"] == "dark"
+    again = start()
+    assert brightness(again) < light / 2
+
+
+def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
+    before = kernels_in_sight(program)
+    program.click_on("close Kernel")
+    program.wait_for_rest()
+    assert not np.array_equal(kernels_in_sight(program), before)
+    program.menu("alt+v", "p", "Down", "Return")
+    assert np.array_equal(kernels_in_sight(program), before)
+
+
+def test_that_a_panel_floats_over_other_pages_and_returns(program):
+    program.click_on("title of Kernel", times=2)
+    program.wait_until(lambda: "Kernel" in str(program.screen.titles), "a window of the panel's own")
+    for key in (KEYS[1], KEYS[0]):
+        program.press(key)
+        program.wait_for_rest()
+    program.press("ctrl+shift+l")
+    program.wait_until(lambda: "Kernel" not in str(program.screen.titles), "the panel in the window again")
