@@ -10,8 +10,6 @@ from importlib import import_module
 from typing import NamedTuple
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
-# What shells report after Ctrl+C: 128 and the signal's number.
-INTERRUPTED = 130
 
 
 class Command(NamedTuple):
@@ -80,13 +78,14 @@ def main(argv: list[str]) -> int:
     """Run the command that `argv` names, without the program's name, and return the exit status.
 
     0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed verification; 1 for
-    an unexpected error, 130 after Ctrl+C, 141 where the reader of standard output closed it. An error is one
-    line on standard error.
+    an unexpected error, 141 where the reader of standard output closed it. An error is one line on standard
+    error. Ctrl+C ends the process (`engine.interrupts`).
     """
     from engine.commands.output import log, log_notes
     from engine.compiled.code_store import report_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
     from engine.files.standard_streams import PIPE_CLOSED, silence
+    from engine.shortages import shortage_of
 
     try:
         with report_code_not_kept(lambda warning: log_notes([str(warning)])):
@@ -107,16 +106,14 @@ def main(argv: list[str]) -> int:
             log(line)
             leave_at_once(status)
             return status
-    except MemoryError:
-        line, status = "Not enough memory: the system gave no more. Use a smaller picture.", BAD_INPUT
-    except KeyboardInterrupt as stop:
-        # `report_interrupt` gives it a text.
-        line, status = str(stop) or "Stopped.", INTERRUPTED
     except BrokenPipeError:
         # Python would report it once more when it closes standard output.
         silence(sys.stdout)
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the process's boundary: any error becomes a line
+        if (shortage := shortage_of(error)) is not None:
+            log(str(shortage))
+            return BAD_INPUT
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         line = f"Unexpected error: {cause}. Please report it with this line and the command."
         status = UNEXPECTED

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
+from engine import interrupts
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
 from engine.commands.batch_device import settle_device
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
@@ -75,11 +76,13 @@ def run(arguments: list[str]) -> int:
     batch = Batch(options, mask, tasks, on_finished, is_on_cpu=is_on_cpu)
     begin = time.perf_counter()
     fault: DeviceFault | None = None
-    is_stopped = False
+
+    def stopped_at_once() -> str:
+        return printable(f"Stopped: {batch.written} of {len(tasks)} pictures filtered into {options.out}.")
+
     try:
-        batch.run()
-    except KeyboardInterrupt:
-        is_stopped = True
+        with interrupts.telling(stopped_at_once), interrupts.calling(batch.stop):
+            batch.run()
     except DeviceFault as error:
         fault = error
         known = {finished.task for finished in outcomes}
@@ -90,10 +93,10 @@ def run(arguments: list[str]) -> int:
     if options.json:
         print_json(_document(options, mask, batch, outcomes, elapsed_s, len(tasks)))
     else:
-        stopped = "Stopped: " if is_stopped else ""
+        stopped = "Stopped: " if batch.is_stopped else ""
         print_answer(stopped + _summary(options, batch, outcomes, elapsed_s, len(tasks)))
-    if is_stopped:
-        return INTERRUPTED
+    if batch.is_stopped:
+        return interrupts.exit_status(DONE)
     if fault is not None:
         raise fault
     errors = [finished.error for finished in outcomes if finished.error is not None]

@@ -13,11 +13,13 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain, islice
 from threading import BoundedSemaphore, Event
 
 import numpy as np
 
+from engine import interrupts
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_memory import Loan, PictureMemory
@@ -60,7 +62,8 @@ class Batch:
 
     `is_on_cpu` says where all of them are filtered. `on_finished` is called for each file once it is saved or
     has failed, on the calling thread, in order; on a GPU before the others where it cannot be filtered.
-    `variants` and `devices` have the keys of the variants that ran, and the titles of their devices.
+    `variants` and `devices` have the keys of the variants that ran, and the titles of their devices;
+    `written` counts the files, `is_stopped` says whether `stop` was called.
     """
 
     def __init__(
@@ -74,6 +77,8 @@ class Batch:
     ) -> None:
         self.variants: dict[str, None] = {}
         self.devices: dict[str, None] = {}
+        self.written = 0
+        self.is_stopped = False
         self._options = options
         self._mask = mask
         self._tasks = tasks
@@ -87,16 +92,13 @@ class Batch:
         self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="batch")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
         self._encoded = BoundedSemaphore(MOST_ENCODED)
-        self._is_stopped = Event()
+        self._has_ended = Event()
         # What is not reported yet, oldest first.
         self._saving: deque[tuple[Task, Future[Saving]]] = deque()
         self._largest_bytes = 1
 
     def run(self) -> None:
-        """Filter every file.
-
-        A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
-        """
+        """Filter every file; a DeviceFault passes when all that was filtered before is saved and reported."""
         switch_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         try:
@@ -105,17 +107,29 @@ class Batch:
             else:
                 self._run_on_this_thread()
             self._settle(0)
-        except (DeviceFault, KeyboardInterrupt):
-            self._stop()
+        except DeviceFault:
+            self._settle_all()
             raise
         finally:
-            self._is_stopped.set()
+            self._has_ended.set()
             self._workers.shutdown(wait=True, cancel_futures=True)
             self._writer.shutdown(wait=True)
             sys.setswitchinterval(switch_s)
 
+    def stop(self) -> None:
+        """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
+
+        Called on: any thread.
+        """
+        if self.is_stopped:
+            interrupts.leave()
+        self.is_stopped = True
+        self._has_ended.set()
+
     def _run_on_workers(self) -> None:
         for task in self._tasks:
+            if self.is_stopped:
+                return
             # Enough that no worker waits while the oldest file takes longer than others.
             self._settle(2 * self._threads)
             self._saving.append((task, self._workers.submit(self._whole, task)))
@@ -138,9 +152,16 @@ class Batch:
     def _save(self, encoded: Encoded) -> Saving:
         """Have a file written. Called on: a worker."""
         self._encoded.acquire()
-        saving = self._writer.submit(write, encoded)
+        saving = self._writer.submit(self._write, encoded)
         saving.add_done_callback(lambda _: self._encoded.release())
         return saving
+
+    def _write(self, encoded: Encoded) -> Finished:
+        # The count is true where the process is ended.
+        with interrupts.undivided():
+            finished = write(encoded)
+            self.written += 1
+        return finished
 
     def _run_on_this_thread(self) -> None:
         jobs = self._jobs()
@@ -200,7 +221,7 @@ class Batch:
                 # One failed (for its size, say): filtered alone, each succeeds or gives its reason.
                 while in_stream:
                     self._filter_alone(in_stream.popleft())
-            begin = after.pop() if after else next(jobs, None)
+            begin = None if self.is_stopped else after.pop() if after else next(jobs, None)
 
     def _filter_alone(self, job: Job) -> None:
         self._note_what_runs(job)
@@ -218,7 +239,7 @@ class Batch:
         """Yield the pictures that can be filtered, in order, some opened ahead; report the others."""
         waiting: deque[tuple[Task, Loan, Future[Opened]]] = deque()
         tasks = iter(self._tasks)
-        while True:
+        while not self.is_stopped:
             for task in islice(tasks, max(0, self._most_waiting() - len(waiting))):
                 loan = Loan(self._memory)
                 waiting.append((task, loan, self._workers.submit(open_task, self._options, task, loan)))
@@ -253,7 +274,7 @@ class Batch:
             job.loan.give_back()
 
     def _end_if_stopped(self) -> None:
-        if self._is_stopped.is_set():
+        if self._has_ended.is_set():
             raise CancelledError
 
     def _note_what_runs(self, job: Job) -> None:
@@ -263,27 +284,23 @@ class Batch:
     def _settle(self, most: int) -> None:
         """Report the oldest files until at most so many are still under way."""
         while len(self._saving) > most:
-            task, future = self._saving[0]
+            task, future = self._saving.popleft()
             try:
                 finished = future.result().result()
             except DeviceFault:
                 raise
+            except CancelledError:  # a worker found that the batch has ended
+                continue
             except (EngineError, MemoryError) as error:
                 finished = failed(task, error)
-            self._saving.popleft()
             self._on_finished(finished)
 
-    def _stop(self) -> None:
+    def _settle_all(self) -> None:
         """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
-        self._is_stopped.set()
+        self._has_ended.set()
         while self._saving:
-            try:
-                self._settle(len(self._saving) - 1)
-            except KeyboardInterrupt:
-                # One more: what workers have begun is waited for and written in any case, so it is reported.
-                continue
-            except (DeviceFault, CancelledError):
-                self._saving.popleft()
+            with suppress(DeviceFault):
+                self._settle(0)
 
 
 def _way(options: argparse.Namespace, request: Request) -> tuple[str, str]:

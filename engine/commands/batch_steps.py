@@ -21,6 +21,7 @@ from engine.image.result_picture import converted_picture
 from engine.image.save import encoded_image
 from engine.mask.mask import Mask
 from engine.run.device_choice import refuse_unsuitable
+from engine.shortages import shortage_of
 from engine.tasks.filtering.agreement import regions_to_check, verify
 from engine.tasks.filtering.task import refuse_strange_samples
 from engine.verify.checked_samples import CheckedSamples
@@ -155,6 +156,7 @@ def _verified(job: Job, values: np.ndarray | CheckedSamples) -> Verification:
         seed=_seed(job),
         affordable=AFFORDABLE_MULTIPLY_ADDS,
         added_error=variant.added_error(request.problem, request.mask),
+        steps=variant.added_steps(request.mask),
     )
     if not verification.passed:
         what = f"The result of '{variant.key}'"
@@ -174,6 +176,6 @@ def _seed(job: Job) -> int:
 
 def failed(task: Task, error: Exception) -> Finished:
     """Return the outcome of a file that an EngineError or a MemoryError kept from being filtered."""
-    if not isinstance(error, EngineError):
-        error = EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")
-    return Finished(task, error)
+    why = error if isinstance(error, EngineError) else shortage_of(error)
+    assert why is not None
+    return Finished(task, why)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
+from engine.interrupts import telling
 from engine.results.strict_json import json_text
 
 if TYPE_CHECKING:
@@ -55,19 +56,21 @@ def log_notes(notes: Sequence[str]) -> None:
 
 @contextmanager
 def report_interrupt(files: Sequence[str], done: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Give Ctrl+C the line that `engine.commands.main` prints: what was done, which files were written.
+    """Let Ctrl+C end the process with a line that says what was done, and which files were written.
 
     `files` are written within, each whole or not at all; `done` returns "3 of 18 cells done".
     """
     before = [_version(path) for path in files]
-    try:
-        yield
-    except KeyboardInterrupt:
+
+    def line() -> str:
         parts = [done()] if done() else []
         # Ctrl+C may come after a file took its name and before the command knows of it.
         for path, old in zip(files, before, strict=True):
             parts.append(f"{path} was {'not ' if _version(path) == old else ''}written")
-        raise KeyboardInterrupt(f"Stopped: {'; '.join(parts)}.") from None
+        return printable(f"Stopped: {'; '.join(parts)}.")
+
+    with telling(line):
+        yield
 
 
 def _version(path: str) -> tuple[int, int] | None:

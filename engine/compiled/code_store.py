@@ -1,14 +1,15 @@
 """Compiled code on disk: written whole, checked when read, bounded in bytes. No Numba in here.
 
 One file per entry, named after its key, begins with the SHA-256 of the rest: a damaged, cut or foreign one is
-noticed before it is used, removed, and counts as absent. The code is executed, so the folder must be the
-user's own and writable by no other user. Where nothing can be kept, the code is used all the same, and
-one `CodeNotKept` says so.
+noticed before it is used, removed, and counts as absent. The code is executed, so the folder and each file
+must be the user's own and writable by no other user. Where nothing can be kept, the code is used all the
+same, and one `CodeNotKept` says so.
 
 What a function compiles to depends on all that it calls, in any file: a folder named after a digest of
 the sources, in the person's cache or in `NUMBA_CACHE_DIR`, makes a stale entry impossible.
 """
 
+import errno
 import functools
 import hashlib
 import os
@@ -27,6 +28,8 @@ from engine.errors import CodeNotKept, FileWriteError
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
+# Not all of them exist on Windows.
+_READING = os.O_RDONLY | sum(getattr(os, f"O_{name}", 0) for name in ("NOFOLLOW", "NONBLOCK", "BINARY"))
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
@@ -46,6 +49,7 @@ class CodeStore:
         self._folder = folder
         self._most_bytes = most_bytes
         self._has_warned = False
+        self._is_way_own: bool | None = None
 
     def load(self, kind: str, key: str) -> bytes | None:
         """Return the code of that key; None where there is none that can be trusted.
@@ -56,9 +60,11 @@ class CodeStore:
             return None
         path = self._path(kind, key)
         try:
-            content = path.read_bytes()
-        except OSError:
+            content = self._own_bytes(path)
+        except FileNotFoundError:
             return None
+        except OSError:
+            content = b""
         code = _unpacked(content, key)
         # The time of its last use decides which entry goes. A damaged one would be read again at each start.
         with suppress(OSError):
@@ -78,7 +84,8 @@ class CodeStore:
                 raise FileWriteError("", "the home folder is not known")
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._is_trusted():
-                atomic_write(path, _packed(key, code))
+                # Whatever the person's mask of permissions allows others.
+                atomic_write(path, _packed(key, code), permissions=0o600)
                 self._make_room(path)
         except OSError as error:
             self._warn(write_error(str(self._folder), error).why)
@@ -98,20 +105,32 @@ class CodeStore:
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
+    def _own_bytes(self, path: Path) -> bytes:
+        """Return the bytes of a file that the user alone can write; an OSError where it is anything else."""
+        # A link is not followed, a pipe not waited for.
+        with open(os.open(path, _READING), "rb", buffering=0) as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > self._most_bytes or not _is_own(facts):
+                raise PermissionError(errno.EPERM, "is no file of ours")
+            return file.readall()
+
     def _is_trusted(self) -> bool:
-        """Return whether the folder exists, is the user's own, and writable by no other user."""
+        """Return whether the folder exists, is the user's own, and writable by no other user.
+
+        No other user may have put a link on the way to it.
+        """
         try:
             facts = self._folder.stat()
+            # Once: it takes as long as reading an entry.
+            if self._is_way_own is None:
+                self._is_way_own = _is_way_own(self._folder)
         except OSError:
             return False
         if not self._folder.is_absolute():
             return False
-        # Windows has neither owners by number nor these permissions.
-        is_own = not hasattr(os, "getuid") or (
-            facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        )
+        is_own = _is_own(facts) and self._is_way_own
         if not is_own:
-            why = "it belongs to another user, or others may write in it"
+            why = "it belongs to another user, others may write in it, or a link of another user leads to it"
             self._warn(why, "Remove it: it is made again, for you alone.")
         return is_own
 
@@ -120,7 +139,7 @@ class CodeStore:
         files = []
         for path in self._folder.iterdir():
             with suppress(OSError):
-                facts = path.stat()
+                facts = path.lstat()
                 files.append((path == newest, facts.st_mtime, facts.st_size, path))
         taken = sum(size for _, _, size, _ in files)
         for _, _, size, path in sorted(files):
@@ -151,6 +170,20 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
 
         warnings.showwarning = show
         yield
+
+
+def _is_way_own(folder: Path) -> bool:
+    """Return whether no link on the way to a folder is of another user than root."""
+    places = [os.lstat(place) for place in (folder, *folder.parents)]
+    own = {0} if not hasattr(os, "geteuid") else {0, os.geteuid()}
+    return all(not stat.S_ISLNK(place.st_mode) or place.st_uid in own for place in places)
+
+
+def _is_own(facts: os.stat_result) -> bool:
+    # Windows has neither owners by number nor these permissions.
+    return not hasattr(os, "geteuid") or (
+        facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
 
 
 def _packed(key: str, code: bytes) -> bytes:

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import gc
 import importlib
+import itertools
 import json
 import os
 import platform
@@ -210,6 +211,7 @@ def _jit() -> llvm.LLJIT:
 
 
 _linked_code: list[Any] = []  # machine code lives as long as what tracks it
+_numbers = itertools.count()
 
 
 def _linked(code: bytes) -> int:
@@ -217,7 +219,8 @@ def _linked(code: bytes) -> int:
     name, _, content = code.partition(b"\0")
     symbol = name.decode()
     builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process().export_symbol(symbol)
-    tracker = builder.link(_jit(), f"{symbol}.{len(_linked_code)}")
+    # A new name each time: one that could not be linked has used up its own.
+    tracker = builder.link(_jit(), f"{symbol}.{next(_numbers)}")
     _linked_code.append(tracker)
     address: int = tracker[symbol]
     return address

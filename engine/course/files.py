@@ -7,7 +7,8 @@ from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.sheet import csv_of
-from engine.files.atomic_write import atomic_write, undivided
+from engine.files.atomic_write import atomic_write
+from engine.interrupts import undivided
 
 
 def write_paper(

@@ -4,13 +4,13 @@ import errno
 import os
 import reprlib
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
 from engine.files.part_files import part_file, remove_dead_parts
+from engine.interrupts import undivided
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
 
@@ -46,26 +46,15 @@ def path_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
-_writing = threading.RLock()
-
-
-@contextmanager
-def undivided() -> Iterator[None]:
-    """Hold off the end of the process while files are written that belong together.
-
-    Each file is whole by itself (`atomic_write`). A thread that ends the process enters first, so that
-    neither a temporary file nor one half of a set stays behind.
-    """
-    with _writing:
-        yield
-
-
-def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+def atomic_write(
+    path: str | os.PathLike[str], data: bytes | memoryview, permissions: int | None = None
+) -> None:
     """Write `data` to `path` so that the file holds either its old content or all of the new.
 
     The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
     A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
-    that it points to is replaced. The permissions of a replaced file are kept.
+    that it points to is replaced. Without `permissions` those of a replaced file are kept, and a new one has
+    the usual ones.
 
     Raises FileWriteError: the folder does not exist or cannot be written, the disk is full, `path` is a
     folder, and the like.
@@ -73,7 +62,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
     with write_errors(path):
         target = writable_target(path)
         with undivided():
-            _write_beside_and_replace(target, data)
+            _write_beside_and_replace(target, data, permissions)
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
@@ -117,7 +106,7 @@ def write_error(path: str, error: OSError) -> FileWriteError:
     return FileWriteError(f"{path} cannot be written", why, remedy)
 
 
-def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
+def _write_beside_and_replace(target: Path, data: bytes | memoryview, permissions: int | None) -> None:
     remove_dead_parts(target.parent)
     file = part_file(target.parent)
     temporary = file.name
@@ -130,7 +119,7 @@ def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
             if os.name != "posix":
                 file.close()  # an open file cannot be renamed there
             # A temporary file can only be read by its owner.
-            os.chmod(temporary, _permissions(target))
+            os.chmod(temporary, _permissions(target) if permissions is None else permissions)
             os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):

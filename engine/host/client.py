@@ -20,6 +20,7 @@ from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import segments_of
+from engine.shortages import shortage_of
 
 GRACE_S = 2.0
 STOP_S = 1.0
@@ -91,8 +92,9 @@ class EngineClient:
                 try:
                     host = self._host(request.wants_simulator)
                 except (OSError, RuntimeError) as error:  # no pipe, or no thread
-                    what = "The engine's process cannot be started"
-                    refusal = HostLost(what, str(error), "Close other programs and ask again.")
+                    what, short = "The engine's process cannot be started", shortage_of(error)
+                    why = f"{short.what[:1].lower()}{short.what[1:]}, {short.why}" if short else str(error)
+                    refusal = HostLost(what, why, "Close other programs and ask again.")
                 else:
                     replaced = host.add(pending)
                     if replaced is not None:

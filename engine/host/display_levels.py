@@ -6,12 +6,13 @@ On two cores a 1920 x 1080 colour picture takes 4 ms.
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
+from engine.device.per_process import OncePerProcess
 from engine.image.scratch import bands
 from engine.tasks.work import FLOAT_BYTES
 
@@ -39,7 +40,7 @@ def full_scale(dtype: np.dtype) -> float:
     return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
 
 
-@cache
+@OncePerProcess
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="screen")
 

@@ -5,16 +5,16 @@ program. It starts with the first call, from any thread of any script.
 """
 
 import atexit
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from engine.device.devices import own_process_needed
+from engine.device.per_process import OncePerProcess
 from engine.device_info import DeviceInfo
 from engine.host.request import Request
+from engine.interrupts import before_leaving
 from engine.results.progress import Checkpoint
 from engine.run.executor import CallingThread
 
@@ -50,6 +50,7 @@ class SimulatorExecutor(Executor):
 
         self._client = EngineClient()
         atexit.register(self.shutdown)
+        before_leaving(self.shutdown)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Send a call; cancelling its future stops it at its next step."""
@@ -67,10 +68,7 @@ class SimulatorExecutor(Executor):
             self._client.cancel(future)
 
 
-_simulator = cache(SimulatorExecutor)
-if hasattr(os, "register_at_fork"):
-    # The threads that talk to the host stay with the parent.
-    os.register_at_fork(after_in_child=_simulator.cache_clear)
+_simulator = OncePerProcess(SimulatorExecutor)
 _here = CallingThread()
 
 

@@ -9,11 +9,12 @@ from typing import Any, TypeGuard
 
 from engine.compiled.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.files.atomic_write import undivided
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, Working
 from engine.host.request import QueuePolicy, Request
+from engine.interrupts import undivided
 from engine.results.progress import Checkpoint, Progress
+from engine.shortages import shortage_of
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
@@ -158,10 +159,8 @@ def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
 
 
 def _as_engine_error(error: Exception) -> EngineError:
-    if isinstance(error, MemoryError):
-        return EngineError(
-            "Not enough memory", str(error) or "the system gave no more", "Use a smaller picture."
-        )
+    if (shortage := shortage_of(error)) is not None:
+        return shortage
     cause = " ".join(str(error).split())[:300]
     return EngineError(
         "The engine met something unexpected",

@@ -102,7 +102,10 @@ def attach(array: SharedArray) -> np.ndarray:
         segment = _attached.get(array.name)
         if segment is None:
             segment = _attached[array.name] = _Segment(name=array.name)
-    return np.ndarray(array.shape, array.dtype, buffer=segment.buf, offset=array.first_byte)
+    # Its base is a view that keeps the memory mapped; the one of np.ndarray(buffer=...) does not.
+    assert segment.buf is not None
+    count = int(np.prod(array.shape))
+    return np.frombuffer(segment.buf, array.dtype, count, array.first_byte).reshape(array.shape)
 
 
 def recycle(*names: str) -> None:

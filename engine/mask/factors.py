@@ -28,7 +28,7 @@ Scale
     nothing overflows between the passes unless the direct sum does, not even where the column is 0. (Two
     exceptions: the row spans more than float32 does between its normal numbers and 1, or weights near 10^38
     would make the column overflow.) The price: a column above 1 magnifies what the first pass lost to
-    subnormal numbers, in float32 pictures below 10^-38 all over.
+    subnormal numbers, in float32 pictures below 10^-38 all over. The bound has a term for that.
 """
 
 import math

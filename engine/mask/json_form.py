@@ -17,6 +17,8 @@ FORMAT = "haloscope-mask"
 VERSION = 1
 
 _KEYS = ("format", "version", "name", "weights", "anchor", "offset", "divisor")
+# Whole numbers of fewer bits are finite as float64, so that nothing which divides or shows one can fail.
+_TOO_MANY_BITS = 1024
 _EXAMPLE = (
     f'A mask in JSON looks like {{"format": "{FORMAT}", "version": {VERSION}, "weights": [[1, 0, -1]]}}.'
 )
@@ -72,7 +74,11 @@ def read_object(text: str) -> dict[str, Any]:
     """
     try:
         document = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique_keys
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_unique_keys,
         )
     except json.JSONDecodeError as error:
         raise MaskError(WHAT, f"it is not JSON: line {error.lineno}, {error.msg}", _EXAMPLE) from error
@@ -121,15 +127,19 @@ def _number(value: object, where: str) -> float:
             f"{where} is {quoted(str(value))}, which is not a number",
             "Write numbers such as 1, -0.5 or 1e-3.",
         )
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise MaskError(WHAT, f"{where} is too large a number", "Write a smaller number.") from error
+    return float(value)
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
+        refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
+    return value
+
+
+def _whole(digits: str) -> int:
+    value = int(digits)
+    if value.bit_length() >= _TOO_MANY_BITS:
         refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
     return value
 

@@ -6,6 +6,7 @@ form each.
 
 import dataclasses
 import math
+import reprlib
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -24,9 +25,10 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
     Raises BadValue for other data, a later version, and a damaged result.
     """
     what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
-    if not isinstance(data, dict) or data.get("format") not in _READABLE:
+    form = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(form, str) or form not in _READABLE:
         raise BadValue(what, "this is not a file of results", remedy)
-    if data.get("version") not in _READABLE[data["format"]]:
+    if data.get("version") not in _READABLE[form]:
         reason = f"the file has version {data.get('version')!r}, and this program reads up to {VERSION}"
         raise BadValue(what, reason, "Use a newer Haloscope.")
     if not isinstance(data.get("results"), list):
@@ -94,6 +96,8 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return items
     if type(value) is not kind:
         raise TypeError(f"{name} is not of type {kind.__name__}")
+    if kind is int:
+        _number(value, name)
     return value
 
 
@@ -109,6 +113,10 @@ def _number(value: Any, name: str) -> float:
     """Return a number, also one that JSON has only as a string."""
     if value in _NON_FINITE:
         return float(value)
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, not a number")
-    return float(value)
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} is {reprlib.repr(value)}, not a number")
+    return number

@@ -1,6 +1,6 @@
 """Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 FLOAT_BYTES = 4
 
@@ -26,6 +26,11 @@ class Work:
     shared_loads: int = 0
     shared_stores: int = 0
     constant_loads: int = 0  # float32 elements that threads load from constant memory
+
+    def __post_init__(self) -> None:
+        counts = [getattr(self, field.name) for field in fields(self)]
+        if min(counts) < 0 or not (self.global_loads and self.global_load_bytes):
+            raise ValueError("work without loads, or less than none, is not work")
 
     @property
     def cgma(self) -> float:

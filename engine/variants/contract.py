@@ -140,6 +140,21 @@ class Variant(AnyVariant[Problem, Mask]):
     # covers the output tile.
     block_covers_input: bool = False
 
+    def added_steps(self, mask: Mask) -> float:
+        """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""
+        if not self.rank:
+            return 0.0
+        # Loaded by the first proof.
+        from engine.mask.factors import factor
+        from engine.mask.low_rank import low_rank
+        from engine.tasks.filtering.agreement import added_steps
+
+        if self.rank == 1:
+            factors = factor(mask)
+            return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
+        products = low_rank(mask, self.rank)
+        return added_steps(products.columns, products.rows)
+
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""
         return 1 if self.repeats is None else self.repeats(mask)

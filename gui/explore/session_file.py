@@ -4,7 +4,6 @@ The picture is only named in the file; the mask is in it, with anchor, offset an
 """
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -195,13 +194,9 @@ def _truth(value: object) -> bool:
 
 
 def _number(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("is not a finite number")
-    return number
+    return float(value)
 
 
 def _block(value: object) -> Block | None:

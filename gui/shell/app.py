@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
+from engine import interrupts
 from engine.errors import EngineError
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
@@ -22,7 +23,6 @@ from gui.page.messages import Messages
 from gui.shell.closing import Closing
 from gui.shell.command_line import WindowOptions
 from gui.shell.engine_messages import EngineMessages
-from gui.shell.interrupt import Interrupts
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.shell_actions import ENTRIES
@@ -124,7 +124,6 @@ def run_window(
     engine: StartedEngine,
     first: FirstPicture | None,
     process_age_ms: Callable[[], tuple[float, str]],
-    interrupts: Interrupts,
 ) -> int:
     """Show the window until it is closed and return the exit status."""
     app = make_application()

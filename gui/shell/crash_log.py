@@ -30,10 +30,11 @@ def open_crash_log() -> None:
         path = log_path()
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.exists() and path.stat().st_size > LARGEST_BYTES
-        _file = path.open("w" if fresh else "a", encoding="utf-8")
-    if _file is not None:
+        file = path.open("w" if fresh else "a", encoding="utf-8")
         # What Python opened is closed before its last moments, of which a crash is to be logged too.
-        faulthandler.enable(os.dup(_file.fileno()))
+        faulthandler.enable(os.dup(file.fileno()))
+        _file = file
+    if _file is not None:
         atexit.register(_file.close)
     elif sys.stderr is not None:
         faulthandler.enable()

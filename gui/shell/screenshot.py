@@ -3,6 +3,7 @@
 from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
+from engine import interrupts
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.standard_streams import log
@@ -10,15 +11,12 @@ from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.intents import Begin
 from gui.shell.app import Haloscope, make_application
 from gui.shell.command_line import ScreenshotOptions
-from gui.shell.interrupt import Interrupts
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
 
 
-def take_screenshot(
-    options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None, interrupts: Interrupts
-) -> int:
+def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
     """Save a picture of the window and return the exit status.
 
     Raises

@@ -6,6 +6,8 @@ from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, Signal
 
+from engine.errors import EngineError
+from engine.shortages import shortage_of
 from gui.page.messages import Message, Messages, Severity
 from gui.shell.crash_log import log_path, write_error
 
@@ -15,7 +17,7 @@ SOURCE = "unexpected"
 class UnexpectedErrors(QObject):
     """Catches unhandled exceptions on every thread."""
 
-    happened = Signal(str)  # the error in one line
+    happened = Signal(object)  # an EngineError: what, and why
 
     def __init__(self, messages: Messages, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -34,13 +36,14 @@ class UnexpectedErrors(QObject):
         if issubclass(kind, KeyboardInterrupt):
             return
         write_error(kind, error, trace)
+        line = f"{kind.__name__}: {error}" if str(error) else kind.__name__
+        found = shortage_of(error) or EngineError("Something went wrong in the window", line)
         try:
-            self.happened.emit(f"{kind.__name__}: {error}" if str(error) else kind.__name__)
+            self.happened.emit(found)
         except RuntimeError:
             return  # the window is gone already; the log has it
 
-    def _show(self, line: str) -> None:
-        remedy = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
-        self._messages.everywhere.show(
-            Message(SOURCE, Severity.ERROR, "Something went wrong in the window", line, remedy)
-        )
+    def _show(self, found: EngineError) -> None:
+        kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
+        remedy = f"{found.remedy} {kept}".strip()
+        self._messages.everywhere.show(Message(SOURCE, Severity.ERROR, found.what, found.why, remedy))

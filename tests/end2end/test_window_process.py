@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -89,6 +90,7 @@ def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
     code = f"""
 import os, signal, sys
 if __name__ == "__main__":
+    from engine import interrupts
     from gui.shell import screenshot
     from gui.shell.launch import main
     shown = screenshot._Shot._shown
@@ -96,6 +98,7 @@ if __name__ == "__main__":
         shown(shot, error)
         os.kill(os.getpid(), signal.SIGINT)
     screenshot._Shot._shown = interrupted
+    interrupts.listen()
     sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
 """
     answer = start(code=code)
@@ -110,6 +113,7 @@ def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(tmp
 import os, signal, sys
 from pathlib import Path
 if __name__ == "__main__":
+    from engine import interrupts
     from gui.shell import app
     from gui.shell.launch import main
     make = app.Haloscope.__init__
@@ -123,6 +127,7 @@ if __name__ == "__main__":
                 os.kill(os.getpid(), signal.SIGINT)
         haloscope.window.first_page.previews.shown.connect(shown)
     app.Haloscope.__init__ = save_and_close
+    interrupts.listen()
     sys.exit(main([]))
 """
     answer = start(code=code)
@@ -140,7 +145,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     "module", ["gui.shell.crash_log", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]
 )
-def test_that_ctrl_c_at_any_moment_of_the_start_ends_quietly(tmp_path, module):
+def test_that_ctrl_c_at_any_moment_of_the_start_ends_with_one_line(tmp_path, module):
     # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
     code = f"""
 import os, runpy, signal, sys
@@ -154,8 +159,28 @@ sys.argv = ["main.py", "screenshot", {str(tmp_path / "out.png")!r}]
 runpy.run_path("main.py", run_name="__main__")
 """
     answer = start(code=code, start_new_session=True)
-    assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "Stopped.\n")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "says"),
+    [
+        ("RLIMIT_NOFILE", 14, "this process may have 14 files open at a time, and 64 are needed"),
+        ("RLIMIT_NOFILE", 8, "this process may have 8 files open at a time"),
+        ("RLIMIT_AS", 900_000 << 10, "this process may use 922 MB of memory, and 1,074 MB are needed"),
+        ("RLIMIT_AS", 300_000 << 10, "this process may use 307 MB of memory"),
+    ],
+)
+def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, says):
+    def lower():
+        number = getattr(resource, limit)
+        resource.setrlimit(number, (most, most))
+
+    answer = start(preexec_fn=lower)
+    assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1), answer.stderr
+    assert answer.stderr.startswith(f"The window cannot be opened: {says}")
+    assert "Allow more (`ulimit -" in answer.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,16 @@ takes part in at most n additions, whether they form one long sum or a partial s
 included: n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term
 covers products that are subnormal.
 
+Where a mask is applied as T columns times rows, in two passes, a subnormal product loses 2^-150 too, of which
+the second pass makes |column| times as much. A product with a whole weight loses nothing, because it is a
+multiple of 2^-149 itself, and neither do additions. With C' weights of a row and R' of a column that are not
+whole, the lost parts add up to at most
+
+    sum over the T of (C' sum |column| + R') 2^-150 (1 + gamma)
+
+and what that is more than (n + 1) 2^-149 is granted beside the bound (`added_steps`). It is 0 for masks whose
+weights add up to 1; for 13 x 13 ones, which are 16 times 1/16, it is 1182 steps of 2^-149.
+
 Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is
 ever rounded: the result has to be equal bit for bit.
 
@@ -50,19 +60,37 @@ def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
     return bound
 
 
+def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
+    """Return what a mask as columns times rows may be off beyond the bound, in steps of 2^-149.
+
+    `columns` is (mask rows, terms), `rows` (terms, mask columns).
+    """
+    high, wide = len(columns), rows.shape[1]
+    weight = np.abs(columns.astype(np.float64)).sum(axis=0)
+    along, down = (
+        (factors != np.rint(factors)).sum(axis=axis) for factors, axis in ((rows, 1), (columns, 0))
+    )
+    lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
+    return max(0.0, lost - float(high * wide + 1))
+
+
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     """Return whether every order of summation must give the very same float32 result.
 
     True for integer samples where all products, their sums and the offset are whole multiples of one power of
-    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
+    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it. The row of two passes
+    is scaled until it adds up to 1 at most, by which its step stays above 2^-25: what it makes of a ghost
+    value with a step below 2^-124 may be rounded.
     """
     if image.dtype.kind not in "iu":
         return False
     ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
     largest = max(float(image.max(initial=0)), abs(ghost))
-    step = min(step_of(mask.weights32) * min(1.0, step_of(np.array([ghost]))), step_of(np.array([offset])))
+    step_of_samples = min(1.0, step_of(np.array([ghost])))
+    step = min(step_of(mask.weights32) * step_of_samples, step_of(np.array([offset])))
     most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
-    return most == 0.0 or (step >= SMALLEST_SUBNORMAL and most / step < EXACT_STEPS)
+    has_room = step >= SMALLEST_SUBNORMAL and step_of_samples >= SMALLEST_SUBNORMAL * 2**25
+    return most == 0.0 or (has_room and most / step < EXACT_STEPS)
 
 
 def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
@@ -88,6 +116,7 @@ def verify(
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
+    steps: float = 0.0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
@@ -104,9 +133,12 @@ def verify(
     added_error : float
         What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
         value: `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off.
+    steps : float
+        The same in steps of 2^-149: `Variant.added_steps`.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
     added = added_error * largest_magnitude(image, problem) if added_error else 0.0
+    added += steps * SMALLEST_SUBNORMAL
 
     def wanted(band: Region) -> np.ndarray:
         return oracle.correlate(image, mask, problem.border, problem.cval, band)
@@ -131,6 +163,7 @@ def verify_bank(
     affordable: int | None,
     checkpoint: Callable[[float], None],
     added_error: float,
+    steps: float,
 ) -> Verification:
     """Compare every result of a bank, (masks x H, W, C), with the oracle, as `verify` does with one.
 
@@ -143,7 +176,16 @@ def verify_bank(
     for number, (part, own) in enumerate(zip(parts, bank.masks, strict=True)):
         checkpoint(number / len(bank))
         found.append(
-            verify(part, image, own, problem, seed=seed, affordable=affordable, added_error=added_error)
+            verify(
+                part,
+                image,
+                own,
+                problem,
+                seed=seed,
+                affordable=affordable,
+                added_error=added_error,
+                steps=steps,
+            )
         )
     return together(found)
 

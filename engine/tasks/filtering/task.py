@@ -78,6 +78,7 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
             "affordable": job.affordable,
             "checkpoint": checkpoint,
             "added_error": job.variant.added_error(job.problem, mask),
+            "steps": job.variant.added_steps(mask),
         }
         if bank is None:
             return verify(values, picture, mask, job.problem, **how)

@@ -8,8 +8,8 @@ hidden (1024, 128), output (128, 10); float16 or float32, all finite.
 
 import hashlib
 import stat
+import warnings
 import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,7 +26,6 @@ Floats = NDArray[np.float32]
 WEIGHTS_FILE = ASSETS / "network" / "weights.npz"
 DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
-_DAMAGES = zipfile.BadZipFile, zlib.error, MemoryError
 _NAMES = ("convolution_1", "convolution_2", "hidden", "output")
 _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
 
@@ -133,14 +132,30 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> d
             missing = [name for name in names if name not in getattr(stored, "files", ())]
             if missing:
                 raise ValueError(f"it has no array '{missing[0]}'")
-            return {name: stored[name] for name in names}
+            return {name: _array(stored, name) for name in names}
     except FileNotFoundError as error:
         raise EngineError(what, "there is no such file", remedy) from error
     except PermissionError as error:
         raise EngineError(what, "you may not read it", "Change its permissions.") from error
-    except (OSError, ValueError, EOFError, LookupError, TypeError, *_DAMAGES) as error:
-        why = str(error) or "it is damaged"
+    except EngineError:
+        raise
+    except Exception as error:
+        why = str(error) or type(error).__name__
         raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", remedy) from error
+
+
+def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
+    try:
+        # Of an array from Python 2 NumPy would print a warning.
+        with warnings.catch_warnings(action="ignore"):
+            found = stored[name]
+    except Exception as error:
+        # Errors of Python's own tokenizer, zip files, integers and memory.
+        raise ValueError(f"its array '{name}' cannot be read") from error
+    # A member that does not begin as an array is returned as bytes.
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"its '{name}' is not an array")
+    return found
 
 
 def _refuse_bytes(size: int) -> None:

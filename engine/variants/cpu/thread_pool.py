@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
+from engine.device.per_process import OncePerProcess
 from engine.variants.cpu.board import (
     ARGUMENTS,
     BOARD_ELEMENTS,
@@ -63,15 +64,9 @@ def _locked() -> int:
     return int(lock)
 
 
+@OncePerProcess
 def mailboxes() -> np.ndarray:
-    """Return the mailboxes of this process's threads, which start once: (threads, MAILBOX_ELEMENTS) int64."""
-    with _starting:
-        return _started()
-
-
-@cache
-def _started() -> np.ndarray:
-    """Start a thread per core, pinned to it.
+    """Start a thread per core, pinned to it; return their mailboxes: (threads, MAILBOX_ELEMENTS) int64.
 
     Threads that are woken together often begin on one core, and the scheduler takes 4 ms to part them: not
     pinned, launches of 1 to 4 ms took up to twice as long (2 cores). So the thread of the caller's own core
@@ -136,18 +131,6 @@ class SharedCall:
 
 # Locked ones, which nobody waits for: each belongs to one launch at a time.
 _locks: list[int] = []
-_starting = threading.Lock()
-
-
-def _begin_anew() -> None:
-    """Forget the threads, which a forked child lacks; its copy of the lock may be held by one of them."""
-    global _starting
-    _starting = threading.Lock()
-    _started.cache_clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
 
 
 # None on macOS and Windows. Called through `pythonapi` it keeps the GIL, which a busy thread would then hold

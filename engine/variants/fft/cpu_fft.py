@@ -14,13 +14,13 @@ Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., sec
 """
 
 import threading
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.core_count import cores
 from engine.device.launches import DeviceKind
+from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -41,7 +41,7 @@ def _sides(problem: Problem) -> tuple[int, int]:
     return transform.transform_sides(problem, TILE_RESULTS)
 
 
-@cache
+@OncePerProcess
 def _threads() -> "ThreadPoolExecutor":
     from concurrent.futures import ThreadPoolExecutor
 

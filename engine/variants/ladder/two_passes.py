@@ -23,7 +23,8 @@ Rounding
     worst case is 8 of 6 roundings, 9.33 of 8 and 10.5 of 10, if all of them go the same way; 0.55 of the
     bound is the most that was seen in millions of results. Exact factors, masks of one line and an offset of
     0 save the roundings that they do not make, so 1 x N has N + 1. A product that is subnormal loses 2^-150;
-    in the first pass that is multiplied by the column.
+    in the first pass that is multiplied by the column, for which `engine.tasks.filtering.agreement` has a
+    term of its own.
 """
 
 from collections.abc import Callable

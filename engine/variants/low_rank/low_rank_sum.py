@@ -15,7 +15,7 @@ Error
     A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is
     the sum of what the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of
     the largest sample where weights change their sign, because P does not vanish there. A sample that is
-    subnormal loses more, as with every separable variant.
+    subnormal loses more, as with every separable variant, for which the bound has a term of its own.
 Refused
     Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns
     and rows are rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 
 import engine.commands
 import engine.files.atomic_write
+from engine import interrupts
 from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
@@ -69,6 +71,22 @@ class OnePixelOff:
     def launch(self, image, out, stream=None):
         self._prepared.launch(image, out, stream)
         out[0, 0, 0] += 1
+
+
+class Left(BaseException):
+    """The process would have been ended, with this line."""
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Return a function that does what the listening thread does after Ctrl+C; leaving raises `Left`."""
+
+    def leave():
+        raise Left(interrupts.last_line())
+
+    monkeypatch.setattr(interrupts, "leave", leave)
+    monkeypatch.setattr(interrupts, "_last", None)
+    return lambda *_, **__: interrupts._heard(signal.SIGINT)
 
 
 def make_every_variant_wrong(monkeypatch):
@@ -162,10 +180,10 @@ def full_disk(monkeypatch, tmp_path):
     folder.mkdir()
     write = engine.files.atomic_write._write_beside_and_replace
 
-    def refuse(target, data):
+    def refuse(target, data, permissions):
         if target.parent == folder:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(target, data)
+        write(target, data, permissions)
 
     monkeypatch.setattr(engine.files.atomic_write, "_write_beside_and_replace", refuse)
     return folder

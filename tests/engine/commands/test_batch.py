@@ -1,10 +1,9 @@
 """`batch`: many files in, a folder of results out, even if some fail."""
 
-import argparse
 import errno
 import os
+import re
 import threading
-from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +13,11 @@ from PIL import Image
 import engine
 from engine.commands import batch as batch_command
 from engine.commands import batch_memory, batch_pipeline, batch_steps, opening
-from engine.commands.batch_files import Task, tasks_for
-from engine.commands.batch_steps import Finished
+from engine.commands.batch_files import tasks_for
 from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
 from engine.streams import filtering
-from tests.engine.commands.conftest import LOST, make_every_variant_wrong
+from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
 
@@ -281,13 +279,11 @@ def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
-def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatch, on_this_thread):
-    look_up, looked_up = batch_pipeline.look_up, []
+def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, on_this_thread):
+    look_up = batch_pipeline.look_up
 
     def interrupted(*arguments, **how):
-        if looked_up:
-            raise KeyboardInterrupt
-        looked_up.append(True)
+        ctrl_c()
         return look_up(*arguments, **how)
 
     monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
@@ -296,35 +292,27 @@ def test_that_a_stopped_stream_says_what_is_there(batch, photos, out, monkeypatc
     assert names(out) == ["grey.png"]
 
 
-def test_that_further_interrupts_leave_no_file_that_is_written_unreported():
-    reported = []
+def test_that_a_second_interrupt_ends_a_batch_at_once_and_counts_what_is_written(
+    batch, ctrl_c, photos, out, monkeypatch
+):
+    log_progress = batch_command._log_progress
 
-    def report(finished):
-        reported.append(finished.task.source)
-        raise KeyboardInterrupt
+    def log_and_stop(finished, number):
+        log_progress(finished, number)
+        ctrl_c()
+        ctrl_c()
 
-    class Interrupted(Future):
-        """It is waited for twice: the first time somebody stops the command."""
-
-        waits = 0
-
-        def result(self, timeout=None):
-            self.waits += 1
-            if self.waits == 1:
-                raise KeyboardInterrupt
-            return super().result(timeout)
-
-    batch = batch_pipeline.Batch(argparse.Namespace(), None, [], report, is_on_cpu=True)
-    for name in "abc":
-        written, saving = Future(), Interrupted()
-        written.set_result(Finished(Task(name, name)))
-        saving.set_result(written)
-        batch._saving.append((Task(name, name), saving))
-    batch._stop()
-    assert reported == ["a", "b", "c"]
+    monkeypatch.setattr(batch_pipeline, "cores", lambda: 1)
+    monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
+    with pytest.raises(Left) as left:
+        batch(photos / "grey.png", photos / "rgb.tif")
+    written = re.fullmatch(r"Stopped: (\d) of 2 pictures filtered into .*\.", str(left.value))
+    assert 1 <= int(written[1]) <= len(names(out))
 
 
-def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch, photos, out, monkeypatch):
+def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(
+    batch, ctrl_c, photos, out, monkeypatch
+):
     begun, stopped, look_up = threading.Event(), threading.Event(), batch_pipeline.look_up
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
     monkeypatch.setattr(batch_pipeline, "cores", lambda: 3)
@@ -336,7 +324,7 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(batch
     def log_and_stop(finished, number):
         log_progress(finished, number)
         if not stopped.is_set():
-            raise KeyboardInterrupt
+            ctrl_c()
 
     def looked_up(options, mask, task, *arguments, **how):
         assert task.source.endswith(("a.png", "b.png")) or stopped.wait(20)

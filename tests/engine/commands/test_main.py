@@ -16,7 +16,7 @@ from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
 from engine.mask.presets import presets
 from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
-from tests.engine.commands.conftest import LOST, raising
+from tests.engine.commands.conftest import LOST, Left, raising
 from tests.fresh_python import fresh_python
 
 
@@ -111,9 +111,9 @@ def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (KeyboardInterrupt(), 130, "Stopped.\n"),
-        (KeyboardInterrupt("Stopped: 2 of 3 cells done."), 130, "Stopped: 2 of 3 cells done.\n"),
-        (MemoryError(), 2, "Not enough memory: the system gave no more. Use a smaller picture.\n"),
+        (MemoryError(), 2, "Not enough memory: the system gave no more. Use a smaller picture, or close"),
+        (OSError(24, "Too many open files"), 2, "No more files can be opened: this process may have "),
+        (RuntimeError("can't start new thread"), 2, "No more threads or processes can be started: the"),
         (EngineError("a", "b", "c"), 2, "a: b. c\n"),
         (ZeroDivisionError("by\nzero"), 1, "Unexpected error: ZeroDivisionError: by zero. "),
         (LOST, 3, "cuda:0: illegal address. Start again.\n"),
@@ -270,21 +270,16 @@ def test_that_a_note_is_one_line_and_one_without_a_reader_stops_nothing(monkeypa
     log("note")
 
 
-def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(tmp_path):
+def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(ctrl_c, tmp_path):
     kept, made, impossible = tmp_path / "kept", tmp_path / "made", "a\0b"
     kept.write_text("old")
-
-    def stopped():
-        with report_interrupt([str(kept), str(made), impossible], lambda: "1 of 3 done"):
-            made.write_text("new")
-            raise KeyboardInterrupt
-
-    line = r"Stopped: 1 of 3 done; .*kept was not written; .*made was written; a\0b was not written\.$"
-    with pytest.raises(KeyboardInterrupt, match=line):
-        stopped()
-    # Other errors pass unchanged.
-    with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
-        raise ZeroDivisionError("as it is")
+    line = r"Stopped: 1 of 3 done; .*kept was not written; .*made was written; a\\u0000b was not written\.$"
+    with report_interrupt([str(kept), str(made), impossible], lambda: "1 of 3 done"):
+        made.write_text("new")
+        with pytest.raises(Left, match=line):
+            ctrl_c()
+    with pytest.raises(Left, match=r"^Stopped\.$"):
+        ctrl_c()
 
 
 @pytest.mark.parametrize(

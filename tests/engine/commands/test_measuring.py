@@ -18,7 +18,7 @@ from engine.results.metrics import number_of
 from engine.results.read import result_from_json
 from engine.tasks.filtering.task import random_mask, random_picture
 from engine.variants.registry import matmul_variant
-from tests.engine.commands.conftest import make_every_variant_wrong, raising, strict_json, words
+from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json, words
 
 # Before a test replaces what is in the registry: a command that is imported meanwhile would keep that.
 
@@ -48,37 +48,37 @@ def test_that_the_json_answer_is_whole_although_its_file_is_not_written(command,
     assert len(answer.document["results"]) == 1
 
 
-def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, monkeypatch, tmp_path):
+def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, ctrl_c, monkeypatch, tmp_path):
     out, csv, shown = tmp_path / "r.json", tmp_path / "r.csv", []
     out.write_text("old")
 
     def log_once(line):
         if shown:
-            raise KeyboardInterrupt
+            ctrl_c()
         shown.append(line)
         log(line)
 
     monkeypatch.setattr(measuring, "log", log_once)
-    answer = command(BENCH, "cpu-serial --masks 1,2,3 --out", out, "--csv", csv)
-    assert (answer.status, answer.out) == (130, "")
+    with pytest.raises(Left) as left:
+        command(BENCH, "cpu-serial --masks 1,2,3 --out", out, "--csv", csv)
     stopped = f"Stopped: 2 of 3 cells done; {out} was not written; {csv} was not written."
-    assert answer.err.splitlines()[1:] == [stopped]
+    assert str(left.value) == stopped
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
     assert out.read_text() == "old"
 
 
 def test_that_a_stopped_command_says_which_file_is_there_or_without_files_what_was_done(
-    command, monkeypatch, tmp_path
+    command, ctrl_c, monkeypatch, tmp_path
 ):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
-    monkeypatch.setattr(measuring, "results_csv", raising(KeyboardInterrupt()))
-    answer = command(BENCH, "cpu-serial --out", out, "--csv", csv)
-    stopped = f"Stopped: 1 of 1 cells done; {out} was written; {csv} was not written."
-    assert (answer.status, answer.err.splitlines()[1:]) == (130, [stopped])
+    monkeypatch.setattr(measuring, "results_csv", ctrl_c)
+    with pytest.raises(Left) as left:
+        command(BENCH, "cpu-serial --out", out, "--csv", csv)
+    assert str(left.value) == f"Stopped: 1 of 1 cells done; {out} was written; {csv} was not written."
     assert out.is_file()
-    monkeypatch.setattr(measuring, "log", raising(KeyboardInterrupt()))
-    answer = command(MATMUL, "numpy")
-    assert (answer.status, answer.out, answer.err) == (130, "", "Stopped: 1 of 1 cells done.\n")
+    monkeypatch.setattr(measuring, "log", ctrl_c)
+    with pytest.raises(Left, match=r"^Stopped: 1 of 1 cells done\.$"):
+        command(MATMUL, "numpy")
 
 
 @ONE_CELL

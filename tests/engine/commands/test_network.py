@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,42 @@ def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_g
     assert "There is no driver" in answer.out
     alone = command("network --stage network-fast --batch 1 --budget 0")
     assert alone.status == 3
+
+
+def npy(header, numbers=b""):
+    """Return a member of an archive with this header."""
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + numbers
+
+
+FLOATS = "{'descr': '<f4', 'fortran_order': False, 'shape': %s}\n"
+
+
+@pytest.mark.parametrize(
+    ("member", "says"),
+    [
+        (b"no array", "its 'hidden' is not an array"),
+        (b"", "its 'hidden' is not an array"),
+        (npy("{'descr': '<f4', 'shape': (1024, "), "its array 'hidden' cannot be read"),
+        (npy(FLOATS % "(('"), "its array 'hidden' cannot be read"),
+        (npy(FLOATS % f"({10**22}, 2)"), "its array 'hidden' cannot be read"),
+        (npy(FLOATS % "(4611686018427387904, 4)"), "its array 'hidden' cannot be read"),
+        (npy(FLOATS % "(-1, 128)"), "its array 'hidden' cannot be read"),
+        (npy(FLOATS % "(2, 2)", b"1234"), "its array 'hidden' cannot be read"),
+        (npy((FLOATS % "(2, 2)").replace("<f4", "|O"), b"1234"), "its array 'hidden' cannot be read"),
+        (npy((FLOATS % "(1L, 2)"), b"12345678"), "hidden has the shape 1 x 2"),
+        (npy("(" * 9000), "its array 'hidden' cannot be read"),
+    ],
+    ids=lambda value: repr(value[10:40]) if isinstance(value, bytes) else "",
+)
+def test_that_a_damaged_array_of_weights_is_status_2_in_words(refused, tmp_path, member, says):
+    path = tmp_path / "bad.npz"
+    with zipfile.ZipFile(WEIGHTS_FILE) as whole, zipfile.ZipFile(path, "w") as spoilt:
+        for name in whole.namelist():
+            spoilt.writestr(name, member if name == "hidden.npy" else whole.read(name))
+    refused(
+        "network --stage network-cpu --batch 1 --weights", path, says=f"'bad.npz' cannot be used ... {says}"
+    )
 
 
 @pytest.mark.slow

@@ -115,6 +115,70 @@ def test_that_code_of_another_person_or_that_others_can_write_is_never_used(tmp_
         assert CodeStore(folder).load("cpu", "key") is None
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "others", "group", "another person's", "huge", "folder"])
+def test_that_a_file_that_is_not_the_persons_own_is_never_used_nor_waited_for(tmp_path, monkeypatch, kind):
+    folder = tmp_path / "folder"
+    store = CodeStore(folder, most_bytes=5000)
+    store.save("cpu", "key", CODE)
+    path = only_file(folder)
+    if kind in ("link", "pipe", "folder"):
+        content = path.read_bytes()
+        path.unlink()
+    if kind == "link":
+        (tmp_path / "elsewhere").write_bytes(content)
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "huge":
+        os.truncate(path, 5001)
+    elif kind == "another person's":
+        owner, fstat = os.geteuid(), os.fstat
+        monkeypatch.setattr(os, "fstat", lambda number: another_owner(fstat(number), owner + 1))
+    else:
+        path.chmod(0o602 if kind == "others" else 0o620)
+    assert store.load("cpu", "key") is None
+    monkeypatch.undo()
+    if kind != "folder":
+        store.save("cpu", "key", CODE)
+        assert store.load("cpu", "key") == CODE
+    if kind == "link":
+        assert (tmp_path / "elsewhere").read_bytes() == content
+
+
+def another_owner(facts, owner):
+    return os.stat_result((*facts[:4], owner, *facts[5:10]))
+
+
+def test_that_files_are_the_persons_own_whatever_the_mask_of_permissions_allows(tmp_path):
+    before = os.umask(0o000)
+    try:
+        CodeStore(tmp_path / "folder").save("cpu", "key", CODE)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(only_file(tmp_path / "folder").stat().st_mode) == 0o600
+    assert CodeStore(tmp_path / "folder").load("cpu", "key") == CODE
+
+
+@pytest.mark.parametrize("place", ["folder", "parent"])
+def test_that_a_link_of_another_person_on_the_way_to_the_folder_is_not_followed(tmp_path, monkeypatch, place):
+    real, link = tmp_path / "real", tmp_path / "link"
+    inside = "" if place == "folder" else "inside"
+    CodeStore(real / inside).save("cpu", "key", CODE)
+    link.symlink_to(real)
+    assert CodeStore(link / inside).load("cpu", "key") == CODE
+    owner, lstat = os.geteuid(), os.lstat
+
+    def of_another(path):
+        facts = lstat(path)
+        return another_owner(facts, owner + 1) if stat.S_ISLNK(facts.st_mode) else facts
+
+    monkeypatch.setattr(os, "lstat", of_another)
+    with pytest.warns(CodeNotKept, match="a link of another user leads to it"):
+        assert CodeStore(link / inside).load("cpu", "key") is None
+
+
 def test_that_writers_of_one_entry_leave_it_whole(tmp_path):
     def write(number):
         store = CodeStore(tmp_path)

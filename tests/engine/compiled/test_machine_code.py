@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -135,6 +136,37 @@ def test_that_a_whole_file_that_means_nothing_is_compiled_anew(linked, tmp_path)
         CodeStore(tmp_path / "kept").save("cpu", key, content)
         assert result_of() == 45.0
     assert [content for content in nothing if content not in linked] == []
+
+
+HALVED = """
+import numpy as np
+from engine.compiled.machine_code import MachineFunction
+halved = np.zeros((2, 2, 4), np.uint8)
+MachineFunction("engine.host.display_code", "halve")(np.full((4, 4, 4), 9, np.uint8), halved, 0, 2)
+print(halved.sum())
+"""
+
+
+@pytest.mark.slow
+def test_that_kept_code_that_cannot_be_linked_is_compiled_anew_at_the_next_start(tmp_path):
+    """A call in it leads nowhere; what is compiled then has the same name."""
+    assert fresh_python("-c", HALVED, NUMBA_CACHE_DIR=str(tmp_path)) == "144\n"
+    (path,) = tmp_path.glob("*/*.cpu")
+    key, name, _ = path.read_bytes()[32:].split(b"\0", 2)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    calling = llvm.parse_assembly(f"""
+        declare i32 @nobody_has_this(i64)
+        define i32 @"{name.decode()}"(i64 %x) {{
+          %r = call i32 @nobody_has_this(i64 %x)
+          ret i32 %r
+        }}""")
+    code = llvm.Target.from_default_triple().create_target_machine(jit=True).emit_object(calling)
+    CodeStore(path.parent).save("cpu", key.decode(), name + b"\0" + code)
+    unlinkable = path.read_bytes()
+    # LLVM itself says on standard error what it did not find.
+    assert "144\n" in fresh_python("-c", HALVED, NUMBA_CACHE_DIR=str(tmp_path))
+    assert path.read_bytes() != unlinkable
 
 
 def test_that_a_start_with_kept_code_imports_no_numba():

@@ -11,11 +11,11 @@ from engine.course.files import write_paper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled
-from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host.link import HostLink
 from engine.host.messages import Ready, ToHost
 from engine.host.server import Worker
+from engine.interrupts import undivided
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Write

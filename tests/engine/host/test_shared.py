@@ -32,6 +32,18 @@ def make(megabytes):
     return array.name
 
 
+def test_that_a_view_keeps_its_memory_after_its_segment_was_given_back():
+    """A picture that a view has not let go of, because of an error, is painted again."""
+    (place,) = shared.create(((60, 100), "uint16"))
+    whole = shared.attach(place)
+    whole[:] = 7
+    part = whole[20:].data
+    shared.unlink(place.name)
+    del whole
+    assert place.name in Path("/proc/self/maps").read_text()
+    assert part[39, 99] == 7
+
+
 def test_that_a_released_segment_serves_the_next_result():
     name = make(1)
     shared.recycle(name)

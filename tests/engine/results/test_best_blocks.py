@@ -96,6 +96,7 @@ DAMAGED = {
     "an illegal block": lambda path: changed(path, block=[64, 64]),
     "a negative time": lambda path: changed(path, kernel_ms=-0.1),
     "an endless time": lambda path: changed(path, kernel_ms=10**400),
+    "an endless width": lambda path: changed(path, width=10**400),
     "a width of nothing": lambda path: changed(path, width=0),
     "another key": lambda path: changed(path, speed=3),
     "a variant that is not text": lambda path: changed(path, variant=None),

@@ -183,6 +183,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
     ("change", "says"),
     [
         ({"format": "another"}, "not a file of results"),
+        ({"format": []}, "not a file of results"),
         ({"version": 3}, "reads up to 2"),
         ({"results": None}, "list of results is missing"),
         ({"results": [{"task": "weather"}]}, "'weather' is not a task"),
@@ -204,6 +205,9 @@ GONE = object()
         ("problem height", 0), ("problem border", "sideways"), ("problem mask_shape", [3]),
         ("timing kernel samples_ms", []), ("timing kernel samples_ms", [float("nan")]),
         ("timing kernel samples_ms", ["1"]), ("verification passed", 1), ("timing", 3), ("environment", None),
+        # Whole numbers that no float holds: what divides one or shows it would fail later.
+        ("work global_loads", 0), ("work shared_loads", -1),
+        ("timing kernel samples_ms", [10**400]), ("problem height", 10**400), ("problem channels", 10**400),
     ],
 )  # fmt: skip
 def test_that_a_spoilt_result_is_refused_in_words(path, value):

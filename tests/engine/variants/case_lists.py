@@ -55,6 +55,7 @@ def _cases():
     yield Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7))
     yield Case("offset alone", channels=3, offset=0.1, weights="holes", mask_shape=(1, 1))
     yield Case("whole numbers in float32", pixels="whole", weights="whole", mask_shape=(5, 3))
+    yield from _SUBNORMAL
     yield from _QUANTISED
     strange = partial(Case, height=8, width=9, pixels="strange", weights="holes")
     for border in BORDERS:
@@ -68,6 +69,15 @@ def _cases():
     for (x, y), border in zip(blocks, cycle(BORDERS), strict=False):
         yield of(f"block {x}x{y}", border=border, block=Block(x, y))
 
+
+# Two passes round at the spacing of subnormal numbers between them, and then multiply by the column.
+subnormal = partial(Case, height=14, width=15, pixels="subnormal", weights="ones")
+_SUBNORMAL = (
+    *(subnormal(f"subnormal, ones {side}x{side}", mask_shape=(side, side)) for side in (3, 5, 7, 9, 13)),
+    subnormal("subnormal, ones 11x4", mask_shape=(11, 4), border=Border.CONSTANT, cval=3e-44, offset=1e-41),
+    subnormal("subnormal, whole 5x7", mask_shape=(5, 7), weights="whole", border=Border.WRAP),
+    subnormal("subnormal, even 6x5", mask_shape=(6, 5), weights="even", border=Border.ZERO),
+)
 
 # Ties (halves) and both ends in 8 and 16 bit, sums that round, odd and padded rows.
 whole = partial(Case, is_quantised=True, weights="halves")
@@ -110,6 +120,8 @@ _BARRIER_CASES = (
     Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4),
          border=Border.ZERO),
     Case("sim strange, wrap", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 3), border=Border.WRAP),
+    Case("sim subnormal, ones", 5, 9, mask_shape=(5, 5), pixels="subnormal", weights="ones"),
+    Case("sim subnormal, wide", 4, 5, mask_shape=(7, 9), pixels="subnormal", weights="ones"),
     Case("sim Fortran", 5, 6, 2, layout="Fortran"),
     Case("sim mirrored uint16", 4, 9, dtype="uint16", layout="mirrored"),
     Case("sim block over picture", 5, 6, mask_shape=(3, 3), block=Block(16, 16), border=Border.MIRROR),

@@ -14,6 +14,7 @@ from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
+from engine.verify.closeness import SMALLEST_SUBNORMAL
 
 SMALL_BLOCK = Block(8, 4)
 
@@ -33,10 +34,11 @@ class Case:
     cval: float = 0.0
     offset: float = 0.0
     block: Block = SMALL_BLOCK
-    # "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
+    # "even" (random), "strange" (NaN and infinity among them), "whole" (integers in a float32 picture) or
+    # "subnormal" (1e-42 all over: 714 steps of 2^-149).
     pixels: str = "even"
-    # "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
-    # "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
+    # "even" (random, both signs), "whole" (integers), "ones", "halves", "sixteenths", "holes" (many zeros);
+    # after "rank 1 " of a mask that is a column times a row, "rank 2 " and "rank 3 " of a sum of so many;
     # after "equal " one such number in every cell.
     weights: str = "even"
     # Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
@@ -54,6 +56,8 @@ class Case:
             image = random.integers(0, np.iinfo(self.dtype).max, shape, self.dtype, endpoint=True)
         elif self.pixels == "whole":
             image = random.integers(0, 256, shape).astype(np.float32)
+        elif self.pixels == "subnormal":
+            image = np.full(shape, 1e-42, np.float32)
         else:
             image = random.standard_normal(shape, np.float32) * np.float32(100)
         if self.pixels == "strange":
@@ -95,6 +99,8 @@ class Case:
 def _weights(kind, shape, random):
     if kind == "whole":
         return random.integers(-8, 9, shape).astype(float)
+    if kind == "ones":
+        return np.ones(shape)
     if kind == "halves":
         return random.integers(-2, 4, shape) / 2
     if kind == "sixteenths":
@@ -125,17 +131,25 @@ def faults_of(variant, cases, device, placed=None):
     return faults
 
 
+def added_to_bound(variant, problem, mask, image):
+    """Return what a variant's result may be off beyond the bound."""
+    added, steps = variant.added_error(problem, mask), variant.added_steps(mask) * SMALLEST_SUBNORMAL
+    # Not asked of a picture with NaN, of which nothing is added.
+    return (added * largest_magnitude(image, problem) if added else 0.0) + steps
+
+
 def error_in_bounds(variant, problem, mask, image, result):
     """Return the largest error of a float32 result, in what rounding and the variant may be off."""
     wanted = oracle.correlate(image, mask, problem.border, problem.cval)
     bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)
-    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    added = added_to_bound(variant, problem, mask, image)
     return float(np.max(np.abs(result - wanted) / (bound + added)))
 
 
-def verified(result, image, mask, problem, added_error=0.0):
+def verified(result, image, mask, problem, added_error=0.0, steps=0.0):
     """Return the verification of a result, which it passes."""
-    verification = verify(np.ascontiguousarray(result), image, mask, problem, added_error=added_error)
+    granted = {"added_error": added_error, "steps": steps}
+    verification = verify(np.ascontiguousarray(result), image, mask, problem, **granted)
     assert verification.passed, verification.reason
     return verification
 
@@ -167,9 +181,8 @@ def check(variant, case, device, placed=None):
     machine.upload(samples, buffers)
     result, _, fault = run_on_poison(prepared, buffers, machine)
     assert not fault, fault
-    added = variant.added_error(problem, mask)
-    compare(result, samples, mask, case, added * largest_magnitude(samples, problem) if added else 0.0)
-    verified(result, samples, mask, problem, added)
+    compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
+    verified(result, samples, mask, problem, variant.added_error(problem, mask), variant.added_steps(mask))
 
 
 def compare(result, samples, mask, case, added=0.0):

@@ -212,11 +212,13 @@ def changed(part, **fields):
         (changed("picture", path="a\0b"), "path"), (changed("picture", path="\ud800.png"), "not a character"),
         (changed("mask", name="\ud800"), "not a character"),
         (changed("mask", name="n" * 300), "more than 200 characters"),
-        (changed("mask", weights=[["1"]]), "row 1, column 1"), (changed("mask", weights=[[10**400]]), "mask"),
+        (changed("mask", weights=[["1"]]), "row 1, column 1"),
+        (changed("mask", weights=[[10**400]]), "too large a number"),
         (changed("mask", anchor=[0.5, 0]), "anchor"), (changed("mask", offset="1"), "offset"),
         (changed("settings", border="torus"), "torus"), (changed("settings", layout="dense"), "layout"),
         (changed("settings", result_type="uint8"), "result_type"), (changed("settings", flip=1), "flip"),
-        (changed("settings", cval=10**400), "cval"), (changed("settings", block=[0, 16]), "block"),
+        (changed("settings", cval=10**400), "too large a number"),
+        (changed("settings", block=[0, 16]), "block"),
         (changed("settings", block=[16]), "block"), (changed("settings", block=[16, 2048]), "block"),
         (changed("settings", blocks=[[8, 8], None]), "blocks"),
         (changed("settings", blocks=[[8]]), "blocks"), (changed("settings", blocks="most"), "blocks"),
@@ -238,6 +240,7 @@ DAMAGED = {
     "bytes": "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
     "NaN": '{"format": "haloscope-session", "version": NaN}',
     "infinite": '{"format": "haloscope-session", "version": 1e999}',
+    "whole": '{"format": "haloscope-session", "version": 1%s}' % ("0" * 400),
     "twice": '{"format": "haloscope-session", "format": "haloscope-session", "version": 1}',
 }  # fmt: skip
 

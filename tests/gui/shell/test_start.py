@@ -2,10 +2,8 @@
 
 import json
 import re
-import signal
 import threading
 from dataclasses import replace
-from queue import SimpleQueue
 
 import pytest
 from PySide6.QtGui import QAction, QKeySequence
@@ -21,7 +19,6 @@ from gui.shell import crash_log
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.crash_log import log_path
 from gui.shell.help import about_html, shortcuts_html
-from gui.shell.interrupt import Interrupts
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
@@ -200,6 +197,17 @@ def test_that_an_error_in_a_slot_is_told_without_a_traceback_and_logged_with_one
     assert "Traceback" in log.read_text()
 
 
+def test_that_what_the_system_has_no_more_of_is_not_called_something(errors, log, qapp):
+    error = OSError(24, "Too many open files")
+    errors.catch(type(error), error, None)
+    qapp.processEvents()
+    message = errors._messages.newest
+    assert message.what == "No more files can be opened"
+    assert "ulimit -n" in message.remedy
+    assert "Your work is kept" in message.remedy
+    assert "Too many open files" in log.read_text()
+
+
 def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
     with qtbot.waitSignal(errors.happened):
         thread = threading.Thread(target=lambda: [][1])
@@ -227,31 +235,3 @@ def test_that_help_names_version_packages_log_and_the_keys_of_what_has_some(qapp
     assert "Ctrl+R" in keys
     assert ">Run<" in keys
     assert "Other" not in keys
-
-
-@pytest.fixture
-def interrupts():
-    """Signals are heard as in the window's process; afterwards as before."""
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [(ending, signal.getsignal(ending)) for ending in endings]
-    interrupts = Interrupts()
-    yield interrupts
-    signal.set_wakeup_fd(-1)
-    for ending, handler in before:
-        signal.signal(ending, handler)
-    (listening,) = (thread for thread in threading.enumerate() if thread.name == "interrupts")
-    interrupts._sender.close()
-    listening.join(5)
-    interrupts._receiver.close()
-
-
-def test_that_a_signal_calls_what_was_asked_for_or_ends_the_process_with_its_status(interrupts, monkeypatch):
-    done = SimpleQueue()
-    with interrupts.calling(lambda: done.put("called")):
-        signal.raise_signal(signal.SIGTERM)
-        assert done.get(timeout=5) == "called"
-    assert interrupts.exit_status(0) == 128 + signal.SIGTERM
-    monkeypatch.setattr("os._exit", done.put)
-    interrupts.before_leaving(lambda: done.put("left"))
-    signal.raise_signal(signal.SIGTERM)
-    assert [done.get(timeout=5), done.get(timeout=5)] == ["left", 128 + signal.SIGTERM]

@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import is_exact_class, rounding_bound, verify
+from engine.tasks.filtering.agreement import added_steps, is_exact_class, rounding_bound, verify
 from engine.tasks.filtering.oracle import correlate, magnitudes
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.verify.regions import Region
@@ -179,10 +179,29 @@ FULL = np.full((2, 2, 1), 65535, np.uint16)
         (FULL, Mask([[128.0, 128.0]], offset=257.0), 0.0, False),
         (np.full((2, 2, 1), 1, np.uint8), Mask([[1.0]]), 2.0**24, False),
         (np.zeros((2, 2, 1), np.uint8), Mask([[1 / 3]]), 0.0, True),
+        # Two passes scale the row by 2^-25 at most.
+        (np.zeros((2, 2, 1), np.uint8), Mask([[1, 1], [1, 1]]), 2.0**-124, True),
+        (np.zeros((2, 2, 1), np.uint8), Mask([[1, 1], [1, 1]]), 2.0**-125, False),
     ],
 )
 def test_that_the_exact_class_is_what_never_rounds(image, mask, ghost_value, exact):
     assert is_exact_class(image, mask, ghost_value) is exact
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "steps"),
+    [
+        # Of 13 x 13 ones, 16 times 1/16: 13 products of each of 13 rows, times 16, less the 170 of the bound.
+        (np.full(13, 16.0), np.full(13, 1 / 16), 13 * 13 * 16 / 2 - 170),
+        # Whole weights lose nothing; weights that add up to 1 have room enough.
+        (np.full(13, 16.0), np.ones(13), 0.0),
+        (np.full(13, 1 / 13), np.full(13, 1 / 13), 0.0),
+        (np.full(4, 2.5), np.array([0.5, 1.0, 2.0, 0.25]), (2 * 10 + 4) / 2 - 17),
+    ],
+)
+def test_that_two_passes_are_granted_what_subnormal_products_lose_times_the_column(column, row, steps):
+    granted = added_steps(column[:, np.newaxis], row[np.newaxis])
+    assert max(0.0, steps) <= granted <= max(0.0, (steps + 170) * (1 + 1e-5) - 170)
 
 
 def test_that_one_ulp_and_a_tie_to_the_odd_side_are_too_much_in_the_exact_class():

@@ -1,17 +1,14 @@
 """The threads that help a launch: their work, their waiting, and what is left when a launch is over."""
 
-import gc
-import os
 import threading
 import time
-import weakref
-from functools import cache
 
 import numpy as np
 import pytest
 
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
+from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -173,34 +170,9 @@ def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another_or_none_
     launch_alone()
     four_threads[:, STATE] = 0
     monkeypatch.undo()
-    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
+    monkeypatch.setattr(threads, "mailboxes", OncePerProcess(threads.mailboxes._make))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     launch_alone()
-
-
-def test_that_threads_are_started_once_however_many_call_first(monkeypatch):
-    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
-    begun = threading.Barrier(8)
-    found = []
-
-    def call():
-        begun.wait()
-        found.append(threads.mailboxes())
-
-    at_the_same_time(8, call)
-    assert len(found) == 8
-    assert all(one is found[0] for one in found)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
-def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them():
-    before = weakref.ref(threads.mailboxes())
-    # As in a forked process; or as when the interpreter exits, the threads asleep.
-    threads._begin_anew()
-    assert threads.mailboxes() is not before()
-    gc.collect()
-    assert before() is not None
 
 
 def test_that_a_lock_is_waited_for_through_interruptions():
