@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QSizePolicy, QWidget
 
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
@@ -146,8 +146,15 @@ class _Note(ScrollArea):
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("The chosen kernel")
+
+    def sizeHint(self) -> QSize:
+        # Asked again when the style gives the text its font: by then a line is a pixel higher.
+        return QSize(super().sizeHint().width(), NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
 
     @property
     def text(self) -> str:
