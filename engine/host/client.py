@@ -234,6 +234,9 @@ class EngineClient:
         simulator = link.options.simulator
         with self._lock:
             host = self._hosts.pop(simulator)
+            late, late_error = host.late_request() if link.is_given_up else (None, None)
+            if late_error is not None:
+                host.end_wanted = True
             left = [*host.requests.values()]
             if host.waiting_preview is not None:
                 left.append(host.waiting_preview)
@@ -242,6 +245,8 @@ class EngineClient:
             has_successor, again = self._begin_again(host, left)
             error = self._error_of_end(host, reason, has_successor)
             answers = [(p, self._answer_of_end(p, error, reason)) for p in left if p not in again]
+            if late_error is not None:
+                answers = [(p, late_error if p is late else answer) for p, answer in answers]
         if isinstance(error, HostLost) and not simulator:
             _call(self._on_lost, error)
         for pending, answer in answers:

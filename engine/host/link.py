@@ -53,6 +53,7 @@ class HostLink:
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
         self._end_reason = ""
+        self.is_given_up = False  # it was killed because its deadline had passed
         self._thread = threading.Thread(target=self._run, name="engine-link", daemon=True)
 
     def start(self) -> None:
@@ -142,10 +143,9 @@ class HostLink:
             message = self._outbox.get()
 
     def _listen(self, connection: Connection) -> None:
-        given_up = False
         while True:
             # A process that hangs in the driver can outlive its kill: its end is awaited without a deadline.
-            deadline = None if given_up else self._next_deadline()
+            deadline = None if self.is_given_up else self._next_deadline()
             ready = wait([connection, self._wake], deadline)
             if self._wake in ready:
                 self._wake.recv()
@@ -156,7 +156,7 @@ class HostLink:
                     return
                 self._on_message(self, message)
             elif not ready:
-                given_up = True
+                self.is_given_up = True
                 self.kill(
                     "it did not answer for more than ten times the time that the work was expected to take"
                 )

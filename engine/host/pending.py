@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.errors import EngineError
 from engine.host.link import HostLink
 from engine.host.messages import Ready, ToHost
 from engine.host.request import QueuePolicy, Request
@@ -67,6 +68,11 @@ class Host:
     def seconds_left(self) -> float | None:
         """Seconds until its deadline, if there is one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def late_request(self) -> tuple[Pending | None, EngineError | None]:
+        """Return the request that it works on, and the error of that where it is at fault for taking long."""
+        late = next((pending for pending in self.requests.values() if pending.begun), None)
+        return late, late.request.error_if_late() if late else None
 
     def add(self, pending: Pending) -> Pending | None:
         """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""

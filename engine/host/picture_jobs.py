@@ -20,6 +20,10 @@ from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.results.progress import Checkpoint, Progress
 
+# Seconds per byte that the deadline for opening a picture counts with: a disk of another machine (20 MB/s),
+# and a slow decoder on a slow core (WebP without loss takes 15 ns).
+_READING_S, _DECODING_S = 50e-9, 20e-9
+
 # The limit of the window is fixed.
 _MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
 
@@ -71,7 +75,9 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     """Open a file or a sample into shared memory, with its levels for the screen."""
-    report(Progress("opening the picture", 0.0, 10.0))
+    path = sample_path(request.sample) if request.sample else Path(request.path)
+    stage = f"opening {request.sample or path.name}"
+    report(Progress(stage, 0.0, _reading_s(path)))
     with SharedSegment() as segment:
         arrays: list[SharedArray] = []
 
@@ -81,13 +87,20 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
             arrays[:] = segment.create(pixels, *alpha, *screen_arrays(*form.plane_shape))
             return _one_plane(arrays[0]), shared.attach(arrays[1]) if alpha else None
 
+        def opening_bytes(form: Form) -> int:
+            # Called when the size is known, before any pixel is decoded.
+            expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
+            report(Progress(stage, 0.2, expected_s))
+            return _opening_bytes(form)
+
         picture = open_image(
-            sample_path(request.sample) if request.sample else request.path,
-            work_bytes=_opening_bytes,
+            path,
+            work_bytes=opening_bytes,
             work="showing",
             remedy=_MAKE_SMALLER,
             allocate=allocate,
         )
+        report(Progress(stage, 0.8, 1.0 + _DECODING_S * math.prod(arrays[0].shape)))
         pixels, *levels = arrays
         alpha = levels.pop(0) if len(levels[0].shape) == 2 else None
         return PictureHandle(
@@ -102,6 +115,14 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
             icc_profile=picture.icc_profile,
             metadata=picture.metadata,
         )
+
+
+def _reading_s(path: Path) -> float:
+    """Return how long reading a file may be expected to take, s; where there is none, opening it says so."""
+    try:
+        return 1.0 + _READING_S * path.stat().st_size
+    except (OSError, ValueError):
+        return 1.0
 
 
 def _opening_bytes(form: Form) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.course.paper import CourseTable
+from engine.errors import ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
@@ -81,6 +82,14 @@ class OpenPicture(Request):
 
     path: str = ""
     sample: str = ""
+
+    def error_if_late(self) -> ImageReadError:
+        """Return an error that names the file: a process that was given up for it is as good as any."""
+        return ImageReadError(
+            f"{self.path or self.sample} cannot be opened",
+            "it took more than ten times as long as its size lets expect, and was given up",
+            "Copy it to a disk of this machine, or save it again from the program that made it.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

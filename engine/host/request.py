@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 from engine.device_info import SIMULATOR
+from engine.errors import EngineError
 
 
 class QueuePolicy(StrEnum):
@@ -35,6 +36,10 @@ class Request:
     def wants_simulator(self) -> bool:
         """Whether it is for the simulator, which has a process of its own."""
         return bool(self.device_field) and attrgetter(self.device_field)(self) == SIMULATOR
+
+    def error_if_late(self) -> EngineError | None:
+        """Return its error where it is given up because it takes too long; None: its process is at fault."""
+        return None
 
     @property
     def written_path(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.picture import Picture
-from engine.image.png import png_chunk
+from engine.image.png_chunks import png_chunk
 from engine.image.scratch import bands
 
 # Channels with alpha -> colour type, table 11.1 of the PNG specification.

@@ -15,6 +15,7 @@ import numpy as np
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.gif import read_gif
 from engine.image.jpeg_pixels import read_jpeg
 from engine.image.picture import Picture
 from engine.image.pillow import BMP_UNSUPPORTED, read_with_pillow
@@ -122,7 +123,7 @@ FORMATS: tuple[Format, ...] = (
         "GIF",
         suffixes=(".gif",),
         signatures=(b"GIF87a", b"GIF89a"),
-        decode=partial(read_with_pillow, "GIF"),
+        decode=read_gif,
     ),
 )
 

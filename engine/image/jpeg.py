@@ -8,7 +8,9 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
+
+from engine.image.faults import Refused
 
 _END_OF_IMAGE = 0xD9
 _START_OF_SCAN = 0xDA
@@ -26,25 +28,48 @@ _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
+_COEFFICIENT_BYTES = 128  # per block: 64 coefficients of two bytes
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
 _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
 _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 # Samples across and down of the brightness (and the black) for one of each colour, that simplejpeg knows.
 _USUAL_SAMPLING = {(1, 1), (2, 1), (2, 2), (1, 2), (4, 1)}
 
+# A scan that says nothing takes 8 ns per block, so these take a second. Ten scans, as programs write them, go
+# over a block four to six times; only of more than a gigapixel are those more.
+MAX_SCANNED_BLOCKS = 2**27
+_USUAL_ROUNDS = 8
+
 
 class Frame(NamedTuple):
-    """What the header of a JPEG says of its compressed data.
+    """What the header of a JPEG says of its compressed data, and where that ends.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan. `unsupported` is what no decoder here reads, in words; else empty. `is_usual` says whether
-    simplejpeg reads how coarse the colours are.
+    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more. `unsupported`
+    is what no decoder here reads, in words; else empty. `is_usual` says whether simplejpeg reads how coarse
+    the colours are. `end` is the offset of the end marker of the first picture; None where there is none.
     """
 
+    width: int = 0
+    height: int = 0
     fewest_bytes: int = 0
     coefficient_bytes: int = 0
     unsupported: str = ""
     is_usual: bool = True
+    blocks: int = 0
+    scanned_blocks: int = 0
+    scans: int = 0
+    end: int | None = None
+
+    def check_scans(self) -> None:
+        """Raise Refused for scans without end: a few bytes make the decoder go over the picture once more."""
+        limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * self.blocks)
+        if self.scanned_blocks > limit:
+            raise Refused(
+                f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels, the limit is "
+                f"{limit:,}",
+                "Save it again as a baseline JPEG, which has one scan, and open that.",
+            )
 
 
 def with_surplus(data: mmap.mmap, end: int) -> bytes:
@@ -52,22 +77,32 @@ def with_surplus(data: mmap.mmap, end: int) -> bytes:
     return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
 
 
-def frame_of(file: BinaryIO) -> Frame:
-    """Read the frame header of a JPEG file; where there is none, which Pillow refuses, an empty one."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for marker, position in markers(data):
-            if marker in _FRAMES:
-                size = int.from_bytes(data[position + 2 : position + 4], "big")
-                return _frame(marker, data[position + 4 : position + 2 + size])
-            if marker == _START_OF_SCAN:
-                break
-    return Frame()
+def frame_of(data: mmap.mmap | bytes) -> Frame:
+    """Read the markers of a JPEG up to its end; without a frame header, which Pillow refuses, an empty frame.
 
-
-def end_of_first_image(file: BinaryIO) -> int | None:
-    """Return the offset of the end marker of the first picture in a JPEG file; None where there is none."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return next((position for marker, position in markers(data) if marker == _END_OF_IMAGE), None)
+    Raises Refused where a second frame header names another size than the first.
+    """
+    frame, blocks = Frame(), dict[int, int]()
+    scans = scanned = 0
+    for marker, position in markers(data):
+        if marker in _FRAMES:
+            size = int.from_bytes(data[position + 2 : position + 4], "big")
+            found, its_blocks = _frame(marker, data[position + 4 : position + 2 + size])
+            if blocks and (found.width, found.height) != (frame.width, frame.height):
+                raise Refused("it has two headers, of different sizes")
+            frame, blocks = found, its_blocks
+        elif marker == _START_OF_SCAN:
+            count = data[position + 4] if position + 4 < len(data) else 0
+            # The number of each component, and its tables.
+            names = data[position + 5 : position + 5 + 2 * count : 2]
+            scanned += sum(blocks.get(name, 0) for name in names)
+            scans += 1
+            if scans == 1 and count < len(blocks):
+                # With a scan for each colour, all is held until the last.
+                frame = frame._replace(coefficient_bytes=_COEFFICIENT_BYTES * sum(blocks.values()))
+        elif marker == _END_OF_IMAGE:
+            return frame._replace(scanned_blocks=scanned, scans=scans, end=position)
+    return frame._replace(scanned_blocks=scanned, scans=scans)
 
 
 def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
@@ -87,26 +122,35 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             position = len(data) if found is None else found.start()
 
 
-def _frame(marker: int, content: bytes) -> Frame:
+def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
+    """Return what a frame header says, and the number of blocks of each of its components."""
     if len(content) < 6 or len(content) < 6 + 3 * content[5]:
-        return Frame()
+        return Frame(), {}
     bits, height, width, count = struct.unpack(">BHHB", content[:6])
     sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
     if not sampling or any(not across or not down for across, down in sampling):
-        return Frame()
+        return Frame(), {}
     most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
-    blocks = sum(
-        -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
-        for across, down in sampling
-    )
+    blocks = {
+        content[6 + 3 * i]: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
+        for i, (across, down) in enumerate(sampling)
+    }
+    total = sum(blocks.values())
     unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
     if marker in _HIERARCHICAL:
         unsupported = "it is hierarchical"
-    # 64 coefficients of two bytes per block.
-    coefficient_bytes = 128 * blocks if marker in _PROGRESSIVE else 0
     is_usual = count == 1 or (
         sampling[0] in _USUAL_SAMPLING
         and all(one == (1, 1) for one in sampling[1:3])
         and all(one == sampling[0] for one in sampling[3:])
     )
-    return Frame(blocks * _FEWEST_BITS.get(marker, 0) // 8, coefficient_bytes, unsupported, is_usual)
+    frame = Frame(
+        width,
+        height,
+        total * _FEWEST_BITS.get(marker, 0) // 8,
+        _COEFFICIENT_BYTES * total if marker in _PROGRESSIVE else 0,
+        unsupported,
+        is_usual,
+        total,
+    )
+    return frame, blocks

@@ -9,12 +9,16 @@ EXIF_ORIENTATION_TAG = 274
 # As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
 _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
 
+# 258 bytes for two bits: the most that deflate makes of anything.
+MOST_INFLATED = 1032
+
 _RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
+_XMP_TEXTS = (b"Raw profile type xmp", b"XML:com.adobe.xmp")
 
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (0, 72, 96)
 
-# Texts are some kB; one that inflates further is none.
+# Texts are some kB; those that inflate further, all together, are none.
 _MAX_TEXT_BYTES = 16 * 2**20
 
 
@@ -52,6 +56,11 @@ def orientation_of_xmp(packet: bytes | None) -> int:
     return int(found.group(1)) if found else 0
 
 
+def names_orientation(text: bytes) -> bool:
+    """Return whether the text of a PNG chunk, which begins with its keyword, may hold an orientation."""
+    return text.partition(b"\0")[0] in (*_RAW_EXIF, *_XMP_TEXTS)
+
+
 def is_raw_exif(chunk: bytes) -> bool:
     """Return whether a text chunk of a PNG (its type and content) holds EXIF data."""
     return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
@@ -60,29 +69,35 @@ def is_raw_exif(chunk: bytes) -> bool:
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """Return the orientation in the text chunks of a PNG (type and content of each), 0 where there is none.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP.
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP. All
+    texts together are inflated to `_MAX_TEXT_BYTES` at most; what follows is not read.
     """
+    left = _MAX_TEXT_BYTES
     for chunk in chunks:
-        keyword, text = _keyword_and_text(chunk)
+        keyword, text, is_deflated = _keyword_and_text(chunk)
+        if is_deflated:
+            deflated, text = text, inflated(text, left)
+            # Of one that is damaged it is not known how far it was inflated.
+            left -= len(text) or min(left, MOST_INFLATED * len(deflated))
         block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text
         orientation = orientation_of_exif(block) if keyword in _RAW_EXIF else 0
-        if keyword in (*_RAW_EXIF, b"Raw profile type xmp", b"XML:com.adobe.xmp"):
+        if keyword in (*_RAW_EXIF, *_XMP_TEXTS):
             orientation = orientation or orientation_of_xmp(block)
-        if orientation:
+        if orientation or not left:
             return orientation
     return 0
 
 
-def _keyword_and_text(chunk: bytes) -> tuple[bytes, bytes]:
+def _keyword_and_text(chunk: bytes) -> tuple[bytes, bytes, bool]:
+    """Return the keyword and the text of a chunk, and whether the text is deflated."""
     kind, (keyword, _, rest) = chunk[:4], chunk[4:].partition(b"\0")
     if kind == b"tEXt":
-        return keyword, rest
+        return keyword, rest, False
     if kind == b"zTXt":
-        return keyword, inflated(rest[1:], _MAX_TEXT_BYTES)
+        return keyword, rest[1:], True
     # iTXt: is it compressed, method, language NUL, translated keyword NUL, text
     _, _, after_language = rest[2:].partition(b"\0")
-    text = after_language.partition(b"\0")[2]
-    return keyword, inflated(text, _MAX_TEXT_BYTES) if rest[:1] == b"\1" else text
+    return keyword, after_language.partition(b"\0")[2], rest[:1] == b"\1"
 
 
 def inflated(data: bytes, most_bytes: int) -> bytes:
@@ -98,6 +113,6 @@ def inflated(data: bytes, most_bytes: int) -> bytes:
 def _hexadecimal(text: bytes) -> bytes:
     """Content of a "raw profile": newline, its name, its size, and hexadecimal digits in lines."""
     try:
-        return bytes.fromhex(b"".join(text.split()[2:]).decode("ascii"))
-    except ValueError:
+        return bytes.fromhex(text.split(None, 2)[2].decode("ascii"))
+    except (ValueError, IndexError):
         return b""

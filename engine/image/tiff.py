@@ -6,6 +6,8 @@ Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decode
 import logging
 import math
 import os
+import struct
+from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -14,7 +16,9 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.inner_header import check_inner_pictures, is_inner_picture
 from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata, note_of_first
+from engine.image.png_pixels import noted_by_libpng
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
 
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 _ICC_PROFILE_TAG = 34675
 _EXIF_TAG = 34665
 _RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
+# The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Of later ones, these are: the number
+# type, slices of pictures and tiles, and how LERC is compressed.
+_LAST_OF_PIXELS = 532
+_MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
 _INCHES = {2: 1.0, 3: 2.54}
 
 # Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
@@ -57,6 +65,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
             raise Refused("it has no page: its first list of tags is missing or damaged") from error
         if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
             raise Refused("it has no first page")
+        lost = _lost_tags(page)
         _check_header(page)
         samples_form = Form(
             page.imagelength, page.imagewidth, page.samplesperpixel, False, np.dtype(page.dtype)
@@ -64,19 +73,45 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         budget.check(samples_form)
         form = _form(page)
         budget.check(form, bytes_beside(page, form.decoded_bytes))
-        notes = list(_check_segments(page, form, file_bytes))
+        notes = [*lost, *_check_segments(page, form, file_bytes)]
+        if is_inner_picture(page.compression):
+            check_inner_pictures(page, file)
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         changes: list[str] = []
-        for rows, samples in sample_bands(page, file):
-            pixels, alpha, changed = to_picture_arrays(samples, page)
-            canvas.put(rows, pixels, alpha)
-            changes += changed
+        with noted_by_libpng() as warnings:
+            for rows, samples in sample_bands(page, file):
+                pixels, alpha, changed = to_picture_arrays(samples, page)
+                canvas.put(rows, pixels, alpha)
+                changes += changed
         # Each band says the same of the picture.
-        notes += dict.fromkeys(changes)
+        notes += dict.fromkeys([*warnings, *changes])
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
         metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=_dpi(page))
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
+
+
+def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
+    """Return a note on tags that cannot be read, which tifffile leaves out; refuse those of the pixels."""
+    file, layout = page.parent.filehandle, page.parent.tiff
+    file.seek(page.offset)
+    (count,) = struct.unpack(layout.tagnoformat, file.read(layout.tagnosize))
+    listed = file.read(count * layout.tagsize + layout.offsetsize)
+    if len(listed) < count * layout.tagsize + layout.offsetsize:
+        raise Refused("it ends within its first list of tags: it was cut short")
+    if count == len(page.tags):
+        return ()
+    codes = [
+        struct.unpack_from(f"{page.parent.byteorder}H", listed, i * layout.tagsize)[0] for i in range(count)
+    ]
+    lost = sorted((Counter(codes) - Counter(tag.code for tag in page.tags)).elements())
+    of_pixels = [code for code in lost if code <= _LAST_OF_PIXELS or code in _MORE_OF_PIXELS]
+    if of_pixels:
+        raise Refused(
+            f"the value of its tag {of_pixels[0]} lies past its end or is damaged: the file was cut short"
+        )
+    names = ", ".join(map(str, lost))
+    return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
 
 
 def _dpi(page: "TiffPage") -> float:

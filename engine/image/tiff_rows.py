@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tifffile import TiffPage
 
 _DEFLATE = (8, 32946)
+_PNG = 34933
 # Compression -> its decoder in imagecodecs, which holds what is compressed.
 _DECODERS = {5: "lzw_decode", 32773: "packbits_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
 _NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
@@ -50,7 +51,9 @@ def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDAr
     if _has_large_strips(page):
         _decode_strips(page, file, scratch.array)
     else:
-        image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES)
+        # What libpng says is noted on the thread where it decodes.
+        workers = 1 if int(page.compression) == _PNG else None
+        image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES, maxworkers=workers)
         if image.shape != page.shaped:
             raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
     height = page.shaped[2]

@@ -56,6 +56,14 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     return Decoded(canvas, chunks.get(b"ICCP"), metadata=named_metadata(exif=exif))
 
 
+def still_size(file: BinaryIO) -> tuple[int, int]:
+    """Return width and height of a WebP; raise Refused for an animation, and for one that is damaged."""
+    facts = _facts(_chunks(file))
+    if facts.is_animation:
+        raise Refused("it is an animation")
+    return facts.width, facts.height
+
+
 def _chunks(file: BinaryIO) -> dict[bytes, bytes]:
     """Return the first chunk of each kind: metadata whole, of others the first 10 bytes."""
     file.seek(0)

@@ -210,6 +210,7 @@ class ExplorePage(Page):
             run()
 
     def cancel(self) -> None:
+        self.pictures.cancel()
         self.previews.cancel()
         self.operation_runs.cancel()
 

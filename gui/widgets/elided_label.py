@@ -19,7 +19,6 @@ class ElidedLabel(QLabel):
         super().__init__()
         self._fewest = lines
         self._most = max(lines, most or lines)
-        self._sized_for = ""
         if small:
             self.setFont(small_font())
         if self._most > 1:
@@ -30,14 +29,9 @@ class ElidedLabel(QLabel):
         theme_notifier().changed.connect(self.update)
 
     def setText(self, text: str) -> None:
-        self.show_meanwhile(text)
-        self._sized_for = text
-        self.updateGeometry()
-
-    def show_meanwhile(self, text: str) -> None:
-        """Show another text in the room that there is: nothing below it moves."""
         super().setText(text)
         self.setToolTip(text)
+        self.updateGeometry()
 
     @property
     def colour(self) -> QColor:
@@ -56,7 +50,7 @@ class ElidedLabel(QLabel):
         return self._most > self._fewest
 
     def heightForWidth(self, width: int) -> int:
-        return self._height_of(len(self._cut(self._sized_for, self._most, width)))
+        return self._height_of(len(self._cut(self.text(), self._most, width)))
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self._height_of(self._fewest))

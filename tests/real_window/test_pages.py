@@ -74,7 +74,7 @@ def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
     assert np.array_equal(kernels_in_sight(program), before)
 
 
-def test_that_a_panel_floats_over_other_pages_and_returns(program):
+def test_that_a_panel_floats_while_other_pages_are_shown_and_returns(program):
     program.click_on("title of Kernel", times=2)
     program.wait_until(lambda: "Kernel" in str(program.screen.titles), "a window of the panel's own")
     for key in (KEYS[1], KEYS[0]):

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QSizePolicy, QWidget
 
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
@@ -17,6 +17,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
+from gui.widgets.scroll_area import ScrollArea
 
 _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
@@ -133,23 +134,27 @@ class KernelPanel(QWidget):
             self.baseline.setCurrentIndex(keys.index(chosen))
 
 
-class _Note(QScrollArea):
+class _Note(ScrollArea):
     """What the chosen kernel does, and a remark; always of one height, so that nothing below it moves."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._text = QLabel(wordWrap=True)
+        text = QLabel(wordWrap=True)
+        super().__init__(text)
+        self._text = text
         self._text.setFont(small_font())
         self._text.setForegroundRole(self._text.foregroundRole().PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWidget(self._text)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setFixedHeight(NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("The chosen kernel")
+
+    def sizeHint(self) -> QSize:
+        # Asked again when the style gives the text its font: by then a line is a pixel higher.
+        return QSize(super().sizeHint().width(), NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
 
     @property
     def text(self) -> str:

@@ -8,7 +8,9 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.request import Request
 from engine.host.shared_array import segments_of
+from engine.results.progress import Progress
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
@@ -43,6 +45,7 @@ class PictureController(QObject):
         self._messages = messages
         self._display = display
         self._newest: Ask | None = None
+        self._is_stopping = False
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
@@ -57,12 +60,20 @@ class PictureController(QObject):
             request,
             lambda picture: self._replied(ask, picture, then),
             lambda error: self._failed(ask, error, then),
-            lambda step: self._state.set_task(OPEN_SOURCE, step.stage, step.fraction),
+            lambda step: self._progressed(ask, step),
         )
-        self._newest = ask
-        name = Path(request.path).name or request.sample
-        self._state.set_task(OPEN_SOURCE, f"opening {name}")
+        # Its file may take minutes, for which the next one would wait.
+        self.cancel()
+        self._newest, self._is_stopping = ask, False
+        self._state.set_task(OPEN_SOURCE, f"opening {_name(request)}")
         return ask
+
+    def cancel(self) -> None:
+        """Stop the picture that is being opened, if there is one; the one before stays."""
+        if self._newest is not None and not self._is_stopping:
+            self._is_stopping = True
+            self._state.set_task(OPEN_SOURCE, f"stopping: opening {_name(self._newest.request)}")
+            self._link.cancel(self._newest)
 
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
@@ -88,10 +99,16 @@ class PictureController(QObject):
         request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
         self._link.ask(Ask(request, self._saved, partial(self._show_failure, SAVE_SOURCE)))
 
+    def _progressed(self, ask: Ask, step: Progress) -> None:
+        # Of one that is being stopped, or that a newer one has replaced, nothing is shown.
+        if ask is self._newest and not self._is_stopping:
+            self._state.set_task(OPEN_SOURCE, step.stage, step.fraction)
+
     def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:
         if ask is not self._newest:
             self._link.keeper.discard(segments_of(picture))
             return
+        self._newest = None
         self._state.end_task(OPEN_SOURCE)
         self._messages.clear(OPEN_SOURCE)
         if picture.notes:
@@ -104,6 +121,7 @@ class PictureController(QObject):
     def _failed(self, ask: Ask, error: EngineError, then: Then | None) -> None:
         if ask is not self._newest:
             return
+        self._newest = None
         self._show_failure(OPEN_SOURCE, error)
         self.open_failed.emit(error)
         if then is not None:
@@ -118,3 +136,8 @@ class PictureController(QObject):
         self._state.end_task(source)
         if not isinstance(error, Cancelled):
             self._messages.show_error(source, error)
+
+
+def _name(request: Request) -> str:
+    assert isinstance(request, OpenPicture)
+    return Path(request.path).name or request.sample

@@ -15,6 +15,7 @@ from engine.errors import DeviceFault
 from engine.host import shared
 from engine.host.messages import Ready
 from engine.host.process import serve
+from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker
 from engine.results.progress import Progress
@@ -93,6 +94,7 @@ def write(request, report):
 
 
 LIGHT_HANDLERS = {
+    OpenPicture: stick,
     Make: make,
     Work: work,
     Stick: stick,

@@ -8,12 +8,12 @@ from functools import partial
 
 import pytest
 
-from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice
+from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice, ImageReadError
 from engine.host import client as client_module
 from engine.host import faults, pending
 from engine.host.link import HostLink
 from engine.host.process import serve
-from engine.host.protocol import FilterJob, Run
+from engine.host.protocol import FilterJob, OpenPicture, Run
 from engine.host.segments import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
@@ -107,6 +107,27 @@ def test_that_a_host_that_stops_answering_in_a_run_or_idle_is_replaced_and_a_pre
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
     assert watched.wait_until_up() != second
     assert asked.result(PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_that_a_picture_that_takes_too_long_is_refused_by_name_and_is_no_fault_of_the_device(
+    start_up, monkeypatch
+):
+    watched, first = start_up()
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
+    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.0)
+    for _ in range(3):
+        late = watched.client.submit(OpenPicture("/far/away.jpg"))
+        waiting = watched.client.submit(Make())
+        with pytest.raises(ImageReadError, match=r"/far/away\.jpg cannot be opened: .* was given up"):
+            late.result(PATIENCE_S)
+        monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
+        # The next one does not wait for it.
+        assert waiting.result(PATIENCE_S)
+        assert watched.wait_until_up() != first
+        monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
+    assert watched.lost == []
+    assert watched.client.use_cuda
 
 
 def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):

@@ -12,7 +12,7 @@ from engine.errors import Cancelled, ImageReadError, ImageWriteError
 from engine.host import shared
 from engine.host.course_jobs import measure_course, save_course
 from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
-from engine.host.picture_jobs import open_picture, save_result
+from engine.host.picture_jobs import SharedSegment, open_picture, save_result
 from engine.host.protocol import (
     MeasureCourse,
     OpenPicture,
@@ -64,6 +64,28 @@ def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path
             assert np.array_equal(shared.attach(handle.alpha), wanted.alpha)
         (level, *_) = handle.screen.levels
         assert level.shape == (*wanted.pixels.shape[:2], 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_that_opening_can_be_stopped_once_the_size_is_known_and_its_deadline_counts_with_that(
+    tmp_path, monkeypatch, kind
+):
+    path = tmp_path / "picture"
+    path.write_bytes(KINDS[kind])
+    steps = []
+
+    def stop(step):
+        steps.append(step)
+        if len(steps) == 2:
+            raise Cancelled("The request", "it was stopped")
+
+    monkeypatch.setattr(SharedSegment, "create", None)
+    with pytest.raises(Cancelled):
+        open_picture(OpenPicture(str(path)), stop)
+    first, second = (step.expected_s for step in steps)
+    # Ten times that is allowed: 10 s, 0.5 s per megabyte of the file and 0.2 s per decoded megabyte.
+    assert first == pytest.approx(1 + 50e-9 * len(KINDS[kind]))
+    assert second >= first + 20e-9 * 37 * 41
 
 
 @pytest.mark.parametrize(

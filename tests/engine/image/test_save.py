@@ -18,7 +18,7 @@ from engine.image.encode import encode_png
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.png import png_chunk
+from engine.image.png_chunks import png_chunk
 from engine.image.result_picture import finished_picture
 from engine.image.samples import open_sample
 from engine.image.save import encoded_image, save_image

@@ -181,7 +181,7 @@ def test_that_the_note_has_all_that_is_said_of_any_kernel_at_the_first_width(sho
         assert shown.panel.note.text == " ".join(filter(None, (row.idea, row.remark)))
         if bar.maximum():
             cut.append(row.key)
-    assert not cut
+    assert not cut, cut
     # In a narrow panel the rest is scrolled to.
     shown.resize(250, 900)
     shown.workspace.change(variant="digit-sums")

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from engine.errors import FileWriteError
+from engine.errors import Cancelled, FileWriteError
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture, Preview, SaveResult
 from gui.page.messages import Severity
@@ -19,7 +19,21 @@ def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_and_the_next_en
     assert outcomes == [False, True]
 
 
-def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
+def test_that_the_picture_asked_for_last_wins_and_does_not_wait_for_the_one_before(slow_bench):
+    outcomes = []
+    slow_bench.pictures.open_path(Path("first.png"), outcomes.append)
+    slow_bench.pictures.open_path(Path("second.png"), outcomes.append)
+    slow_bench.settle()
+    assert [request.path for request in slow_bench.fake.cancelled] == ["first.png"]
+    assert slow_bench.messages.newest is None
+    assert slow_bench.state.stage == "opening second.png"
+    slow_bench.answer(OpenPicture)
+    assert slow_bench.workspace.picture.title == "second.png"
+    assert outcomes == [True]
+
+
+def test_that_a_picture_that_comes_in_spite_of_its_end_is_given_back(slow_bench, monkeypatch):
+    monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
     slow_bench.pictures.open_path(Path("first.png"))
     slow_bench.pictures.open_path(Path("second.png"))
     first, second = slow_bench.fake.waiting(OpenPicture)
@@ -28,6 +42,28 @@ def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
     slow_bench.answer(first)
     assert slow_bench.workspace.picture.title == "second.png"
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
+
+
+def test_that_opening_can_be_stopped_and_the_picture_before_stays(slow_bench, monkeypatch):
+    old, outcomes = slow_bench.workspace.picture, []
+    slow_bench.pictures.open_path(Path("endless.jpg"), outcomes.append)
+    slow_bench.settle()
+    assert slow_bench.state.stage == "opening endless.jpg"
+    with monkeypatch.context() as patch:
+        # An engine that is busy with a file is given two seconds.
+        patch.setattr(slow_bench.fake, "cancel", lambda future: None)
+        slow_bench.pictures.cancel()
+        slow_bench.tell("opening endless.jpg", 0.5, OpenPicture)
+        assert slow_bench.state.stage == "stopping: opening endless.jpg"
+    slow_bench.fail(Cancelled("The run was stopped"), OpenPicture)
+    slow_bench.settle()
+    assert not slow_bench.fake.waiting(OpenPicture)
+    assert not slow_bench.state.busy
+    assert slow_bench.messages.newest is None
+    assert (slow_bench.workspace.picture, outcomes) == (old, [False])
+    slow_bench.pictures.cancel()
+    slow_bench.open("next.png")
+    assert slow_bench.workspace.picture.title == "next.png"
 
 
 def test_that_a_replaced_picture_is_kept_while_it_is_read_and_the_new_one_waits(slow_bench):

@@ -1,0 +1,275 @@
+"""Damaged files that would open as other pixels, and small ones that would take all memory or minutes."""
+
+import json
+import struct
+import sys
+import zlib
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from bench.open_memory import openings
+from engine.image import jpeg, metadata, png, scratch
+from engine.image.png_chunks import png_chunk
+from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
+from tests.engine.image import hostile
+from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
+from tests.fresh_python import fresh_python
+
+PHOTO = hostile.photograph(300, 300)
+PROGRESSIVE = with_pillow(PHOTO, "JPEG", quality=80, progressive=True)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_that_a_jpeg_whose_decoder_gives_up_after_a_warning_is_refused(refused, mode):
+    whole = with_pillow(Image.fromarray(PHOTO).convert(mode), "JPEG", quality=80, progressive=True)
+    assert "damaged" in refused(hostile.half_decoded(whole, 400, 0x55)).why
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc fills new memory with a value on demand")
+def test_that_no_damaged_jpeg_opens_as_memory_that_nobody_wrote(tmp_path):
+    generator = np.random.default_rng(4)
+    paths = []
+    for number in range(60):
+        scan = (0, 31, 0x47) if number % 2 else tuple(generator.integers(0, 255, 3))
+        path = tmp_path / str(number)
+        path.write_bytes(hostile.half_decoded(PROGRESSIVE, int(generator.integers(60, 500)), 0x55, scan))
+        paths.append(str(path))
+    code = f"""
+import hashlib
+from engine.errors import ImageReadError
+from engine.image.open import open_image
+for path in {json.dumps(paths)}:
+    try:
+        print(hashlib.sha256(open_image(path).pixels.tobytes()).hexdigest())
+    except ImageReadError as error:
+        print(error.why)
+"""
+    of_one, of_other = (fresh_python("-c", code, MALLOC_PERTURB_=value) for value in ("85", "170"))
+    assert len(of_one.splitlines()) == len(paths)
+    assert of_one == of_other
+
+
+def test_that_surplus_before_the_end_and_a_warning_about_whole_pixels_refuse_nothing(opened):
+    whole = opened(PROGRESSIVE).pixels
+    longer = PROGRESSIVE[:-2] + bytes(500) + PROGRESSIVE[-2:]
+    assert np.array_equal(opened(longer).pixels, whole)
+
+
+def test_that_the_scans_of_usual_files_are_far_from_the_limit_and_more_of_them_are_refused(
+    monkeypatch, opened, refused
+):
+    for options in ({}, {"progressive": True}, {"subsampling": 0, "progressive": True}):
+        frame = jpeg.frame_of(with_pillow(PHOTO, "JPEG", **options))
+        blocks = 3 * 38 * 38
+        assert frame.end
+        assert blocks / 3 < frame.scanned_blocks <= 6 * blocks
+    many = hostile.jpeg_of_scans(80, 80, 30)
+    assert jpeg.frame_of(many).scanned_blocks == 30 * 100
+    assert (opened(many).pixels == 128).all()
+    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 2_999)
+    monkeypatch.setattr(jpeg, "_USUAL_ROUNDS", 0)
+    assert refused(many).why == "its 30 scans go over 3,000 blocks of pixels, the limit is 2,999"
+    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 1_000)
+    cmyk = with_pillow(Image.fromarray(PHOTO).convert("CMYK"), "JPEG", progressive=True)
+    for data in (cmyk, with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)):
+        assert "blocks of pixels, the limit is 1,000" in refused(data).why
+
+
+@pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_adobe_deflate", "packbits"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
+def test_that_a_tiff_cut_by_any_byte_of_its_tags_is_refused(opened, refused, compression, mode):
+    data = hostile.libtiff(mode, compression)
+    assert opened(data).notes == ()
+    for count in range(1, 33):
+        refused(data[:-count])
+
+
+def test_that_a_lost_tag_that_says_nothing_of_the_pixels_is_noted(opened, refused):
+    data = with_tifffile(smooth_rgb(), photometric="rgb", extratags=[(65000, 2, 9, "12345678", True)])
+    place = data.index(struct.pack("<HH", 65000, 2))
+    lost = data[: place + 8] + struct.pack("<I", len(data)) + data[place + 12 :]
+    picture = opened(lost)
+    assert np.array_equal(picture.pixels, smooth_rgb())
+    assert picture.notes == ("Its tag 65000 cannot be read: the file is damaged.",)
+    # BitsPerSample, of a type that there is not.
+    place = data.index(struct.pack("<HH", 258, 3))
+    assert "its tag 258" in refused(data[: place + 2] + b"\x63\0" + data[place + 4 :]).why
+
+
+def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch):
+    picture = opened(hostile.gif(1, 1))
+    assert picture.pixels.shape == (1, 1)
+    monkeypatch.setattr("engine.image.gif.read_with_pillow", None)
+    for limit in (64 * 2**20, 4 * 2**30):
+        assert "65,535 x 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
+    assert "37 bytes" in refused(hostile.gif(20_000, 20_000)).why
+    # A frame larger than the screen makes the picture as large.
+    framed = bytearray(hostile.gif(65_535, 65_535))
+    framed[6:10] = struct.pack("<HH", 8, 8)
+    assert "65,535 x 65,535 pixels" in refused(bytes(framed)).why
+    for cut in range(6, 36):
+        assert refused(hostile.gif(1, 1)[:cut]).why
+
+
+def bombs():
+    """Every small file that took much, and the largest picture that it may take for."""
+    text = hostile.raw_profile(16 * 2**20 - 200)
+    damaged = png_chunk(b"zTXt", hostile.with_wrong_checksum(text[8:-4]))
+    rows = [bytes(24)] * 8
+    profile = png_chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(10**8), 9))
+    comment = png_chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(7_900_000), 9))
+    return {
+        "scans": hostile.jpeg_of_scans(12_000, 12_000, 206),
+        "more scans": hostile.jpeg_of_scans(3_000, 3_000, 10_000),
+        "gif": hostile.gif(65_535, 65_535),
+        "texts": hostile.png(rows, 8, extra=20 * text),
+        "damaged texts": hostile.png(rows, 8, extra=20 * damaged),
+        "comments": hostile.png(rows, 8, extra=40 * comment),
+        "profile": hostile.png(rows, 8, extra=profile),
+    }
+
+
+@pytest.mark.slow
+def test_that_small_files_take_little_memory_and_time(tmp_path):
+    files = bombs() | {f"inner {kind}": hostile.inner_tiff(kind, 3_000) for kind in hostile.inner_encoders()}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    found = dict(zip(files, openings(*(tmp_path / name for name in files), way="filter"), strict=True))
+    for name, one in found.items():
+        is_text = name.endswith(("texts", "comments", "profile"))
+        assert bool(one.refusal) != is_text, name
+        # Of the processor; the texts that are read, 16 MB at most, are held in three forms.
+        assert one.cpu_s < 2, name
+        assert one.peak_bytes < (6 * 16 * 2**20 if is_text else 10_000_000), name
+
+
+@pytest.mark.parametrize("kind", hostile.inner_encoders())
+def test_that_a_strip_that_is_a_picture_of_another_size_is_refused_before_it_is_decoded(
+    refused, monkeypatch, kind
+):
+    data = hostile.inner_tiff(kind, 600)
+    monkeypatch.setattr(tifffile.TiffPage, "asarray", None)
+    assert "holds 600 x 600 pixels, its tags say 8 x 8" in refused(data).why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", hostile.inner_encoders())
+def test_that_strips_and_tiles_that_are_pictures_open_at_every_size(opened, kind):
+    layouts = ({}, {"rowsperstrip": 16}, {"tile": (32, 32)}, {"planarconfig": "separate"})
+    for rows, columns in ((8, 8), (37, 41), (64, 96), (130, 258)):
+        for layout in layouts:
+            rgb = smooth_rgb(rows, columns)
+            stored = np.ascontiguousarray(np.moveaxis(rgb, 2, 0)) if "planarconfig" in layout else rgb
+            if kind == "webp" and "planarconfig" in layout:
+                continue  # which has no grey
+            picture = opened(with_tifffile(stored, photometric="rgb", compression=kind, **layout))
+            # JPEG, and JPEG XR by default, are not exact.
+            assert np.abs(picture.pixels.astype(int) - rgb).mean() < 8, (rows, columns, layout)
+
+
+def test_that_inner_pictures_with_more_than_pixels_are_refused(refused):
+    text = hostile.raw_profile(1000, b"Comment")
+    inner = hostile.png([bytes(24)] * 8, 8, extra=text)
+    assert "holds texts" in refused(hostile.tiff_around(inner, 34933)).why
+    compression, encode = hostile.inner_encoders()["lerc"]
+    blob = bytes(encode(np.zeros((8, 8, 3), np.uint8)))
+    assert "several pictures" in refused(hostile.tiff_around(2 * blob, compression)).why
+    jpeg_tiff = with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)
+    assert "ends before its last row" in refused(hostile.without_last_strip(jpeg_tiff)).why
+
+
+def test_that_a_jpeg_xr_that_its_decoder_would_complain_of_is_refused_and_nothing_printed(refused, capfd):
+    compression, encode = hostile.inner_encoders()["jpegxr"]
+    strip = bytearray(encode(smooth_rgb(8, 8)))
+    place = strip.index(struct.pack("<H", 0xBC82))  # the resolution
+    for tag in (0x1818, 0x9C9B):  # no tag, and one that ends the process
+        strip[place : place + 2] = struct.pack("<H", tag)
+        assert f"the tag {tag}" in refused(hostile.tiff_around(bytes(strip), compression)).why
+    assert capfd.readouterr() == ("", "")
+
+
+ROWS = [bytes(range(3 * row, 3 * row + 24)) for row in range(8)]
+RGB_8 = np.array([list(row) for row in ROWS], np.uint8).reshape(8, 8, 3)
+
+
+@pytest.mark.parametrize("held_bytes", [png._HELD_BYTES, 0])
+@pytest.mark.parametrize(
+    ("damage", "note"),
+    [
+        (hostile.with_wrong_checksum, WRONG_CHECKSUM),
+        (lambda stream: stream + b"more", SURPLUS),
+        (lambda stream: zlib.compress(zlib.decompress(stream) + b"more"), SURPLUS),
+    ],
+    ids=["checksum", "surplus", "surplus rows"],
+)
+def test_that_what_is_odd_in_the_compressed_pixels_of_a_png_is_noted(
+    monkeypatch, opened, capfd, damage, note, held_bytes
+):
+    monkeypatch.setattr(png, "_HELD_BYTES", held_bytes)
+    monkeypatch.setattr(scratch, "_BAND_BYTES", 60)
+    picture = opened(hostile.png(ROWS, 8, damage=damage))
+    assert np.array_equal(picture.pixels, RGB_8)
+    assert picture.notes == (note,)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("held_bytes", [png._HELD_BYTES, 0])
+def test_that_a_png_without_its_checksum_was_cut_short(monkeypatch, refused, held_bytes):
+    monkeypatch.setattr(png, "_HELD_BYTES", held_bytes)
+    for count in range(1, 5):
+        refused(hostile.png(ROWS, 8, damage=lambda stream, count=count: stream[:-count]))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4, 8])
+def test_that_a_colour_past_the_end_of_a_palette_is_black_and_noted(opened, refused, depth):
+    colours = png_chunk(b"PLTE", bytes([10, 20, 30]))
+    opacity = png_chunk(b"tRNS", bytes([7]))
+    # Of each byte the first index is 0 and the last 1.
+    rows = [bytes([1])] * 3
+    width = 8 // depth
+    beyond = opened(hostile.png(rows, width, depth, 3, colours + opacity))
+    assert beyond.pixels.shape == (3, width, 3)
+    last = (10, 20, 30) if depth == 8 else None
+    if last is None:
+        assert (beyond.pixels[:, :-1] == (10, 20, 30)).all()
+        assert (beyond.alpha[:, :-1] == 7).all()
+    assert (beyond.pixels[:, -1] == 0).all()
+    assert (beyond.alpha[:, -1] == 255).all()
+    assert beyond.notes == ("3 pixels name colours past the end of its palette, and became black.",)
+    whole = opened(hostile.png([bytes([0])] * 3, width, depth, 3, colours))
+    assert (whole.pixels == (10, 20, 30)).all()
+    assert whole.notes == ()
+    for extra in (b"", png_chunk(b"PLTE", bytes(4)), png_chunk(b"PLTE", bytes(3 * (2**depth + 1)))):
+        assert refused(hostile.png(rows, width, depth, 3, extra)).why.startswith("its palette of ")
+
+
+def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
+    turned = Image.Exif()
+    turned[274] = 6
+    digits = b"\nexif\n8\n" + turned.tobytes()[6:].hex().encode()
+    last = png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(digits))
+    before = hostile.raw_profile(3_000)
+    data = hostile.png([bytes(24)] * 4, 8, extra=3 * before + last)
+    assert opened(data).pixels.shape[:2] == (8, 4)
+    monkeypatch.setattr(metadata, "_MAX_TEXT_BYTES", 9_000)
+    assert opened(data).pixels.shape[:2] == (4, 8)
+
+
+def test_that_the_decoder_never_sees_texts(monkeypatch, opened):
+    import imagecodecs
+
+    seen = []
+    decode = imagecodecs.png_decode
+    monkeypatch.setattr(
+        imagecodecs, "png_decode", lambda data, **out: seen.append(bytes(data)) or decode(data, **out)
+    )
+    opened(hostile.png(ROWS, 8, extra=hostile.raw_profile(300, b"Comment")))
+    assert b"zTXt" not in seen[0]
+
+
+def test_that_a_critical_chunk_that_nobody_knows_is_refused(refused):
+    assert refused(hostile.png(ROWS, 8, extra=png_chunk(b"ABCD", b"x")))
