@@ -8,9 +8,9 @@ import zlib
 import numpy as np
 import pytest
 import tifffile
+from bench.open_memory import openings
 from PIL import Image
 
-from bench.open_memory import openings
 from engine.image import jpeg, metadata, png, scratch
 from engine.image.png_chunks import png_chunk
 from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
