@@ -157,7 +157,7 @@ def test_that_the_title_of_each_kernel_has_one_line_at_the_first_width(operation
     kernels.resize(320, 500)
     kernels.show()
     table, model = kernels.table, kernels.table.model()
-    operations.set_availability((Availability("median-1", "No GPU."),))
+    operations.set_availability((Availability("median-1", made_reason("No GPU.")),))
     assert model.index(2, 1).data() == "unavailable"
     for row in range(model.rowCount()):
         assert table.rowHeight(row) == table.rowHeight(0)
