@@ -139,9 +139,10 @@ class _Note(ScrollArea):
 
     def __init__(self) -> None:
         text = QLabel(wordWrap=True)
+        # Before it stands in the area: Qt's style sheets drop a font that is set later.
+        text.setFont(small_font())
         super().__init__(text)
         self._text = text
-        self._text.setFont(small_font())
         self._text.setForegroundRole(self._text.foregroundRole().PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
