@@ -3,8 +3,8 @@
 python -m bench.auto --device cpu --only cpu-box     rows of one variant; the others stay
 python -m bench.auto --device cuda                   the whole table, on this GPU
 
-The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/variants/auto`. Measure on a machine
-where nothing else runs; rows on the same GPU as the others'. Results are not verified here: tests do.
+The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/tasks/filtering/auto`. Measure on a
+machine where nothing else runs; rows on the same GPU as the others'. Results are not verified here: tests do.
 `python -m bench.choices` then says how good the choices are.
 """
 
@@ -25,9 +25,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.costs import (
+from engine.tasks.filtering.auto.costs import (
     CORE_MULTIPLY_ADDS_G_S,
     MANY,
     Rates,
@@ -38,10 +36,11 @@ from engine.variants.auto.costs import (
     repeated,
     table_path,
 )
-from engine.variants.auto.planner import why_not
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.tasks.filtering.auto.planner import why_not
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 from engine.variants.digit_sums import digit_sums
-from engine.variants.registry import VARIANTS, variant
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)

@@ -32,10 +32,11 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
-from engine.variants.auto.costs import cost_table
-from engine.variants.auto.planner import choose, holds_bound
-from engine.variants.registry import variant
+from engine.tasks.filtering.auto.costs import cost_table
+from engine.tasks.filtering.auto.planner import choose, holds_bound
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import variant
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 SIDES, MASK_SIDES = (200, 6000), (2, 31)
 KINDS = ("random", "random", "rank 1", "rank 2", "rank 3", "box")

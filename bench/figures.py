@@ -19,15 +19,17 @@ from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.results.metrics import number_of
-from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.product_job import product_job
-from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import SamplingPlan
+from engine.tasks.filtering.auto.planner import Choice
+from engine.tasks.filtering.job import filter_job
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.pictures import as_samples
+from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.auto.planner import Choice
-from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+from engine.tasks.product.variants import MATMUL_VARIANTS
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)

@@ -12,14 +12,15 @@ from bench.auto import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.job import AnyJob, filter_job
 from engine.run.measure import measure
-from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES
-from engine.variants.auto.planner import Choice
-from engine.variants.contract import MaskClass, Variant
-from engine.variants.registry import VARIANTS
-from engine.variants.registry import variant as variant_named
+from engine.run.task import AnyJob
+from engine.tasks.filtering.auto.planner import Choice
+from engine.tasks.filtering.job import filter_job
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, MaskClass, Variant
+from engine.tasks.filtering.variants import variant as variant_named
+from engine.tasks.pictures import as_samples
 
 
 def binomial(side: int) -> np.ndarray:
@@ -127,11 +128,11 @@ def launch_bank() -> None:
 
 def launch_each_network() -> None:
     """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
-    from engine.run.network_job import network_job
     from engine.tasks.network.drawings import batch_of
+    from engine.tasks.network.job import network_job
     from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.network.variants import NETWORK_VARIANTS
     from engine.tasks.network.weights import random_weights
-    from engine.variants.registry import NETWORK_VARIANTS
 
     report, small, many = ForwardPass(3), ForwardPass(3, 20, 5, 7, 33, 3), ForwardPass(513, 20, 5, 7, 33, 3)
     for stage in (known for known in NETWORK_VARIANTS if known.has_kernels):
@@ -143,7 +144,7 @@ def launch_each_network() -> None:
 def launch_each_operation(device: str = "cuda:0") -> None:
     """Do every operation with every CUDA variant, on pictures whose blocks lie partly outside."""
     import engine
-    from engine.variants.registry import OPERATION_VARIANTS
+    from engine.tasks.operation.variants import OPERATION_VARIANTS
 
     random = np.random.default_rng(10)
     colours = random.integers(0, 256, (43, 37, 3), np.uint8)

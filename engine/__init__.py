@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
-    from engine.results.measurement import RunResult
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
+    from engine.tasks.filtering.results import RunResult
 
 _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
@@ -48,7 +48,7 @@ _NAMES = {
     "engine.mask.mask": "Mask",
     "engine.mask.presets": "preset preset_names",
     "engine.mask.text": "format_mask parse_mask",
-    "engine.results.measurement": "RunResult",
+    "engine.tasks.filtering.results": "RunResult",
     "engine.streams.filtering": "Streamed filter_stream pinned_array",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -9,10 +9,12 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.measurement import ProductResult, RunResult, Spread, Timing
+from engine.results.measurement import Spread, Timing
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.work import Work
+from engine.tasks.product.results import ProductResult
 from engine.verify.verification import Verification
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")

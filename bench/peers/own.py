@@ -5,11 +5,12 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.device_choice import refuse_unsuitable
-from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.auto.planner import Choice, choose
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import Choice, choose
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import FILTERING
+from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.pictures import as_samples
 
 
 def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
@@ -30,7 +31,7 @@ def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, 
     problem = describe_problem(as_samples(job.pictures[0]), mask, "zero", 0.0, job.cell.dtype)
     try:
         choice = choose(method, problem, mask, None, device)
-        refuse_unsuitable(choice.variant, problem, mask, choice.block, device)
+        FILTERING.refuse(choice.variant, problem, mask, choice.block, device)
     except EngineError as error:
         raise Refused(str(error)) from error
     return choice, problem, mask

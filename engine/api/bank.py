@@ -12,12 +12,12 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
-from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_seconds
 from engine.run.executor import outcomes_of
-from engine.run.resolve import as_samples
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
+from engine.tasks.filtering.results import RunResult
+from engine.tasks.pictures import as_samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,16 +19,16 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.compute import compute
-from engine.run.resolve import ResolvedFilter, as_samples
 from engine.tasks.filtering.request import FilterRequest
-from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.resolve import ResolvedFilter
+from engine.tasks.filtering.variants import VARIANTS, Variant
+from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.results.measurement import RunResult
     from engine.run.measure import OnValues, Outcome
     from engine.run.sampling import SamplingPlan
+    from engine.tasks.filtering.results import RunResult
 
 MaskLike = Mask | ArrayLike | str
 BlockLike = Block | tuple[int, int] | str

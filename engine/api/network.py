@@ -12,10 +12,10 @@ from engine.device_info import AUTO
 from engine.host.executor import executor_for
 from engine.run.compute import compute
 from engine.run.executor import outcome_of
-from engine.run.network import chosen_stage, feature_maps
-from engine.run.network_job import network_job
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.network.drawings import as_drawings, probabilities
+from engine.tasks.network.job import network_job
+from engine.tasks.network.stages import chosen_stage, feature_maps
 from engine.tasks.network.weights import read_weights, trained_weights
 
 

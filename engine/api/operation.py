@@ -13,10 +13,10 @@ from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.run.arguments import Image, as_array, as_seconds
 from engine.run.compute import compute
-from engine.run.operation import ResolvedOperation
-from engine.run.resolve import as_samples
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.resolve import ResolvedOperation
+from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement

@@ -12,11 +12,11 @@ from engine.host.executor import executor_for
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.executor import outcome_of
-from engine.run.product_job import product_job
 from engine.run.sampling import NO_SAMPLES
+from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
-from engine.variants.registry import matmul_variant
+from engine.tasks.product.variants import matmul_variant
 
 
 def matmul(

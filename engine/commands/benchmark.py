@@ -24,13 +24,15 @@ from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.columns import mask_text
 from engine.results.measurement import Measurement
-from engine.run.operation_sweep import operation_jobs
-from engine.run.sweep import FilterSweep, ways
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
+from engine.run.sweep import ways
+from engine.tasks.filtering.problem import MAX_SIDE, RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
+from engine.tasks.filtering.sweep import FilterSweep
+from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 from engine.tasks.operation.operations import operation_named, parameters_from
-from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS, operation_variant, operation_variants, variant
+from engine.tasks.operation.sweep import operation_jobs
+from engine.tasks.operation.variants import operation_variant, operation_variants
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))

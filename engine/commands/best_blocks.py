@@ -7,10 +7,10 @@ from typing import Any
 from engine.commands.output import log, log_notes, table
 from engine.device_info import SIMULATOR
 from engine.errors import FileWriteError
-from engine.results.best_blocks import best_blocks_path, fastest_blocks, found_words, keep_best_blocks
 from engine.results.columns import layout_suffix, mask_text
-from engine.results.measurement import RunResult
-from engine.variants.registry import variant
+from engine.tasks.filtering.best_blocks import best_blocks_path, fastest_blocks, found_words, keep_best_blocks
+from engine.tasks.filtering.results import RunResult
+from engine.tasks.filtering.variants import variant
 
 
 def best_found(results: Sequence[RunResult]) -> tuple[dict[str, Any], str]:

@@ -23,7 +23,7 @@ from engine.image.save import encoded_image, saved_format
 
 if TYPE_CHECKING:
     from engine.commands.picture_run import PictureRun, Result
-    from engine.results.measurement import RunResult
+    from engine.tasks.filtering.results import RunResult
 
 VERSION = 1
 

@@ -9,7 +9,7 @@ from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
 
 if TYPE_CHECKING:
-    from engine.variants.contract import AnyVariant
+    from engine.run.variant import AnyVariant
 
     Known = AnyVariant[Any, Any]
 
@@ -54,7 +54,10 @@ def run_devices(settings: DevicesSettings) -> int:
 
 def run_variants(settings: VariantsSettings) -> int:
     """List the variants in teaching order; return the exit status."""
-    from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
+    from engine.tasks.filtering.variants import VARIANTS
+    from engine.tasks.network.variants import NETWORK_VARIANTS
+    from engine.tasks.operation.variants import OPERATION_VARIANTS
+    from engine.tasks.product.variants import MATMUL_VARIANTS
 
     if settings.json:
         filters = [

@@ -17,10 +17,9 @@ from engine.image.form import Form
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values, result_as_it_is
 from engine.mask.mask import names_size
-from engine.run.resolve import describe_problem
-from engine.variants.auto.planner import why_not_gpu
-from engine.variants.contract import Variant
-from engine.variants.registry import variant
+from engine.tasks.filtering.auto.planner import why_not_gpu
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import Variant, variant
 
 
 class MaskRun(PictureRun):

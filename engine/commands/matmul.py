@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from engine.commands.arguments import Settings, group, option
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import several
-from engine.results.measurement import ProductResult
-from engine.run.sweep import product_jobs
+from engine.tasks.product.job import product_jobs
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import ProductResult
 from engine.tasks.product.tile import as_tile
-from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
+from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant, matmul_variant
 
 # It runs everywhere.
 BASELINE = "numpy"

@@ -24,9 +24,9 @@ from engine.results.metrics import metric
 from engine.results.quantities import MISSING
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
-from engine.run.job import AnyJob
 from engine.run.sweep import Measure, measured_result, sweep
-from engine.variants.contract import AnyVariant
+from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
 
 BUDGET_S = 0.5
 # In the order of the loops that measure: what, then how.

@@ -10,19 +10,17 @@ from engine.commands.option_readers import several, whole
 from engine.commands.output import log, table
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.results.measurement import NetworkResult
 from engine.results.quantities import ms_cell
 from engine.run.compute import compute
 from engine.run.executor import ExecutorFor
-from engine.run.network import StageRun, confusion, measured_stage, stage_job
-from engine.run.network_job import NetworkJob
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
-from engine.tasks.network.results import Confusion
+from engine.tasks.network.results import Confusion, NetworkResult
+from engine.tasks.network.stages import StageRun, confusion, measured_stage, stage_job
+from engine.tasks.network.task import NetworkJob
+from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, read_weights, trained_weights
-from engine.variants.network.contract import NetworkVariant
-from engine.variants.registry import NETWORK_VARIANTS, network_variant
 
 BASELINE = "network-serial"
 

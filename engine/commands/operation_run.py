@@ -18,8 +18,7 @@ from engine.image.picture import Picture
 from engine.tasks.operation.contract import ResultKind
 from engine.tasks.operation.drawing import histogram_picture, marked
 from engine.tasks.operation.operations import operation_named, parameters_from
-from engine.variants.operations.contract import OperationVariant
-from engine.variants.registry import operation_variant
+from engine.tasks.operation.variants import OperationVariant, operation_variant
 
 
 class OperationFilter(PictureFilter):

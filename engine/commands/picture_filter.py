@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
 from engine.image.canvas import Allocate
 from engine.image.form import Form
 from engine.image.formats import Format, quality_words
@@ -22,7 +23,6 @@ from engine.image.picture import Picture
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES, check_holds
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.tasks.work import FLOAT_BYTES
 
 if TYPE_CHECKING:
     from engine.commands.mask_run import MaskRun

@@ -15,15 +15,15 @@ from engine.errors import VerificationFailed
 from engine.geometry.layout import Layout
 from engine.image.form import Form
 from engine.image.picture import Picture
-from engine.run.job import AnyJob
 from engine.run.sampling import HARDLY_SAMPLED
-from engine.variants.contract import AnyVariant
+from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
 from engine.verify.checked_samples import CheckedSamples
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.api.operation import OperationCall
-    from engine.results.measurement import RunResult
+    from engine.tasks.filtering.results import RunResult
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.

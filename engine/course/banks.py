@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.mask.mask import Mask
-from engine.run.job import FilterJob, Job
+from engine.run.task import Job
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import Filtering, FilterOperands
+from engine.tasks.filtering.task import Filtering, FilterJob, FilterOperands
 from engine.variants.ladder.implicit_gemm import for_bank
 
 if TYPE_CHECKING:

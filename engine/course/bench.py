@@ -37,17 +37,19 @@ from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
-from engine.run.job import Job, filter_job
 from engine.run.measure import measure
-from engine.run.network import stage_job
-from engine.run.product_job import product_job
-from engine.run.resolve import describe_problem
 from engine.run.sampling import SamplingPlan, timed
+from engine.run.task import Job
+from engine.tasks.filtering.auto.planner import Choice
+from engine.tasks.filtering.job import filter_job
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import Variant, variant
+from engine.tasks.network.stages import stage_job
+from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
+from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.auto.planner import Choice
-from engine.variants.contract import Variant
-from engine.variants.registry import NETWORK_VARIANTS, matmul_variant, network_variant, variant
+from engine.tasks.product.variants import matmul_variant
 
 SEED = 0
 HOST_SAMPLES = 20

@@ -10,12 +10,11 @@ from engine.course.papers import paper
 from engine.course.runs import FilterRun, Results, Run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
-from engine.geometry.layout import ROW_BYTES, Layout
+from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
 from engine.geometry.tile_plan import Cells
 from engine.mask.generators import box, gaussian
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import FLOAT_BYTES
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 
 CONVOLUTION = paper("convolution")
 # 4 and 8 are those of the slides' examples.

@@ -6,17 +6,18 @@ matrix copy.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import SCRATCH, float32, image_type, int64
-from engine.device.cuda_passes import prepare_passes
+from engine.device.cuda_kernels import SCRATCH, float32, int64
 from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.filter_passes import prepare_passes
+from engine.variants.kernel_types import image_type
 from engine.variants.ladder.geometry import one_launch, refuse_launch
 
 

@@ -7,10 +7,10 @@ from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AttributesRun, FilterRun, Results, Run
 from engine.geometry.block import Block
+from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import FLOAT_BYTES
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 
 LAB = paper("lab")
 MASK = LAB.kernels[0].here.mask

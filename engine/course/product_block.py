@@ -9,7 +9,7 @@ import itertools
 from engine.course.cells import Row
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import matmul_variant
+from engine.tasks.product.variants import matmul_variant
 
 WIDTH, TILE_WIDTH = 4, 2
 # WIDTH and TILE_WIDTH: the lecture's example, and the sizes that "Tiling size effects" measures.

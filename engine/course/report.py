@@ -10,7 +10,7 @@ from engine.course.runs import AllocationRun, FilterRun, Results, Run, StreamsRu
 from engine.geometry.block import Block
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 
 REPORT = paper("report")
 MASK = REPORT.kernels[0].here.mask

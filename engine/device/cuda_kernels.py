@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import from_dtype
 
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
@@ -14,10 +13,9 @@ from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.kernel_cache import for_current_device
-from engine.device.launches import Between, Operand, Pass
+from engine.device.launches import Between, Operand, Pass, Placeholder
 from engine.device.numba_cuda import cuda
 from engine.device.uploads import Upload, uploaded
-from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
 float64 = types.float64
@@ -25,23 +23,6 @@ int64 = types.int64
 
 SCRATCH = types.Array(types.float32, 3, "C")
 """The type of the values between two passes."""
-
-
-def image_type(problem: Problem) -> Any:
-    """Return the type of the picture as an argument of a kernel."""
-    return types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
-
-
-def result_type(problem: Problem) -> Any:
-    """Return the type of the result as an argument of a kernel."""
-    return types.Array(from_dtype(np.dtype(problem.result_dtype)), 3, "C")
-
-
-def filter_signature(problem: Problem) -> tuple[Any, ...]:
-    """Return the argument types of a filter kernel, those of `filter_arguments`."""
-    weights = types.Array(types.float32, 2, "C")
-    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    return (image_type(problem), weights, *numbers, result_type(problem))
 
 
 # Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
@@ -142,17 +123,8 @@ class PreparedPasses:
 
     def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: Any) -> None:
         step, arguments = self._steps[number]
-        values = (arrays[value] if isinstance(value, Operand | Between) else value for value in arguments)
+        values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
         step.kernel[step.launch.grid, step.launch.block, stream](*values)
-
-
-class PreparedProduct(PreparedPasses):
-    """The passes of a product of two matrices: its input is the pair (A, B)."""
-
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
-        """Enqueue one product of two device arrays into a third."""
-        a, b = image
-        self._enqueue({Operand.MATRIX_A: a, Operand.MATRIX_B: b, Operand.OUT: out}, stream)
 
 
 def _loaded(step: Pass) -> Pass:

@@ -46,14 +46,16 @@ class Prepared(Protocol):
         """
 
 
-class Operand(Enum):
-    """An array that a pass is given when it is launched."""
+class Placeholder(Enum):
+    """What stands among a pass's arguments for an array that it is given when it is launched."""
+
+
+class Operand(Placeholder):
+    """The arrays that most variants are launched with."""
 
     IMAGE = "the picture"
     SCRATCH = "float32 values between two passes, of the result's shape"
     OUT = "the result"
-    MATRIX_A = "the left matrix of a product"
-    MATRIX_B = "the right matrix of a product"
 
 
 class Between(NamedTuple):
@@ -77,8 +79,8 @@ class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
     `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of
-    its arguments. `arguments` are in the kernel's order: an `Operand`, values `Between` two passes, an array
-    (uploaded once), or a number.
+    its arguments. `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an
+    array (uploaded once), or a number.
     `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
     launch.
     """

@@ -8,6 +8,9 @@ from engine.errors import UnknownName
 ROW_BYTES = 128
 """Bytes of one burst of device memory, and of one transaction of a warp: where pitched rows begin."""
 
+FLOAT_BYTES = 4
+"""Bytes of a float32."""
+
 
 class Layout(StrEnum):
     """Whether each row begins on a 128-byte boundary (pitched), or where the row before ends (packed).

@@ -13,8 +13,8 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.per_process import OncePerProcess
+from engine.geometry.layout import FLOAT_BYTES
 from engine.image.scratch import bands
-from engine.tasks.work import FLOAT_BYTES
 
 SMALLEST_LEVEL = 64
 _NO_ALPHA = np.empty(0, np.float32)

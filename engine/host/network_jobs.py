@@ -22,13 +22,13 @@ from engine.host.network_protocol import (
 from engine.host.protocol import Availability
 from engine.host.variant_facts import availability_of, info_of
 from engine.results.progress import Checkpoint, Progress
-from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.device_choice import device_for
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import Confusion
+from engine.tasks.network.task import NETWORK
+from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
 from engine.tasks.network.weights import Weights, read_weights, trained_weights
-from engine.variants.network.contract import NetworkVariant
-from engine.variants.registry import NETWORK_VARIANTS
 
 SIDE = 28
 
@@ -50,7 +50,7 @@ def describe(request: DescribeNetwork, report: Checkpoint) -> NetworkFacts:
 
 def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
     """Pass one drawing through the network on the CPU, with every layer's values."""
-    from engine.run.network import feature_maps
+    from engine.tasks.network.stages import feature_maps
 
     if len(request.ink) != SIDE * SIDE:
         why = f"it has {len(request.ink):,} bytes, and the network takes {SIDE} x {SIDE}"
@@ -69,8 +69,8 @@ def forward(request: ForwardDrawing, report: Checkpoint) -> Recognised:
 
 def run(request: RunNetwork, report: Checkpoint) -> NetworkRun:
     """Measure a stage on held-out digits; a stage that cannot be run is a result with its reason."""
-    from engine.run.network import chosen_stage, measured_stage, stage_job
     from engine.run.sampling import SamplingPlan
+    from engine.tasks.network.stages import chosen_stage, measured_stage, stage_job
 
     stage, device = chosen_stage(request.stage, request.device)
     report(Progress("making the batch", 0.0, 2.0))
@@ -86,7 +86,7 @@ def check(request: CheckStages, report: Checkpoint) -> tuple[Availability, ...]:
         problem = ForwardPass(request.batch)
         refuse_too_large(problem)
         device = device_for(stage, request.device)
-        refuse_unsuitable(stage, problem, trained_weights(), stage.default_block, device)
+        NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
 
     return tuple(availability_of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
 
@@ -95,7 +95,7 @@ def classify(request: ClassifyDigits, report: Checkpoint) -> Confusion:
     """Classify every held-out digit with one stage."""
     from engine.device.devices import backend
     from engine.run.compute import compute
-    from engine.run.network import chosen_stage, confusion, stage_job
+    from engine.tasks.network.stages import chosen_stage, confusion, stage_job
 
     stage, device = chosen_stage(request.stage, request.device)
     job = stage_job(stage, len(held_out()), weights=_weights(request.weights))

@@ -6,9 +6,8 @@ from typing import ClassVar
 from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
-from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import Layer
-from engine.tasks.network.results import ChunkSpan, LayerTime
+from engine.tasks.network.results import ChunkSpan, LayerTime, NetworkResult
 
 
 @dataclass(frozen=True, slots=True)

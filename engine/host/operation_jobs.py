@@ -29,14 +29,16 @@ from engine.host.protocol import (
 from engine.host.variant_facts import availability_of, info_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
-from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.variants.registry import OPERATION_VARIANTS, operation_variants
+from engine.tasks.operation.task import OPERATION
+from engine.tasks.operation.variants import OPERATION_VARIANTS, operation_variants
 
 if TYPE_CHECKING:
-    from engine.run.operation import ResolvedOperation
-    from engine.variants.operations.contract import OperationVariant
+    from engine.tasks.operation.resolve import ResolvedOperation
+    from engine.tasks.operation.task import OPERATION
+from engine.tasks.operation.variants import OperationVariant
 
 
 def describe(request: DescribeOperations, report: Checkpoint) -> tuple[OperationInfo, ...]:
@@ -78,7 +80,7 @@ def check(request: CheckOperation, report: Checkpoint) -> tuple[Availability, ..
     def refuse(known: "OperationVariant") -> None:
         block = asked if asked is not None and known.uses_block else known.default_block
         device = device_for(known, request.job.device)
-        refuse_unsuitable(known, resolved.problem, resolved.operands.patch, block, device)
+        OPERATION.refuse(known, resolved.problem, resolved.operands.patch, block, device)
 
     known_ones = operation_variants(request.job.operation)
     return tuple(availability_of(known.key, partial(refuse, known)) for known in known_ones)
@@ -87,8 +89,8 @@ def check(request: CheckOperation, report: Checkpoint) -> tuple[Availability, ..
 def _resolved(job: OperationJob) -> "ResolvedOperation":
     # Imported with the first request, so that the host is up earlier.
     from engine.image.open import open_image
-    from engine.run.operation import ResolvedOperation
-    from engine.run.resolve import as_samples
+    from engine.tasks.operation.resolve import ResolvedOperation
+    from engine.tasks.pictures import as_samples
 
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
     return ResolvedOperation(job, shared.attach(job.picture.pixels), patch)

@@ -18,10 +18,11 @@ from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
 from engine.reason import Reason
-from engine.results.measurement import OperationResult, RunResult
 from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.filtering.results import RunResult
 from engine.tasks.operation.found import Mark, Quantity
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.results import OperationResult
 from engine.tasks.product.problem import MatrixProduct
 
 

@@ -31,18 +31,18 @@ from engine.host.protocol import (
 )
 from engine.host.shared_array import SharedArray
 from engine.host.variant_facts import availability_of, info_of
-from engine.results.measurement import ProductResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
-from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.device_choice import device_for
 from engine.run.measure import measure
-from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import refuse_strange_samples
-from engine.variants.contract import Variant
-from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant
-from engine.variants.registry import variant as filter_variant
+from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem, result_dtype_for
+from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
+from engine.tasks.filtering.variants import VARIANTS, Variant
+from engine.tasks.filtering.variants import variant as filter_variant
+from engine.tasks.product.results import ProductResult
+from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 
 # Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
 EXPECTED_MATRICES_S = 2.0
@@ -57,7 +57,7 @@ def preview(request: Preview, report: Checkpoint) -> Filtered:
     """Filter once and prepare the result for the screen."""
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
-    refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
+    job.task.refuse(job.variant, job.problem, request.job.mask, job.block, device)
     expected_s = job.task.expected_launch_s(job, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
     with resolved:
@@ -115,7 +115,7 @@ def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: N
     block = job.block if job.block is not None and variant.uses_block else variant.default_block
 
     def refuse() -> None:
-        refuse_unsuitable(variant, problem, job.mask, block, device_for(variant, job.device))
+        FILTERING.refuse(variant, problem, job.mask, block, device_for(variant, job.device))
         # 17 ms for 4096 x 4096 float32, for the few variants that need it; nothing for whole numbers.
         refuse_strange_samples(variant, samples)
 
@@ -164,7 +164,8 @@ class _ResolvedJob(SharedSegment):
 def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     # Imported with the first request, so that the host is up earlier.
-    from engine.run.sweep import counted, product_jobs
+    from engine.run.sweep import counted
+    from engine.tasks.product.job import product_jobs
 
     jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
     return tuple(counted(job, request.device) for job in jobs)
@@ -172,7 +173,7 @@ def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResul
 
 def run_matmul(request: RunMatmul, report: Checkpoint) -> ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    from engine.run.product_job import product_job
+    from engine.tasks.product.job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
 
     variant = matmul_variant(request.variant)

@@ -7,9 +7,8 @@ from engine.host import shared
 from engine.host.protocol import BlockTiles, DescribeTile, FilterJob
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
-from engine.run.resolve import describe_problem, result_dtype_for
-from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS, variant
+from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 
 
 def describe_tile(request: DescribeTile, report: Checkpoint) -> BlockTiles:

@@ -6,7 +6,7 @@ from typing import Any
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
-from engine.variants.contract import AnyVariant
+from engine.run.variant import AnyVariant
 
 
 def info_of(variant: AnyVariant[Any, Any]) -> VariantInfo:

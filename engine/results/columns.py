@@ -10,7 +10,6 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import Metric, metrics_of
 from engine.results.quantities import MISSING
 from engine.results.spreadsheet import harmless
-from engine.tasks.filtering.problem import Problem
 
 KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 
@@ -83,7 +82,7 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def mask_text(result: Measurement[Problem]) -> str:
+def mask_text(result: Measurement[Any]) -> str:
     """Return name and size of a mask, the size once; of one without a name of its own the size alone."""
     rows, columns = result.problem.mask_shape
     size, name = f"{rows} x {columns}", result.mask_name
@@ -92,7 +91,7 @@ def mask_text(result: Measurement[Problem]) -> str:
     return name if names_size(name, rows, columns) else f"{name}, {size}"
 
 
-def layout_suffix(result: Measurement[Problem]) -> str:
+def layout_suffix(result: Measurement[Any]) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
 

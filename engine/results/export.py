@@ -11,7 +11,7 @@ from engine.results.compare import SPEED_UP_OF, Compared
 from engine.results.metrics import metrics_of
 from engine.results.spreadsheet import harmless
 from engine.results.strict_json import NON_FINITE
-from engine.tasks.work import MODEL_OF_WORK
+from engine.results.work import MODEL_OF_WORK
 
 FORMAT, VERSION = "haloscope-results", 2
 

@@ -6,21 +6,15 @@ A run that failed is a result too, with its reason in place of its times; it is 
 import dataclasses
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.tasks.contract import P
-from engine.tasks.work import Work
+from engine.results.problem import P
+from engine.results.work import Work
 from engine.verify.verification import Verification
-
-if TYPE_CHECKING:
-    from engine.tasks.filtering.problem import Problem
-    from engine.tasks.network.problem import ForwardPass
-    from engine.tasks.operation.problem import OperationProblem
-    from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +207,3 @@ class Measurement(Generic[P]):
         data["reason"] = self.failure and self.failure.as_json()
         data["status"] = self.status
         return data
-
-
-if TYPE_CHECKING:
-    RunResult = Measurement[Problem]
-    ProductResult = Measurement[MatrixProduct]
-    NetworkResult = Measurement[ForwardPass]
-    OperationResult = Measurement[OperationProblem]
-else:
-    # Scripts ask `isinstance(result, engine.RunResult)`; a class with its parameter cannot answer.
-    RunResult = ProductResult = NetworkResult = OperationResult = Measurement

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine.results.compare import SPEED_UP_OF, Compared
+from engine.results.lecture import (
+    LECTURE_BANDWIDTH_GB_S,
+    LECTURE_DEVICE,
+    PRINTED_GFLOPS_TILE_16,
+    bandwidth_limited_gflops,
+)
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.results.quantities import (
     MISSING,
@@ -15,13 +21,7 @@ from engine.results.quantities import (
     rate_text,
     ratio_text,
 )
-from engine.tasks.product.lecture import (
-    LECTURE_BANDWIDTH_GB_S,
-    LECTURE_DEVICE,
-    PRINTED_GFLOPS_TILE_16,
-    bandwidth_limited_gflops,
-)
-from engine.tasks.work import Work
+from engine.results.work import Work
 
 Number = float | int | None
 

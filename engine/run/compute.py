@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.device.backend import Backend
-from engine.run.job import AnyJob
+from engine.run.task import AnyJob
 
 
 def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Which device a variant of any task runs on, and what is refused before anything is made ready."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from engine.device.devices import device_named
@@ -8,9 +9,8 @@ from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE, DeviceInfo
 from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.tasks.contract import P
-from engine.variants.contract import AnyVariant, C
-from engine.variants.registry import variants_of
+from engine.results.problem import P
+from engine.run.variant import AnyVariant, C
 
 
 def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
@@ -30,9 +30,16 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
 
 
 def refuse_unsuitable(
-    variant: AnyVariant[P, C], problem: P, constant: C, block: Block, device: DeviceInfo
+    variant: AnyVariant[P, C],
+    problem: P,
+    constant: C,
+    block: Block,
+    device: DeviceInfo,
+    known: Iterable[AnyVariant[P, C]] = (),
 ) -> None:
     """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
+
+    Of the `known` variants the reason may name others.
 
     Raises UnsupportedVariant for another kind of device, an illegal block, or a limit of the variant itself,
     and BadValue for a problem that is too large for the simulator.
@@ -51,7 +58,7 @@ def refuse_unsuitable(
         limit = problem.limit_text(SIMULATOR_SIDE)
         why = f"too large for the simulator (limit {limit})"
         raise TooLargeForSimulator(problem.subject, why, "Choose a smaller size or batch, or another device.")
-    refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
+    refusal = variant.why_not(problem, constant, block, device.limits, known)
     if refusal is not None:
         # Where no other block would do, the block is not the reason.
         with_block = f" with a block of {block}" if refusal.nearest_block else ""

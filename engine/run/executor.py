@@ -11,9 +11,9 @@ from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.results.progress import Checkpoint
-from engine.run.job import AnyJob
 from engine.run.measure import OnValues, Outcome, measure, measure_each, unrun
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.task import AnyJob
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement, Spread, Timing
 from engine.results.progress import Checkpoint, Progress
-from engine.run.job import AnyJob
 from engine.run.poisoning import run_on_poison
 from engine.run.sampling import SamplingPlan, sampled, timed
+from engine.run.task import AnyJob
 
 OnValues = Callable[[np.ndarray], object]
 

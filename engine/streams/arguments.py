@@ -7,7 +7,7 @@ import numpy as np
 from engine.errors import BadValue
 from engine.image.picture import Picture
 from engine.run.arguments import Image
-from engine.tasks.filtering.problem import MAX_CHANNELS
+from engine.tasks.pictures import MAX_CHANNELS
 
 MOST_RING = 16
 

@@ -18,17 +18,16 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
 from engine.run.arguments import Image
-from engine.run.device_choice import refuse_unsuitable
 from engine.run.executor import outcome_of
-from engine.run.job import filter_job
 from engine.run.sampling import NO_SAMPLES
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Span, Timeline
+from engine.tasks.filtering.auto.planner import Choice, choose
+from engine.tasks.filtering.job import filter_job
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import refuse_strange_samples
-from engine.variants.auto.planner import Choice, choose
+from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.
@@ -155,7 +154,7 @@ class Stream:
         key = problem, choice.variant.key
         prepared = self._prepared.pop(key, None)
         if prepared is None:
-            refuse_unsuitable(choice.variant, problem, request.mask, choice.block, request.device)
+            FILTERING.refuse(choice.variant, problem, request.mask, choice.block, request.device)
             if own_process_needed(request.device):
                 prepared = _InSimulator(choice, problem, request)
             else:

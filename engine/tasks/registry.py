@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.tasks.contract import Task
+from engine.run.task import Task
 from engine.tasks.filtering.task import FILTERING
 from engine.tasks.network.task import NETWORK
 from engine.tasks.operation.task import OPERATION

@@ -19,7 +19,7 @@ from engine.host.protocol import (
 from engine.host.shared_array import segments_of
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.measurement import RunResult
+from engine.tasks.filtering.results import RunResult
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells

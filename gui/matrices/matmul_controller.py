@@ -8,7 +8,7 @@ from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.columns import variant_name
-from engine.results.measurement import ProductResult
+from engine.tasks.product.results import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue

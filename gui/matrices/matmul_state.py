@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from engine.device_info import AUTO, SIMULATOR
 from engine.results.columns import KERNEL
 from engine.results.compare import compared
-from engine.results.measurement import ProductResult
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import ProductResult
 from gui.widgets.runs_model import RunsModel
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.

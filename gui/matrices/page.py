@@ -8,9 +8,9 @@ from PySide6.QtGui import QShowEvent
 from engine.device_info import SIMULATOR
 from engine.results.columns import variant_name
 from engine.results.compare import Compared
-from engine.results.measurement import ProductResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
+from engine.tasks.product.results import ProductResult
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import MatmulState

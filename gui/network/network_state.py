@@ -13,9 +13,8 @@ from engine.reason import Reason
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.environment import Environment
-from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.results import Confusion
+from engine.tasks.network.results import Confusion, NetworkResult
 from gui.network.drawing import Drawing
 from gui.network.layers import (
     Answer,

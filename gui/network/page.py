@@ -12,9 +12,9 @@ from engine.device_info import SIMULATOR
 from engine.errors import BadValue
 from engine.mask.mask import Mask
 from engine.results.compare import Compared, compared
-from engine.results.measurement import NetworkResult
 from engine.results.quantities import ms_text, ratio_text
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.results import NetworkResult
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel

@@ -19,19 +19,18 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
-from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
+from engine.results.work import Work
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.executor import measure_on, outcome_of
-from engine.run.job import Job
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import counted, sweep
-from engine.tasks.contract import Task
+from engine.run.task import Job, Task
+from engine.run.variant import AnyVariant
+from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS
-from engine.tasks.work import Work
-from engine.variants.contract import AnyVariant
 from engine.verify.verification import Verification
 
 

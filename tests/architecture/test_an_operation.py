@@ -12,10 +12,11 @@ from engine.errors import BadValue, UnknownName
 from engine.host import operation_jobs
 from engine.host.protocol import DescribeOperations
 from engine.image.save import save_image
+from engine.run.registered import Registered
+from engine.tasks.operation import variants
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.work import operation_work
-from engine.variants import registry
 from engine.variants.operations.bands import cpu_variant
 from gui.explore.operation.operation_box import OperationBox
 from gui.explore.operation.operation_panel import OperationPanel
@@ -61,16 +62,15 @@ VARIANT = cpu_variant(
 @pytest.fixture
 def toy(monkeypatch):
     """The tables with a line more each, as a program that starts with them has them."""
-    known = registry.OPERATION_VARIANTS
+    known = variants.OPERATION_VARIANTS
     module = ModuleType("engine.variants.toy_posterise")
     module.VARIANT = VARIANT
     monkeypatch.setitem(sys.modules, module.__name__, module)
     cpu, cuda = known.modules.values()
-    longer = registry.Registered(cpu=(*cpu, "toy_posterise"), cuda=cuda)
+    longer = Registered(cpu=(*cpu, "toy_posterise"), cuda=cuda)
     for one in list(sys.modules.values()):
         if getattr(one, "OPERATION_VARIANTS", None) is known:
             monkeypatch.setattr(one, "OPERATION_VARIANTS", longer)
-    monkeypatch.setitem(registry._OF_TASK, "operation", longer)
     monkeypatch.setitem(OPERATIONS, TOY.key, TOY)
 
 

@@ -12,11 +12,11 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
 from engine.image.samples import sample_path
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS
 from engine.variants.cpu import separable_serial, separable_serial_code, serial, serial_code
-from engine.variants.registry import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line

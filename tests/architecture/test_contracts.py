@@ -10,7 +10,10 @@ import grimp
 import pytest
 
 import engine.variants
-from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
+from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.operation.variants import OPERATION_VARIANTS
+from engine.tasks.product.variants import MATMUL_VARIANTS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -142,7 +145,7 @@ def test_that_nobody_looks_at_the_letters_of_a_key():
         for path in SOURCES
         for node in sniffing(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert not found, "Ask the variant's traits (engine/variants/contract.py):\n" + "\n".join(found)
+    assert not found, "Ask the variant's traits (engine/tasks/filtering/variants.py):\n" + "\n".join(found)
 
 
 @pytest.mark.slow

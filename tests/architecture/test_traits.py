@@ -7,10 +7,9 @@ import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS
-from engine.variants.auto.planner import why_not
-from engine.variants.contract import Growth, MaskClass
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.auto.planner import why_not
+from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 from tests.engine.variants.cases import Case, problem_of
 from tests.engine.variants.suited import mask_for, typed
 

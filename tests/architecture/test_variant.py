@@ -1,4 +1,4 @@
-"""What a new variant costs: its module and one line in the registry. A toy one is found everywhere."""
+"""What a new variant costs: its module and one line in the variants. A toy one is found everywhere."""
 
 import json
 import sys
@@ -24,10 +24,11 @@ from engine.geometry.border import Border
 from engine.host import run_jobs
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.variants import registry
-from engine.variants.auto.planner import choose, why_not
-from engine.variants.contract import MaskClass
+from engine.run.registered import Registered
+from engine.tasks.filtering import variants
+from engine.tasks.filtering.auto.planner import choose, why_not
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
 from gui.engine_link.engine_state import EngineState
@@ -51,13 +52,13 @@ GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, None, True, {"multiprocessors": 
 @pytest.fixture
 def toys(monkeypatch):
     """The registry with two lines more, as a program that starts with them has it."""
-    known = registry.VARIANTS
+    known = variants.VARIANTS
     for name, toy in (("toy_plain", PLAIN), ("toy_one_row", ONE_ROW)):
         module = ModuleType(f"engine.variants.{name}")
         module.VARIANT = toy
         monkeypatch.setitem(sys.modules, module.__name__, module)
     cpu, cuda = known.modules.values()
-    longer = registry.Registered(cpu=(*cpu, "toy_plain"), cuda=(*cuda, "toy_one_row"))
+    longer = Registered(cpu=(*cpu, "toy_plain"), cuda=(*cuda, "toy_one_row"))
     for module in list(sys.modules.values()):
         if getattr(module, "VARIANTS", None) is known:
             monkeypatch.setattr(module, "VARIANTS", longer)
@@ -72,7 +73,7 @@ def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(c
     entries = json.loads(command("variants", "--json").out)["variants"]
     assert {*KEYS} <= {entry["key"] for entry in entries if entry["task"] == "filtering"}
     with pytest.raises(UnknownName, match=PLAIN.key):
-        registry.variant("tilde")
+        variants.variant("tilde")
 
 
 @pytest.mark.usefixtures("toys")

@@ -12,12 +12,13 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.measure import measure
-from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import variant
+from engine.tasks.pictures import as_samples
 from engine.variants.ladder.implicit_gemm import for_bank
-from engine.variants.registry import variant
 from tests.gpu.conftest import assert_compiled_as_planned
 
 

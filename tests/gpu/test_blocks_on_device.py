@@ -7,10 +7,11 @@ from engine.device.devices import backend, device_named
 from engine.geometry.block_list import every_block
 from engine.host.executor import executor_for
 from engine.mask.generators import gaussian
-from engine.results.best_blocks import best_blocks_path, load_best_blocks
-from engine.run.sweep import FilterSweep, sweep
+from engine.run.sweep import sweep
+from engine.tasks.filtering.best_blocks import best_blocks_path, load_best_blocks
 from engine.tasks.filtering.request import FilterOptions
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.sweep import FilterSweep
+from engine.tasks.filtering.variants import VARIANTS
 
 WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]
 

@@ -6,13 +6,13 @@ import pytest
 import engine
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
-from engine.run.network import confusion, measured_stage, stage_job
 from engine.run.sampling import SamplingPlan
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.stages import confusion, measured_stage, stage_job
+from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.variants.registry import NETWORK_VARIANTS
 from tests.engine.variants.network.cases import ODD, REAL, SMALL, Case, check, scores_of
 from tests.gpu.conftest import assert_compiled_as_planned
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.variants.registry import variant
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import variant
 from tests.engine.variants.cases import verified
 
 RANDOM = np.random.default_rng(77)

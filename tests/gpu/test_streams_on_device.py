@@ -13,7 +13,7 @@ from engine.device import cuda_pool
 from engine.device.launches import DeviceKind
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
-from engine.variants.registry import VARIANTS, variant
+from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.gpu.test_variants_on_device import binomial_for
 
 BAND_INVARIANT = [

@@ -18,14 +18,13 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.resolve import describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.tasks.filtering.auto.planner import Choice, choose
+from engine.tasks.filtering.job import filter_job
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import Choice, choose
-from engine.variants.contract import MaskClass
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified

@@ -7,9 +7,8 @@ import numpy as np
 from engine.host import network_protocol, protocol
 from engine.host.messages import VariantInfo
 from engine.results.environment import Environment
-from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime
+from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
 

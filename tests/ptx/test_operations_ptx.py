@@ -5,9 +5,9 @@ import re
 import pytest
 
 from engine.geometry.block import Block
-from engine.run.operation import resolved_operands
 from engine.tasks.operation.request import OperationRequest
-from engine.variants.registry import OPERATION_VARIANTS
+from engine.tasks.operation.resolve import resolved_operands
+from engine.tasks.operation.variants import OPERATION_VARIANTS
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.operations.cases import Case
 from tests.ptx.test_ptx import CAPABILITIES, bytes_of

@@ -16,10 +16,12 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import NETWORK_VARIANTS, VARIANTS, matmul_variant, variant
+from engine.tasks.product.variants import matmul_variant
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 

@@ -127,7 +127,7 @@ def verify(
         Called with the fraction done; may raise to stop.
     added_error : float
         What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
-        value: `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off.
+        value: `engine.tasks.filtering.variants.Variant.added_error`. In the exact class nothing may be off.
     steps : float
         The same in steps of 2^-149: `Variant.added_steps`.
     """

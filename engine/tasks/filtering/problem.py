@@ -9,11 +9,10 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
-DTYPES = ("uint8", "uint16", "float32")
 RESULT_TYPES = ("float32", "same")
 """Names of the sample types of results in requests: "same" is that of the picture."""
-MAX_CHANNELS = 4
 MAX_SIDE = 1 << 24
 
 

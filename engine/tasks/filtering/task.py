@@ -1,23 +1,23 @@
 """The task of filtering for the pipeline."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.tasks.contract import Task
+from engine.run.task import Job, Task
+from engine.tasks.filtering import variants
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 
 if TYPE_CHECKING:
-    from engine.device.backend import Backend, Buffers
-    from engine.run.job import FilterJob
-    from engine.variants.contract import Variant
     from engine.verify.verification import Verification
 
 
@@ -30,7 +30,7 @@ class FilterOperands:
     layout: Layout = Layout.PITCHED
 
 
-class Filtering(Task[Problem, FilterOperands, "Variant"]):
+class Filtering(Task[Problem, FilterOperands, Variant]):
     """Correlation of a picture with a mask."""
 
     problem = Problem
@@ -50,12 +50,17 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
         return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
 
-    def allocate(self, backend: "Backend", job: "FilterJob", host_out: Any = None) -> "Buffers":
+    @property
+    def variants(self) -> Sequence[Variant]:
+        """Every variant, in teaching order."""
+        return variants.VARIANTS
+
+    def allocate(self, backend: Backend, job: "FilterJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and the result."""
         operands = job.operands
         return backend.allocate(operands.samples, host_out, operands.layout, job.problem.result_dtype)
 
-    def upload(self, backend: "Backend", operands: FilterOperands, buffers: "Buffers") -> None:
+    def upload(self, backend: Backend, operands: FilterOperands, buffers: Buffers) -> None:
         """Copy the picture to the device."""
         backend.upload(operands.samples, buffers)
 
@@ -80,7 +85,7 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         """Return the mask."""
         return operands.mask
 
-    def refuse_operands(self, variant: "Variant", operands: FilterOperands) -> None:
+    def refuse_operands(self, variant: Variant, operands: FilterOperands) -> None:
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
         refuse_strange_samples(variant, operands.samples)
 
@@ -94,22 +99,15 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         }
 
 
+FilterJob = Job[Problem, FilterOperands, Variant]
 FILTERING = Filtering()
 
 
-def refuse_strange_samples(variant: "Variant", samples: np.ndarray) -> None:
+def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
     """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:
         raise UnsupportedVariant(f"variant '{variant.key}'", refusal)
-
-
-def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:
-    """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
-    random = np.random.default_rng(seed)
-    if dtype == "float32":
-        return random.random(shape, np.float32)
-    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
 def random_mask(rows: int, columns: int, seed: int) -> Mask:

@@ -1,7 +1,8 @@
 """The model of work of filterings, counted by construction."""
 
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import FLOAT_BYTES, Work
 
 
 def filter_work(

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
-from engine.tasks.work import FLOAT_BYTES
 
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE

@@ -1,22 +1,22 @@
 """The task of passing drawings through a network, for the pipeline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import BadValue
-from engine.tasks.contract import Task
+from engine.run.task import Job, Task
+from engine.tasks.network import variants
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 
 if TYPE_CHECKING:
-    from engine.device.backend import Backend, Buffers
-    from engine.run.network_job import NetworkJob
-    from engine.variants.network.contract import NetworkVariant
     from engine.verify.verification import Verification
 
 
@@ -35,7 +35,7 @@ class NetworkOperands:
         return self.drawings.reshape(batch, 1, side, side)
 
 
-class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
+class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
@@ -47,13 +47,18 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
             return 1.0 + multiply_adds / (1e10 if device.kind == "cuda" else 5e8)
         return 1.0 + multiply_adds / 1e5 + sum(one.blocks for one in job.variant.plan(job.problem, job.block))
 
-    def allocate(self, backend: "Backend", job: "NetworkJob", host_out: Any = None) -> "Buffers":
+    @property
+    def variants(self) -> Sequence[NetworkVariant]:
+        """Every variant, in teaching order."""
+        return variants.NETWORK_VARIANTS
+
+    def allocate(self, backend: Backend, job: "NetworkJob", host_out: Any = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
         scores = job.problem.batch, job.problem.classes
         pinned = job.variant.pinned_drawings
         return backend.allocate_arrays((job.operands.maps,), scores, pinned=pinned)
 
-    def upload(self, backend: "Backend", operands: NetworkOperands, buffers: "Buffers") -> None:
+    def upload(self, backend: Backend, operands: NetworkOperands, buffers: Buffers) -> None:
         """Copy the drawings to the device."""
         backend.upload((operands.maps,), buffers)
 
@@ -70,7 +75,7 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
         """Return the weights."""
         return operands.weights
 
-    def refuse_operands(self, variant: "NetworkVariant", operands: NetworkOperands) -> None:
+    def refuse_operands(self, variant: NetworkVariant, operands: NetworkOperands) -> None:
         """Refuse weights of another network."""
         drawings = operands.drawings
         problem = ForwardPass(len(drawings), drawings.shape[1], *operands.weights.sizes)
@@ -87,4 +92,5 @@ class Network(Task[ForwardPass, NetworkOperands, "NetworkVariant"]):
         return {"weights_digest": job.operands.weights.digest}
 
 
+NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
 NETWORK = Network()

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.work import FLOAT_BYTES, Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.tasks.operation import KEY
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
-DTYPES = ("uint8", "uint16", "float32")
-MAX_CHANNELS = 4
 MAX_SIDE = 1 << 24
 
 Value = int | float | str

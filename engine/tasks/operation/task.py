@@ -1,24 +1,24 @@
 """The task of an operation on a picture, for the pipeline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
-from engine.tasks.contract import Task
+from engine.run.task import Job, Task
+from engine.tasks.operation import variants
 from engine.tasks.operation.contract import OperationOperands, Patch
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.variants import OperationVariant
 
 if TYPE_CHECKING:
-    from engine.device.backend import Backend, Buffers
-    from engine.run.operation import OperationJob
-    from engine.variants.operations.contract import OperationVariant  # noqa: F401 - named in the class's bases
     from engine.verify.verification import Verification
 
 
-class OperationTask(Task[OperationProblem, OperationOperands, "OperationVariant"]):
+class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant]):
     """One operation of `OPERATIONS` on a picture."""
 
     problem = OperationProblem
@@ -31,14 +31,19 @@ class OperationTask(Task[OperationProblem, OperationOperands, "OperationVariant"
             return 0.5 + steps / 1e5 + job.problem.values / 1e3
         return 0.5 + steps / 2e8
 
-    def allocate(self, backend: "Backend", job: "OperationJob", host_out: Any = None) -> "Buffers":
+    @property
+    def variants(self) -> Sequence[OperationVariant]:
+        """Every variant, in teaching order."""
+        return variants.OPERATION_VARIANTS
+
+    def allocate(self, backend: Backend, job: "OperationJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and for the array that the variant writes."""
         problem, operands = job.problem, job.operands
         if host_out is None:
             host_out = np.empty(problem.result_shape, problem.result_dtype)
         return backend.allocate(operands.samples, host_out, operands.layout, problem.result_dtype)
 
-    def upload(self, backend: "Backend", operands: OperationOperands, buffers: "Buffers") -> None:
+    def upload(self, backend: Backend, operands: OperationOperands, buffers: Buffers) -> None:
         """Copy the picture to the device."""
         backend.upload(operands.samples, buffers)
 
@@ -56,4 +61,5 @@ class OperationTask(Task[OperationProblem, OperationOperands, "OperationVariant"
         return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
 
 
+OperationJob = Job[OperationProblem, OperationOperands, OperationVariant]
 OPERATION = OperationTask()

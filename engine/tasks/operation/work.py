@@ -1,7 +1,8 @@
 """The model of work of operations, counted by construction."""
 
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.work import FLOAT_BYTES, Work
 
 
 def operation_work(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import BadValue
-from engine.tasks.work import FLOAT_BYTES
+from engine.geometry.layout import FLOAT_BYTES
 
 MAX_SIDE = 1 << 20
 

@@ -1,21 +1,21 @@
 """The task of multiplying matrices, P = M N, for the pipeline. The tile is the square block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
-from engine.tasks.contract import Task
+from engine.run.task import Job, Task
+from engine.tasks.product import variants
 from engine.tasks.product.operands import Matrices
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.variants import MatmulVariant
 
 if TYPE_CHECKING:
-    from engine.device.backend import Backend, Buffers
-    from engine.run.product_job import ProductJob
-    from engine.variants.matmul.contract import MatmulVariant  # noqa: F401 - named in the class's bases
     from engine.verify.verification import Verification
 
 
-class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
+class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     """P = M N."""
 
     problem = MatrixProduct
@@ -32,11 +32,16 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
         work = job.variant.work(job.problem, job.block)
         return 0.5 + multiply_adds / 1e5 + (work.shared_stores / 1e3 if work else 0.0)
 
-    def allocate(self, backend: "Backend", job: "ProductJob", host_out: Any = None) -> "Buffers":
+    @property
+    def variants(self) -> Sequence[MatmulVariant]:
+        """Every variant, in teaching order."""
+        return variants.MATMUL_VARIANTS
+
+    def allocate(self, backend: Backend, job: "ProductJob", host_out: Any = None) -> Buffers:
         """Return buffers for the three matrices."""
         return backend.allocate_arrays(job.operands, (job.problem.rows, job.problem.columns))
 
-    def upload(self, backend: "Backend", operands: Matrices, buffers: "Buffers") -> None:
+    def upload(self, backend: Backend, operands: Matrices, buffers: Buffers) -> None:
         """Copy M and N to the device."""
         backend.upload(operands, buffers)
 
@@ -55,4 +60,5 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
         )
 
 
+ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
 PRODUCT = Product()

@@ -1,7 +1,8 @@
 """The model of work of products of matrices, counted by construction."""
 
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.work import FLOAT_BYTES, Work
 
 
 def product_work(

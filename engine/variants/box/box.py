@@ -21,7 +21,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.device.cuda_passes import prepare_passes
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
@@ -30,12 +29,13 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.vector_tiles import vector_tile
 from engine.variants.strips.waves import resident_blocks, rows_of_strips
@@ -250,7 +250,8 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
     from numba import types
 
-    from engine.device.cuda_kernels import float32, image_type, result_type
+    from engine.device.cuda_kernels import float32
+    from engine.variants.kernel_types import image_type, result_type
 
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:

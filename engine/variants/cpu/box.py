@@ -28,11 +28,11 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
-from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR

@@ -23,10 +23,10 @@ import numpy as np
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
 

@@ -27,9 +27,9 @@ from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import no_launches
 from engine.variants.ladder.two_passes import (
     ghost_row_value,

@@ -28,10 +28,10 @@ from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import no_launches, refuse_nothing
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.

@@ -28,7 +28,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.device.cuda_passes import prepare_passes
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
@@ -37,13 +36,14 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
 from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.piece_tiles import piece_loads
 from engine.variants.register_blocked.vector_tiles import LANES, sample_tile
@@ -210,7 +210,8 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     from numba import types
 
-    from engine.device.cuda_kernels import float32, image_type, int64, result_type
+    from engine.device.cuda_kernels import float32, int64
+    from engine.variants.kernel_types import image_type, result_type
 
     (launch,) = plan(problem, block)
     shape, digits = _shape_of(problem), digits_of(mask)

@@ -24,7 +24,7 @@ from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Growth, Variant
+from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.ladder.geometry import no_launches, refuse_nothing

@@ -29,7 +29,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
-from engine.variants.contract import Growth, Variant
+from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.ladder.geometry import no_launches

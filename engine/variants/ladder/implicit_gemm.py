@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_passes import filter_arguments
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
@@ -40,10 +39,11 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.filter_passes import filter_arguments
 from engine.variants.ladder.geometry import blocks_along
 from engine.variants.ladder.teaching import teaching_variant
 
@@ -228,7 +228,7 @@ def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple
     """Return the one pass that applies all masks of a bank."""
     from numba import types
 
-    from engine.device.cuda_kernels import filter_signature
+    from engine.variants.kernel_types import filter_signature
 
     (launch,) = bank_plan(problem, block, len(bank))
     function = kernel(problem.border, problem.mask_shape, block)

@@ -25,9 +25,9 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import taps_in_own_tile
-from engine.tasks.work import Work
 from engine.variants.ladder.teaching import bytes_of_own_cells
 from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
 from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work

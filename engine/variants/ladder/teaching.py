@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
+from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import MaskClass, Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
-from engine.tasks.work import FLOAT_BYTES, Work
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
 from engine.variants.ladder.tile_plans import direct_tiles
 
@@ -23,7 +24,7 @@ DEFAULT_BLOCK = Block(32, 8)
 
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
-    from engine.device.cuda_kernels import filter_signature
+    from engine.variants.kernel_types import filter_signature
 
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
@@ -36,7 +37,7 @@ def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
     """
     from numba import types
 
-    from engine.device.cuda_kernels import image_type, result_type
+    from engine.variants.kernel_types import image_type, result_type
 
     numbers = (types.int64, types.int64, types.float32, types.float32)
     signature = (image_type(problem), types.Array(types.float32, 1, "C"), *numbers, result_type(problem))

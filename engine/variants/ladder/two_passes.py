@@ -38,10 +38,10 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work, taps_inside
-from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
 
 
@@ -132,7 +132,8 @@ def two_passes(
     """
     from numba import types
 
-    from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
+    from engine.device.cuda_kernels import SCRATCH, float32
+    from engine.variants.kernel_types import image_type, result_type
 
     factors = required_factors(mask)
     ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)

@@ -27,7 +27,6 @@ import math
 
 import numpy as np
 
-from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
@@ -36,9 +35,10 @@ from engine.mask.factors import factor
 from engine.mask.float_step import may_be_exact
 from engine.mask.low_rank import low_rank
 from engine.mask.mask import MAX_SIDE, Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
 from engine.variants.strips.strip_shape import WARPS
 from engine.verify.closeness import relative_bound

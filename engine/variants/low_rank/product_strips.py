@@ -20,9 +20,9 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import DeviceKind
-from engine.variants.matmul.contract import MatmulVariant
+from engine.tasks.product.variants import MatmulVariant
 
 # 0.7 s on two cores.
 MULTIPLY_ADDS_PER_CALL = 2**36

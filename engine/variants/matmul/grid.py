@@ -7,6 +7,7 @@ from engine.device.launches import Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.operands import Matrix
 
 Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
 
@@ -23,7 +24,7 @@ def one_pass(name: str, kernel: Any, launches: tuple[Launch, ...]) -> tuple[Pass
 
     matrix = types.Array(types.float32, 2, "C")
     (launch,) = launches
-    arguments = (Operand.MATRIX_A, Operand.MATRIX_B, Operand.OUT)
+    arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)
     return (Pass(name, kernel, (matrix, matrix, matrix), launch, arguments),)
 
 
@@ -31,7 +32,7 @@ def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Pr
     """Return the `prepare` of a variant that consists of these passes."""
 
     def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
-        from engine.device.cuda_kernels import PreparedProduct
+        from engine.variants.matmul.prepared_product import PreparedProduct
 
         return PreparedProduct(passes(product, constant, block))
 

@@ -25,12 +25,13 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
+from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import refuse_tile
+from engine.tasks.product.variants import MatmulVariant
 from engine.tasks.product.work import product_work
-from engine.tasks.work import FLOAT_BYTES, Work
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
 
 

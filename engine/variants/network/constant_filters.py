@@ -22,13 +22,14 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
+from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
-from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.network import passes as one
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.layer_kernels import (
     TILE,
     array_type,

@@ -32,11 +32,11 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, FILTER_SIDE, ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
-from engine.tasks.work import Work
 from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
-from engine.variants.network.contract import NetworkVariant
 
 AT_ONCE = 4
 """Drawings that a thread takes at a time."""

@@ -28,11 +28,11 @@ from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
-from engine.tasks.work import Work
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.layer_kernels import array_type
 from engine.variants.network.passes import prepare_layers
 from engine.variants.network.tile_shape import (

@@ -11,10 +11,10 @@ from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
-from engine.tasks.work import Work
 from engine.variants.network import passes as one
 from engine.variants.network.layer_kernels import (
     array_type,

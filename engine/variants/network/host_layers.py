@@ -42,7 +42,7 @@ def prepare_with_host(steps: Steps) -> Callable[[ForwardPass, Weights, Block], P
     """Return the `prepare` of a stage of which the device computes some layers and the host the others."""
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
-        from engine.device.cuda_layers import PreparedWithHost
+        from engine.variants.network.prepared_layers import PreparedWithHost
 
         _compile(problem, weights)
         return PreparedWithHost(steps(problem, weights))

@@ -21,7 +21,7 @@ use 25 by 25 blocks so each thread was responsible for loading one element from 
 """
 
 from engine.device.launches import DeviceKind
-from engine.variants.network.contract import NetworkVariant
+from engine.tasks.network.variants import NetworkVariant
 from engine.variants.network.gemm_kernels import passes, plan, unsupported, work
 from engine.variants.network.layer_kernels import roundings_by_parts
 from engine.variants.network.passes import prepare_layers

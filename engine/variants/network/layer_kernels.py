@@ -17,9 +17,9 @@ from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.work import LayerWork, network_work
-from engine.tasks.work import Work
 
 TILE = 16
 BLOCK = Block(TILE, TILE)

@@ -22,12 +22,12 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.tasks.work import Work
 from engine.variants.network import passes as one
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.layer_kernels import (
     array_type,
     plan_of_layers,

@@ -18,11 +18,11 @@ network, the running time became around 9 seconds."
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.tasks.work import Work
 from engine.variants.network import passes as one
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.layer_kernels import (
     plan_of_layers,
     refuse_batch,

@@ -19,12 +19,12 @@ average_pool", and Conclusion, 4: "so that a kernel launch was saved". After the
 
 from engine.device.launches import DeviceKind, HostStep, Launch, Pass
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import network_work
-from engine.tasks.work import Work
 from engine.variants.network import passes
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.host_layers import connected_on_host, passes_of, prepare_with_host
 from engine.variants.network.layer_kernels import (
     convolution_work,

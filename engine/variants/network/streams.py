@@ -22,8 +22,8 @@ from dataclasses import replace
 from engine.device.launches import DeviceKind, Launch, Prepared
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.gemm_kernels import passes, unsupported, work
 from engine.variants.network.gemm_kernels import plan as plan_of_chunk
 from engine.variants.network.layer_kernels import roundings_by_parts
@@ -46,8 +46,8 @@ def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
-    from engine.device.cuda_chunks import PreparedChunks
-    from engine.device.cuda_layers import PreparedLayers
+    from engine.variants.network.prepared_chunks import PreparedChunks
+    from engine.variants.network.prepared_layers import PreparedLayers
 
     def layers_of(count: int) -> PreparedLayers:
         return PreparedLayers(passes(of_chunk(problem, count), weights, block))

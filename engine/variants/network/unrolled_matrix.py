@@ -23,14 +23,15 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
+from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image import budget
+from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
-from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.network import passes as one
-from engine.variants.network.contract import NetworkVariant
 from engine.variants.network.gemm_kernels import BLOCK, SIDE, gemm_launch, gemm_work, refuse_threads
 from engine.variants.network.layer_kernels import (
     array_type,

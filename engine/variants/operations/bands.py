@@ -11,9 +11,9 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.operation.variants import OperationVariant
 from engine.variants.cpu.banded_filter import workers_for
 from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
-from engine.variants.operations.contract import OperationVariant
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.
 STEPS_PER_CALL = 200_000_000

@@ -10,10 +10,10 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.bands import FlatBands, cpu_variant
 from engine.variants.operations.equalise_levels import levels_dtype, levels_of
 from engine.variants.operations.histogram_counts import PartialHistograms, shift_of

@@ -8,10 +8,10 @@ Limit
 """
 
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.bands import cpu_variant
 from engine.variants.operations.histogram_counts import PartialHistograms
 

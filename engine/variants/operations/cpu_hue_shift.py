@@ -7,11 +7,11 @@ Limit
 from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.hue_shift import OPERATIONS_PER_PIXEL, shift_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.bands import FlatBands, cpu_variant
 
 FUNCTION = MachineFunction("engine.variants.operations.pixels_code", "hue_shift", error_model="numpy")

@@ -22,10 +22,10 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.equalise_levels import KEPT, levels_dtype
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 from engine.variants.operations.histogram_counts import (

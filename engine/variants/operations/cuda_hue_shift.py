@@ -18,11 +18,11 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.device.result_rules import cuda_result
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.hue_shift import OPERATIONS_PER_PIXEL, shift_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 
 

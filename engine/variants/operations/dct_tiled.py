@@ -25,12 +25,13 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
+from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.operation.compress import SIDE
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.operations.dct_tables import (
     WHOLE,
     filled_shape,

@@ -9,10 +9,10 @@ from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, P
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.work import Work
-from engine.variants.operations.contract import DEFAULT_BLOCK, OperationVariant
+from engine.tasks.operation.variants import DEFAULT_BLOCK, OperationVariant
 
 Launches = tuple[Launch, ...]
 

@@ -14,8 +14,8 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
+from engine.geometry.layout import FLOAT_BYTES
 from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.work import FLOAT_BYTES
 from engine.variants.operations.bands import Bands
 from engine.variants.operations.grid import launch_over, pass_of
 

@@ -18,10 +18,10 @@ the lecture's shared-memory tiles applied to them.
 
 from engine.device.launches import Pass
 from engine.geometry.block import Block
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import Work
 from engine.variants.operations.grid import Launches, cuda_variant
 from engine.variants.operations.histogram_counts import (
     clear_launch,

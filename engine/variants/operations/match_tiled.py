@@ -24,10 +24,11 @@ import numpy as np
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.geometry.block import Block
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over
 from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
 

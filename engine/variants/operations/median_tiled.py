@@ -22,11 +22,12 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.geometry.block import Block
+from engine.geometry.layout import FLOAT_BYTES
+from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.median import BORDER
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
-from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 

@@ -26,7 +26,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -34,10 +33,11 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
@@ -286,8 +286,8 @@ def byte_kernel(border: Border, shape: ByteTileShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.device.cuda_kernels import filter_signature
     from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.kernel_types import filter_signature
 
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)

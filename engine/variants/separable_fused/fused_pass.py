@@ -29,8 +29,8 @@ def fused_pass(
     """
     from numba import types
 
-    from engine.device.cuda_kernels import image_type, result_type
     from engine.variants.ir.cuda_code import WEIGHTS
+    from engine.variants.kernel_types import image_type, result_type
 
     down, along = factors
     constant = np.zeros(launch.constant_bytes // 4, np.float32)

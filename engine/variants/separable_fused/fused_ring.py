@@ -14,9 +14,9 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles

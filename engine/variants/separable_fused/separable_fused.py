@@ -23,15 +23,15 @@ convolution", kept in shared memory. The rounding is that of `engine/variants/la
 
 import numpy as np
 
-from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.ladder.geometry import MAX_GRID_Y
 from engine.variants.ladder.two_passes import refuse_mask, required_factors
 from engine.variants.separable_fused import fused_in_place, fused_ring

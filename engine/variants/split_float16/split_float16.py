@@ -31,7 +31,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.device.cuda_passes import prepare_passes
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
@@ -41,10 +40,11 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.float_step import may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.split_float16.split_shape import (
     MOST_REGISTERS,
@@ -243,7 +243,8 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     from numba import types
 
-    from engine.device.cuda_kernels import float32, image_type, int64, result_type
+    from engine.device.cuda_kernels import float32, int64
+    from engine.variants.kernel_types import image_type, result_type
 
     shape, halves = shape_of(problem), halves_of(mask)
     words, weights = types.Array(types.uint32, 1, "C"), types.Array(float32, 2, "C")

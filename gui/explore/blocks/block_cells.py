@@ -13,7 +13,7 @@ from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability, FilterJob
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
-from engine.results.measurement import RunResult
+from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import comparable_of
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.results.best_blocks import (
+from engine.tasks.filtering.best_blocks import (
     BestBlock,
     Known,
     best_block_for,

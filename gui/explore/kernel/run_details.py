@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
 from engine.results.compare import Compared
-from engine.results.measurement import RunResult, Timing
+from engine.results.measurement import Timing
 from engine.results.metrics import metric
 from engine.results.quantities import digits_text, ms_text, rate_text
+from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import SelectedResult
 from gui.explore.run_words import EARLIER
 from gui.style.metrics import EARLIER_OPACITY, GRID, number_font

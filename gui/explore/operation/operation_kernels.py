@@ -17,8 +17,8 @@ from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.reason import Reason
-from engine.results.measurement import OperationResult
 from engine.results.quantities import ms_text, ratio_text
+from engine.tasks.operation.results import OperationResult
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.operation.operation_state import OperationState

@@ -16,7 +16,8 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Operated, OperationInfo, OperationJob
-from engine.results.measurement import Measurement, OperationResult
+from engine.results.measurement import Measurement
+from engine.tasks.operation.results import OperationResult
 from gui.explore.workspace import Workspace
 
 # What runs share whose times stand in one list: all but kernel, block and device.

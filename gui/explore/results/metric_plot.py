@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QMenu
 
 from engine.results.columns import SPEED_UP, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
-from engine.results.measurement import RunResult
 from engine.results.metrics import Metric, metric, metrics_of
 from engine.results.quantities import rate_text, tick_text
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_plot import MANY_ROWS, RowPlot
 from gui.style.series import series_for

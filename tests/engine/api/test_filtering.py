@@ -19,7 +19,7 @@ from engine.reason import Reason
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.task import Filtering
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.variants import VARIANTS
 from tests.engine.commands.conftest import OnePixelOff, make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
 

@@ -13,15 +13,15 @@ from engine.geometry.border import Border
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, rounding_bound
+from engine.tasks.filtering.auto import planner
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto import planner
-from engine.variants.contract import MaskClass
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, MaskClass
+from engine.tasks.filtering.variants import variant as find_variant
+from engine.tasks.pictures import as_samples
 from engine.variants.cpu import serial
-from engine.variants.registry import VARIANTS
-from engine.variants.registry import variant as find_variant
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, raising
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]

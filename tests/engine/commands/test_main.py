@@ -15,7 +15,10 @@ from engine.commands.output import log, print_answer, print_json, printable, rep
 from engine.errors import EngineError, FileWriteError
 from engine.image.samples import sample_path
 from engine.mask.presets import presets
-from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
+from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.operation.variants import OPERATION_VARIANTS
+from engine.tasks.product.variants import MATMUL_VARIANTS
 from tests.engine.commands.conftest import LOST, Left, raising
 from tests.fresh_python import fresh_python
 

@@ -11,13 +11,14 @@ import pytest
 import engine.commands
 import engine.commands.benchmark
 import engine.commands.matmul
-import engine.variants.registry
+import engine.tasks.product.variants
 from engine.commands import measuring
 from engine.commands.output import log
 from engine.results.metrics import number_of
-from engine.results.read import result_from_json
-from engine.tasks.filtering.task import random_mask, random_picture
-from engine.variants.registry import matmul_variant
+from engine.tasks.filtering.task import random_mask
+from engine.tasks.pictures import random_picture
+from engine.tasks.product.variants import matmul_variant
+from engine.tasks.read_results import result_from_json
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json, words
 
 # Before a test replaces what is in the registry: a command that is imported meanwhile would keep that.
@@ -86,7 +87,7 @@ def test_that_a_wrong_result_has_status_4_and_no_speed(command, monkeypatch, tmp
     make_every_variant_wrong(monkeypatch)
     wrong = SimpleNamespace(launch=lambda image, out, stream=None: out.fill(1e9))
     numpy = replace(matmul_variant("numpy"), prepare=lambda *given: wrong)
-    monkeypatch.setattr(engine.variants.registry, "MATMUL_VARIANTS", (numpy,))
+    monkeypatch.setattr(engine.tasks.product.variants, "MATMUL_VARIANTS", (numpy,))
     out = tmp_path / "r.json"
     answer = command(one_cell, "--json --out", out)
     assert answer.status == 4

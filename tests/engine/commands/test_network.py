@@ -11,11 +11,11 @@ import pytest
 import engine
 from engine.commands.network import timeline_text
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
-from engine.results.read import results_from_document
-from engine.run.network import StageRun
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.results import ChunkSpan
+from engine.tasks.network.stages import StageRun
 from engine.tasks.network.weights import WEIGHTS_FILE
+from engine.tasks.read_results import results_from_document
 
 QUICK = "network --stage network-serial,network-cpu --batch 1,3 --budget 0"
 
@@ -148,7 +148,7 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
 
 def test_that_layers_that_could_not_be_timed_are_told(command, monkeypatch):
     from engine.errors import OutOfDeviceMemory
-    from engine.run import network
+    from engine.tasks.network import stages as network
 
     def fail(job, machine):
         raise OutOfDeviceMemory("Not enough device memory", "it is full", "Use a smaller batch.")

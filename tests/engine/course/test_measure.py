@@ -25,7 +25,7 @@ from engine.files.output_checks import make_folder
 from engine.mask.generators import box
 from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 from engine.verify.verification import Verification
 from tests.engine.commands.conftest import OnePixelOff
 from tests.fresh_python import fresh_python

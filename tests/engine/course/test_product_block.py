@@ -6,7 +6,7 @@ from engine.course.product_block import TILE_WIDTH, WIDTH, block_rows, read_rows
 from engine.device.launches import Operand
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import matmul_variant
+from engine.tasks.product.variants import matmul_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 
 PRODUCT = MatrixProduct(WIDTH, WIDTH, WIDTH)

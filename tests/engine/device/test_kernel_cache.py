@@ -19,7 +19,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 from tests.engine.device.conftest import NEW, OLD
 
 pytestmark = [

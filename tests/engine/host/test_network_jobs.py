@@ -17,12 +17,12 @@ from engine.host.network_protocol import (
 )
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
-from engine.run import network
 from engine.tasks.network import oracle
+from engine.tasks.network import stages as network
 from engine.tasks.network.drawings import as_drawings, held_out
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.variants.registry import NETWORK_VARIANTS
 
 
 def answered(request, report=lambda step: None):
@@ -110,7 +110,7 @@ def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monk
     """network-serial takes 40 s for 10,000 drawings: what is silent for too long is ended."""
     from types import SimpleNamespace
 
-    from engine.run import network
+    from engine.tasks.network import stages as network
 
     outcome = SimpleNamespace(values=np.zeros(1), result=SimpleNamespace(kernel_ms=40_000.0), error=None)
     monkeypatch.setattr(network, "measure", lambda *given, **more: outcome)
@@ -123,7 +123,7 @@ def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monk
 
 @pytest.mark.parametrize("kind", [DeviceFault, OutOfDeviceMemory])
 def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monkeypatch, kind):
-    from engine.run import network
+    from engine.tasks.network import stages as network
 
     def fail(job, machine):
         raise kind("The GPU failed", "it is gone", "Run again.")

@@ -18,7 +18,7 @@ from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.tasks.operation.operations import OPERATIONS
-from engine.variants.registry import operation_variants
+from engine.tasks.operation.variants import operation_variants
 
 PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
 

@@ -43,8 +43,8 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
 from engine.tasks.filtering import oracle
+from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)

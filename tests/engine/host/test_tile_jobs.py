@@ -10,8 +10,7 @@ from engine.host.protocol import DescribeTile, FilterJob, PictureHandle, ScreenL
 from engine.host.tile_jobs import describe_tile
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.variants.contract import MaskClass
-from engine.variants.registry import VARIANTS
+from engine.tasks.filtering.variants import VARIANTS, MaskClass
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from engine.errors import FileWriteError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.best_blocks import (
+from engine.tasks.filtering.best_blocks import (
     BestBlock,
     best_block_for,
     fastest_blocks,

@@ -18,14 +18,16 @@ from engine.geometry.border import Border
 from engine.results.compare import compared
 from engine.results.environment import Environment
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.measurement import ProductResult, RunResult, Spread, Timing
+from engine.results.measurement import Spread, Timing
 from engine.results.metrics import metrics_of, number_of
-from engine.results.read import result_from_json, results_from_document
 from engine.results.spreadsheet import harmless
 from engine.results.strict_json import json_text
+from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.work import Work
+from engine.tasks.product.results import ProductResult
+from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification
 from tests.gui.made_results import CPU_DEVICE
 from tests.made_runs import (

@@ -16,7 +16,7 @@ from engine.reason import Reason
 from engine.results.columns import columns_of, mask_text, problem_text, repeated, table_text
 from engine.results.compare import Compared, comparable, compared
 from engine.results.environment import Environment
-from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.measurement import Spread, Timing
 from engine.results.metrics import METRICS, metric, metrics_of, number_of
 from engine.results.quantities import (
     MISSING,
@@ -28,6 +28,7 @@ from engine.results.quantities import (
     tick_text,
 )
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.verification import Verification
 from tests.made_runs import (

@@ -19,20 +19,23 @@ from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.metrics import number_of
 from engine.run.compute import compute
-from engine.run.device_choice import device_for, refuse_unsuitable
-from engine.run.job import Job, filter_job
+from engine.run.device_choice import device_for
 from engine.run.measure import measure, measure_each, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
-from engine.run.product_job import product_job
-from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
-from engine.run.sweep import product_jobs
+from engine.run.task import Job
+from engine.tasks.filtering.auto.planner import Choice
+from engine.tasks.filtering.job import filter_job
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import FILTERING
+from engine.tasks.filtering.variants import variant
+from engine.tasks.pictures import as_samples
+from engine.tasks.product.job import product_job, product_jobs
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
-from engine.variants.auto.planner import Choice
-from engine.variants.registry import matmul_variant, variant
+from engine.tasks.product.variants import matmul_variant
 
 
 def test_that_problems_are_read_off_pictures_of_native_types_and_of_others_that_are_converted():
@@ -226,7 +229,7 @@ def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_
     problem = describe_problem(IMAGE, rank_2, Border.ZERO, 0.0)
     asked = (TILED, SMALL, None) if key == TILED.key else (variant(key), problem, rank_2)
     with pytest.raises(UnsupportedVariant, match=words) as caught:
-        refuse_unsuitable(*asked, block, simulator_info())
+        FILTERING.refuse(*asked, block, simulator_info())
     assert caught.value.nearest_block in nearest
 
 
@@ -236,7 +239,7 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     assert outcome.result.refused
     for asked in ((variant("naive"), PROBLEM, MASK, Block(8, 8)), (TILED, SMALL, None, Block(16, 16))):
         with pytest.raises(UnsupportedVariant, match="It is written for CUDA devices"):
-            refuse_unsuitable(*asked, cpu_info())
+            FILTERING.refuse(*asked, cpu_info())
     for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
         assert device_for(on_cpu, "cuda:3").key == "cpu"
         with pytest.raises(DeviceUnavailable):
@@ -255,8 +258,8 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
 )  # fmt: skip
 def test_that_the_simulator_refuses_large_pictures_and_matrices(chosen, mask, large, largest, words):
     with pytest.raises(BadValue, match=words):
-        refuse_unsuitable(chosen, large, mask, Block(8, 8), simulator_info())
-    refuse_unsuitable(chosen, largest, mask, Block(8, 8), simulator_info())
+        FILTERING.refuse(chosen, large, mask, Block(8, 8), simulator_info())
+    FILTERING.refuse(chosen, largest, mask, Block(8, 8), simulator_info())
 
 
 class CountingClock:

@@ -17,7 +17,7 @@ from engine.results.progress import Progress
 from engine.run.measure import Outcome
 from engine.streams import chunking
 from engine.streams.timeline import Queue
-from engine.variants.registry import VARIANTS, variant
+from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
 from tests.made_runs import make_unverified
 
@@ -307,7 +307,7 @@ def test_that_bands_need_a_variant_that_can_be_cut_and_auto_takes_the_fastest_of
     same = engine.correlate(picture, "box:9x9", device="cpu", variant=in_bands.timeline.variant)
     np.testing.assert_array_equal(bits(in_bands.values), bits(same))
     running = replace(variant("cpu-serial"), band_invariant=False)
-    monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
+    monkeypatch.setattr("engine.tasks.filtering.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
         engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
     whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")

@@ -17,16 +17,16 @@ from engine.errors import Cancelled, EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.strict_json import json_text
-from engine.run.resolve import describe_problem
 from engine.streams import staging
 from engine.streams.bands import cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.outputs import IntervalsInUse
 from engine.streams.pipeline import Pipeline
 from engine.streams.timeline import Chunk, Queue, Span, Timeline
+from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.oracle import correlate
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import choose
+from engine.tasks.filtering.resolve import describe_problem
 from tests.engine.streams.fake_queues import FakeQueues
 
 

@@ -10,10 +10,11 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.poisoning import run_on_poison
-from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.pictures import as_samples
 from engine.verify.closeness import SMALLEST_SUBNORMAL
 
 SMALL_BLOCK = Block(8, 4)

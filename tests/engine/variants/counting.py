@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.device.launches import Between, Operand
+from engine.device.launches import Between, Operand, Placeholder
 
 
 @dataclass
@@ -175,7 +175,7 @@ def run_pass(step, counts, arrays, *, in_order=False):
     """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
     def counted(argument):
-        if isinstance(argument, Operand | Between):
+        if isinstance(argument, Placeholder | Between):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
             return CountingArray(argument, counts, "weight" if step.constant is None else "constant")

@@ -6,7 +6,7 @@ Numba decides for a whole process whether it simulates, so the tests of the CUDA
 import json
 import sys
 
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 from tests.engine.variants.cases import by_group, faults_of
 from tests.engine.variants.index_checks import refuse_negative_indices
 from tests.engine.variants.suited import cases_in_simulator

@@ -10,12 +10,11 @@ import numpy as np
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.variants.box import box
-from engine.variants.contract import MaskClass
 from engine.variants.digit_sums import digit_sums
 from engine.variants.ladder import naive
-from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case
 

@@ -9,13 +9,12 @@ import pytest
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.box import box
-from engine.variants.contract import MaskClass
 from engine.variants.ir import device_function
 from engine.variants.low_rank import product_strips
 from engine.variants.register_blocked import byte_loader, register_blocked, tile_loader
-from engine.variants.registry import variant
 from engine.variants.separable_fused import fused_in_place, fused_ring
 from engine.variants.strips import strip_loader
 from tests.engine.variants.cases import verified

@@ -9,10 +9,11 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
+from engine.results.work import Work
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import largest_magnitude
-from engine.tasks.work import Work
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.variants.cpu import (
     parallel,
     separable,
@@ -23,7 +24,6 @@ from engine.variants.cpu import (
 )
 from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
-from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.cases import Case, compare, error_in_bounds
 from tests.engine.variants.counting import CountingArray, Counts, count
 from tests.engine.variants.suited import mask_for, suited, typed

@@ -13,9 +13,9 @@ from engine.geometry.border import Border
 from engine.host.protocol import Preview
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.read_results import results_from_document
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
 from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown

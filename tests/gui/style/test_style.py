@@ -5,7 +5,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QWidget
 
-from engine.variants.registry import OPERATION_VARIANTS
+from engine.tasks.operation.variants import OPERATION_VARIANTS
 from gui.style import icons
 from gui.style.heat import HEAT, heat, text_on
 from gui.style.metrics import GRID, digits_width, number_font

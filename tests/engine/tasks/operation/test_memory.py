@@ -7,8 +7,8 @@ import pytest
 
 from engine.device.devices import backend
 from engine.run.compute import compute
-from engine.run.operation import ResolvedOperation
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.resolve import ResolvedOperation
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.samples import open_sample
 from engine.run.compute import compute
-from engine.run.operation import ResolvedOperation, resolved_operands
 from engine.tasks.operation import compress, desaturate, find_patch, histogram, hue_shift, median, negative
 from engine.tasks.operation.contract import Mark, OperationOperands
 from engine.tasks.operation.drawing import BACKGROUND, BAR, histogram_picture, marked
 from engine.tasks.operation.operations import OPERATIONS, operation_named, settings_from
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.resolve import ResolvedOperation, resolved_operands
 from engine.verify.regions import Region
 
 RANDOM = np.random.default_rng(8)

@@ -16,11 +16,11 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
+from engine.tasks.filtering.auto import costs, planner
+from engine.tasks.filtering.auto.planner import choose, holds_bound, why_not
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto import costs, planner
-from engine.variants.auto.planner import choose, holds_bound, why_not
-from engine.variants.registry import VARIANTS, variant
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.

@@ -44,8 +44,8 @@ def main():
     from engine.compiled.machine_code import MachineFunction
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
-    from engine.run.resolve import describe_problem
-    from engine.variants.registry import variant
+    from engine.tasks.filtering.resolve import describe_problem
+    from engine.tasks.filtering.variants import variant
 
     found = {}
 

@@ -10,8 +10,8 @@ import pytest
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.cpu import separable_serial, serial
 from engine.variants.fft import cpu_fft
 from engine.variants.fft.transform import SpectralFilter

@@ -12,7 +12,7 @@ from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
+from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.cpu import serial
 from engine.variants.cpu import thread_pool as threads
 from engine.variants.cpu.board import (

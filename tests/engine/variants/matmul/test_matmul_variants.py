@@ -6,10 +6,11 @@ import pytest
 import engine
 from engine.device.launches import DeviceKind, Operand
 from engine.geometry.block import Block, Limits
+from engine.results.work import Work
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.work import Work
-from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
+from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+from engine.variants.matmul.operands import Matrix
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.matmul.cases import CASES, Case, check, compare
 
@@ -42,8 +43,8 @@ def test_that_the_model_counts_what_the_source_does(variant, case):
     a, b = case.matrices()
     counts = Counts()
     arrays = {
-        Operand.MATRIX_A: CountingArray(a, counts, "matrix"),
-        Operand.MATRIX_B: CountingArray(b, counts, "matrix"),
+        Matrix.LEFT: CountingArray(a, counts, "matrix"),
+        Matrix.RIGHT: CountingArray(b, counts, "matrix"),
         Operand.OUT: CountingArray(np.full((case.rows, case.columns), np.nan, np.float32), counts, "out"),
     }
     (step,) = variant.passes(case.product, None, case.block)

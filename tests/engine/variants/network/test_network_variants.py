@@ -14,10 +14,10 @@ from engine.tasks.network import worked_product
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.network.weights import random_weights
 from engine.variants.network import constant_filters, fast, layer_kernels, unrolled_matrix
 from engine.variants.network.passes import chunks
-from engine.variants.registry import NETWORK_VARIANTS, network_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, scores_of
 from tests.fresh_python import ROOT
@@ -53,8 +53,8 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
     from engine.device.devices import device_named
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
-    from engine.run.network_job import network_job
     from engine.run.sampling import NO_SAMPLES
+    from engine.tasks.network.job import network_job
 
     # A thread of Python each: where blocks have 625 the smallest network is enough.
     uses_blocks_of_625 = stage.work(SIMULATED[0].problem, BLOCK).shared_loads
@@ -67,7 +67,7 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
 
 IN_CHUNKS = """
 from engine.variants.network import streams
-from engine.variants.registry import network_variant
+from engine.tasks.network.variants import network_variant
 from tests.engine.variants.network.cases import Case, check
 streams.CHUNK = 2
 _, prepared = check(network_variant("network-streams"), Case(5, 16, 1, 1, 2, 2), "simulator")

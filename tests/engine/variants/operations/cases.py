@@ -8,9 +8,9 @@ from engine.device.devices import backend
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.run.measure import measure
-from engine.run.operation import ResolvedOperation
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.operation.request import OperationRequest
+from engine.tasks.operation.resolve import ResolvedOperation
 
 COLOURS = ("desaturate", "hue-shift")
 

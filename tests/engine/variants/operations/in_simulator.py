@@ -3,7 +3,7 @@
 import json
 import sys
 
-from engine.variants.registry import OPERATION_VARIANTS
+from engine.tasks.operation.variants import OPERATION_VARIANTS
 from tests.engine.variants.index_checks import refuse_negative_indices
 from tests.engine.variants.operations.cases import SIMULATED, check
 

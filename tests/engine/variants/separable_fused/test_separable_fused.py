@@ -10,8 +10,8 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.box.box_shape import SHARED_BYTES
 from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.register_tile import VECTOR

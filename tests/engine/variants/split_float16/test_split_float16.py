@@ -10,9 +10,9 @@ from numba import types
 from engine.geometry.border import Border
 from engine.mask.float_step import may_be_exact
 from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16 import weight_halves
 from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of

@@ -16,9 +16,9 @@ from engine.host.protocol import (
     RunOperation,
     SaveResult,
 )
+from engine.tasks.operation import variants as registry
 from engine.tasks.operation.found import Mark
 from engine.tasks.operation.operations import OPERATIONS
-from engine.variants import registry
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_controller import OperationController
 from gui.explore.operation.operation_kernels import OperationKernels

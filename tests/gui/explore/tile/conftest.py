@@ -5,7 +5,7 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
-from engine.variants.registry import variant
+from engine.tasks.filtering.variants import variant
 
 
 @pytest.fixture

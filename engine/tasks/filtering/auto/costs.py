@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from engine.device_info import DeviceInfo
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 
 CORE_MULTIPLY_ADDS_G_S = 50.0
 """The rate of one CPU core, so that the rate of a table says how many it was measured with."""

@@ -11,17 +11,14 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.run.device_choice import device_for
-from engine.run.job import Job
+from engine.run.task import Job
 from engine.tasks.operation.contract import Answer, Operation, OperationOperands
 from engine.tasks.operation.find_patch import patch_from, ready_patch
 from engine.tasks.operation.operations import operation_named
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.task import OPERATION
-from engine.variants.operations.contract import OperationVariant
-from engine.variants.registry import operation_variant, operation_variants
-
-OperationJob = Job[OperationProblem, OperationOperands, OperationVariant]
+from engine.tasks.operation.task import OPERATION, OperationJob
+from engine.tasks.operation.variants import OperationVariant, operation_variant, operation_variants
 
 
 @dataclass(frozen=True, slots=True)

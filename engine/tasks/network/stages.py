@@ -15,18 +15,17 @@ from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceFault, EngineError
-from engine.results.measurement import NetworkResult
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
-from engine.run.network_job import NetworkJob, network_job
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import batch_of, held_out
+from engine.tasks.network.job import network_job
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
-from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime
+from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
+from engine.tasks.network.task import NetworkJob
+from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, trained_weights
-from engine.variants.network.contract import NetworkVariant
-from engine.variants.registry import NETWORK_VARIANTS, network_variant
 
 # Samples of each layer: their median is reported.
 LAYER_SAMPLES = 7

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, fields
 
-FLOAT_BYTES = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Work:

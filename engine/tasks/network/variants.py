@@ -1,13 +1,14 @@
-"""The contract of a stage of the network: it computes the whole forward pass. No Numba in here."""
+"""What a stage of the network is, and every one: it computes the whole forward pass. No Numba in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.geometry.block import Block
+from engine.run.registered import Registered, named
+from engine.run.variant import AnyVariant
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
-from engine.variants.contract import AnyVariant
 
 DEFAULT_BLOCK = Block(16, 16)
 
@@ -34,3 +35,27 @@ class NetworkVariant(AnyVariant[ForwardPass, Weights]):
     # Whether it takes the drawings from pinned memory of the host and copies them to the device by itself.
     pinned_drawings: bool = False
     printed_s: float | None = None
+
+
+NETWORK_VARIANTS = Registered[NetworkVariant](
+    cpu=("network.serial", "network.cpu_fast"),
+    cuda=(
+        "network.parallel_convolution",
+        "network.parallel_pool",
+        "network.fused_pool",
+        "network.parallel_connected",
+        "network.linearised",
+        "network.uncoalesced",
+        "network.implicit_gemm",
+        "network.unrolled_matrix",
+        "network.constant_filters",
+        "network.streams",
+        "network.fast",
+    ),
+)
+"""The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
+
+
+def network_variant(key: str) -> NetworkVariant:
+    """Return the stage of the network of that key; an `UnknownName` names the nearest one and all of them."""
+    return named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)

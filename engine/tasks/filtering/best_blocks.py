@@ -19,10 +19,10 @@ from engine.files.atomic_write import atomic_write, write_errors
 from engine.geometry.block import Block, Limits
 from engine.mask.json_form import read_object
 from engine.results.compare import comparable
-from engine.results.measurement import RunResult
 from engine.results.quantities import ms_text, ratio_text
 from engine.results.strict_json import json_text
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.results import RunResult
 
 FORMAT = "haloscope-best-blocks"
 VERSION = 1

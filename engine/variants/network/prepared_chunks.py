@@ -9,12 +9,12 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_layers import PreparedLayers
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
+from engine.variants.network.prepared_layers import PreparedLayers
 
 STREAMS = 2
 Span = tuple[int, int, str, float, float]

@@ -8,15 +8,15 @@ import numpy as np
 
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.run.job import Job
-from engine.run.operation import OperationJob, resolved_operands
 from engine.run.sweep import ONE_LAYOUT, ways
-from engine.tasks.filtering.task import random_picture
+from engine.run.task import Job
 from engine.tasks.operation.find_patch import patch_from
 from engine.tasks.operation.operations import operation_named
 from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.task import OPERATION
-from engine.variants.operations.contract import OperationVariant
+from engine.tasks.operation.resolve import resolved_operands
+from engine.tasks.operation.task import OPERATION, OperationJob
+from engine.tasks.operation.variants import OperationVariant
+from engine.tasks.pictures import random_picture
 
 
 def operation_jobs(

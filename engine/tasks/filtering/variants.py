@@ -1,71 +1,26 @@
-"""The contract of a variant: frozen data and small functions. No Numba in here.
+"""What a variant of a filter is, and every one, in teaching order: a new one is a file and a line here.
 
-`plan`, `work` and `unsupported` are pure: they can be tested and shown without a device. `prepare` compiles
-and uploads the weights; what it returns launches as often as wanted.
+No Numba in here.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
-from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
-from engine.tasks.work import Work
+from engine.results.work import Work
+from engine.run.registered import Registered, named
+from engine.run.variant import AnyVariant
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 if TYPE_CHECKING:
     from engine.geometry.tile_plan import TilePlan
-
-P = TypeVar("P")
-C = TypeVar("C")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AnyVariant(Generic[P, C]):
-    """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
-
-    Code that depends on what a variant is like reads its traits, never its key.
-    """
-
-    task: ClassVar[str]
-
-    key: str  # stable name; goes into files, scripts and results
-    title: str  # name for people
-    device: DeviceKind
-    idea: str  # one or two sentences: who loads what, and what that saves against the variant before
-    default_block: Block  # used where no block is chosen
-    work: Callable[[P, Block], Work | None]  # the model of work; None where it is not known
-    prepare: Callable[[P, C, Block], Prepared]  # compiles for the problem and uploads what is constant
-    # The launches, one per pass; empty for CPU variants.
-    plan: Callable[[P, Block], tuple[Launch, ...]] = lambda problem, block: ()
-    # Why this variant cannot do that, or None. Never another algorithm instead.
-    unsupported: Callable[[P, C, Block, Limits], Refusal | None] = lambda problem, constant, block, limits: (
-        None
-    )
-    # The kernels with their arguments, one per launch; empty for CPU variants.
-    passes: Callable[[P, C, Block], tuple[Pass, ...]] = lambda problem, constant, block: ()
-    uses_block: bool = True  # whether the block changes how the variant runs
-    remark: str = ""  # a warning or limit for users; empty where the idea says it all
-    # The Python package that does the work; empty where our own code does. Such a variant has no passes.
-    library: str = ""
-    # Makes the variant in another process, to which it is sent; None where the registry has it.
-    made_by: Callable[[], Any] | None = None
-
-    @property
-    def has_kernels(self) -> bool:
-        """Whether it runs CUDA kernels of ours: they are simulated, counted and compiled without a device."""
-        return self.device is DeviceKind.CUDA and not self.library
-
-    def why_not(
-        self, problem: P, constant: C, block: Block, limits: Limits, known: Iterable[Any] = ()
-    ) -> Refusal | None:
-        """Return why the variant cannot do that, or None; of the `known` ones the reason may name others."""
-        return self.unsupported(problem, constant, block, limits)
 
 
 class MaskClass(StrEnum):
@@ -209,3 +164,51 @@ class Variant(AnyVariant[Problem, Mask]):
             "sum keeps apart, so that it would spread.",
             "Use cpu-parallel, tiled or naive, which keep it where it is.",
         )
+
+
+VARIANTS = Registered[Variant](
+    cpu=(
+        "cpu.serial",
+        "cpu.separable_serial",
+        "cpu.parallel",
+        "cpu.separable",
+        "cpu.box",
+        "fft.cpu_fft",
+    ),
+    cuda=(
+        "ladder.naive",
+        "ladder.naive_uncoalesced",
+        "ladder.constant",
+        "ladder.tiled_input",
+        "ladder.tiled",
+        "ladder.cached",
+        "ladder.cached_constant",
+        "ladder.separable_l0",
+        "ladder.separable_l1",
+        "ladder.separable_l2",
+        "ladder.implicit_gemm",
+        "register_blocked.register_blocked",
+        "digit_sums.digit_sums",
+        "split_float16.split_float16",
+        "separable_fused.separable_fused",
+        "low_rank.low_rank_2",
+        "low_rank.low_rank_3",
+        "box.box",
+        "fft.cuda_fft",
+        "ladder.row_naive",
+        "ladder.row_constant",
+        "ladder.row_tiled",
+        "ladder.row_cached",
+        "ladder.row_tiled_constant",
+        "ladder.row_cached_constant",
+    ),
+)
+"""The variants that filter."""
+
+
+def variant(key: str, *, takes_auto: bool = True) -> Variant:
+    """Return the variant of a filter of that key; an `UnknownName` names the nearest one and all of them.
+
+    `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
+    """
+    return named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")

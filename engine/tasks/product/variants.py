@@ -1,13 +1,14 @@
-"""The contract of a variant that multiplies matrices. No Numba in here."""
+"""What a variant that multiplies matrices is, and every one. No Numba in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.geometry.block import Block
+from engine.run.registered import Registered, named
+from engine.run.variant import AnyVariant
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import DEFAULT_TILE
-from engine.variants.contract import AnyVariant
 
 DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
 
@@ -22,3 +23,12 @@ class MatmulVariant(AnyVariant[MatrixProduct, None]):
     # counts with it.
     roundings: Callable[[MatrixProduct, Block], int]
     default_block: Block = DEFAULT_BLOCK
+
+
+MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+"""The variants that multiply matrices."""
+
+
+def matmul_variant(key: str) -> MatmulVariant:
+    """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
+    return named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)

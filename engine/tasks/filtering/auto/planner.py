@@ -10,10 +10,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from engine.tasks.filtering.auto.costs import CostTable, cost_table, rates_of
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.costs import CostTable, cost_table, rates_of
-from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.registry import VARIANTS, variant
+from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 
 
 class Choice(NamedTuple):
@@ -44,7 +43,7 @@ def choose(
         None: the variant's default.
     device : DeviceInfo
         `auto` chooses, among the variants for its kind whose results are sure to hold the bound of a direct
-        sum, the one with the least time by `engine.variants.auto.costs`.
+        sum, the one with the least time by `engine.tasks.filtering.auto.costs`.
     in_bands : bool
         Whether the picture is filtered in bands: `auto` chooses among the `band_invariant` variants.
 

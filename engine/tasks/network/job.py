@@ -1,15 +1,13 @@
-"""The job of passing drawings through a network, apart from `job.py`: a filter loads nothing of networks."""
+"""The job of passing drawings through a network."""
 
 import numpy as np
 
 from engine.geometry.block import Block
-from engine.run.job import Job
+from engine.run.task import Job
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.task import NETWORK, NetworkOperands
+from engine.tasks.network.task import NETWORK, NetworkJob, NetworkOperands
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.variants.network.contract import NetworkVariant
-
-NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
 
 
 def network_job(

@@ -1,0 +1,48 @@
+"""What a result, and all that makes one, asks of the problem of any task."""
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, Protocol, TypeVar
+
+
+class TaskProblem(Protocol):
+    """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
+
+    `task` is the stable key of the task; `checked_unit` is what the verification counts: "pixel", "element".
+    """
+
+    task: ClassVar[str]
+    checked_unit: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def size_text(self) -> str:
+        """The size in words for people."""
+
+    @property
+    def subject(self) -> str:
+        """What is computed with, in words: "a picture of 65 x 20"."""
+
+    @property
+    def longest_side(self) -> int:
+        """The longest of its sides, which the simulator limits."""
+
+    def limit_text(self, side: int) -> str:
+        """Return what a limit of the longest side means, in words: "64 x 64"."""
+
+    @property
+    def values(self) -> int:
+        """Values that are computed."""
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that are copied to the device and back."""
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+
+
+P = TypeVar("P", bound=TaskProblem)

@@ -1,0 +1,62 @@
+"""The variants of a task, by their modules, each imported when it is first asked for.
+
+Those of CUDA take as long as all else that a first filter on the CPU needs (40 ms).
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, Generic, TypeVar, overload
+
+from engine.device.launches import DeviceKind
+from engine.errors import UnknownName
+from engine.run.variant import AnyVariant
+
+V = TypeVar("V", bound=AnyVariant[Any, Any])
+
+
+class Registered(Sequence[V], Generic[V]):
+    """The variants of these modules of `engine.variants`, by the kind of device that they are written for."""
+
+    def __init__(self, **modules: Sequence[str]) -> None:
+        self.modules = {DeviceKind(kind): tuple(names) for kind, names in modules.items()}
+
+    def on(self, kind: str) -> tuple[V, ...]:
+        """Return those for a kind of device."""
+        return tuple(map(_variant_in, self.modules[DeviceKind(kind)]))
+
+    def __iter__(self) -> Iterator[V]:
+        """Yield each variant, imported only when it is reached."""
+        return map(_variant_in, (name for modules in self.modules.values() for name in modules))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return sum(map(len, self.modules.values()))
+
+    @overload
+    def __getitem__(self, number: int) -> V: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[V, ...]: ...
+    def __getitem__(self, number: int | slice) -> V | tuple[V, ...]:
+        """Return one of them, or some."""
+        return tuple(self)[number]
+
+
+@cache
+def _variant_in(module: str) -> Any:
+    return import_module(f"engine.variants.{module}").VARIANT
+
+
+def named(
+    key: str, known: Sequence[V], other_words: tuple[str, ...], why_not: str, *, alike: float = 0.6
+) -> V:
+    """Return the variant of that key; an `UnknownName` names the nearest one and all that are known."""
+    for candidate in known:
+        if candidate.key == key:
+            return candidate
+    import difflib
+
+    keys = [*other_words, *(candidate.key for candidate in known)]
+    near = difflib.get_close_matches(str(key), keys, n=1, cutoff=alike)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")

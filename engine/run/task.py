@@ -1,0 +1,113 @@
+"""What a task is, and a job of one: everything that verifying, measuring and sweeping need. No Numba in here.
+
+A task is a folder of `engine.tasks` with its problem, oracle, verification and model of work, its variants,
+how a request is resolved, one class that answers the questions below with them, and a line in
+`engine.tasks.registry`. This room, the devices and the results know no task by name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from engine.device.backend import Backend, Buffers
+from engine.device.launches import Prepared
+from engine.device_info import DeviceInfo
+from engine.geometry.block import Block
+from engine.reason import Reason
+from engine.results.problem import P
+from engine.run.device_choice import refuse_unsuitable
+from engine.run.registered import V, named
+
+if TYPE_CHECKING:
+    from engine.verify.verification import Verification
+
+O = TypeVar("O")  # noqa: E741 - P: problem, O: operands, V: variant
+
+
+class Task(ABC, Generic[P, O, V]):
+    """A kind of computation: its problem P, its operands O, its variants V. It has no state."""
+
+    problem: ClassVar[type]
+    verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
+    counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
+
+    @abstractmethod
+    def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:
+        """Estimate one launch before any was seen, seconds."""
+
+    @abstractmethod
+    def allocate(self, backend: Backend, job: "Job[P, O, V]", host_out: Any = None) -> Buffers:
+        """Return buffers on a device; the result goes to `host_out` where that is given."""
+
+    @abstractmethod
+    def upload(self, backend: Backend, operands: O, buffers: Buffers) -> None:
+        """Copy the operands to the device and wait for them."""
+
+    @abstractmethod
+    def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
+
+    @property
+    def variants(self) -> Sequence[V]:
+        """Every variant, in teaching order."""
+        return ()
+
+    def constant(self, operands: O) -> Any:
+        """Return the operand that a variant is compiled with; None where there is none."""
+        return None
+
+    def prepare(self, job: "Job[P, O, V]") -> Prepared:
+        """Compile the job's variant."""
+        prepared: Prepared = job.variant.prepare(job.problem, self.constant(job.operands), job.block)
+        return prepared
+
+    def refuse(self, variant: V, problem: P, constant: Any, block: Block, device: DeviceInfo) -> None:
+        """Refuse as `refuse_unsuitable` does; the reason may name other variants of the task."""
+        refuse_unsuitable(variant, problem, constant, block, device, self.variants)
+
+    def refuse_operands(self, variant: V, operands: O) -> None:
+        """Refuse, with an `UnsupportedVariant`, operands that a variant cannot take."""
+
+    def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
+        """Return what else a `Measurement` records of the job, by the names of its fields."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Job(Generic[P, O, V]):
+    """What the pipeline computes: a task's problem with its operands, by one variant with one block."""
+
+    task: Task[P, O, V]
+    variant: V
+    block: Block
+    problem: P
+    operands: O
+    chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
+    # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
+    seed: int = 0
+    affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send a variant, which has functions, as the call that returns it."""
+        made = self.variant.made_by or partial(_registered, self.task, self.variant.key)
+        rest = self.block, self.problem, self.operands, self.chosen_because, self.seed, self.affordable
+        return _received, (self.task, made, *rest)
+
+    def refuse(self, device: DeviceInfo) -> None:
+        """Raise UnsupportedVariant or BadValue for what cannot be done on a device with these operands."""
+        constant = self.task.constant(self.operands)
+        self.task.refuse(self.variant, self.problem, constant, self.block, device)
+        self.task.refuse_operands(self.variant, self.operands)
+
+
+def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any) -> Job[Any, Any, Any]:
+    return Job(task, made_by(), *rest)
+
+
+def _registered(task: Task[Any, Any, V], key: str) -> V:
+    return named(key, task.variants, (), "no variant of the task is called that")
+
+
+AnyJob = Job[Any, Any, Any]

@@ -1,0 +1,61 @@
+"""Pictures as the variants of every task take them: their types and axes, and random ones to measure with."""
+
+import numpy as np
+
+from engine.errors import BadValue
+
+DTYPES = ("uint8", "uint16", "float32")
+MAX_CHANNELS = 4
+
+
+def as_samples(image: np.ndarray) -> np.ndarray:
+    """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
+
+    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+    results are.
+
+    Raises BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
+    """
+    array = np.asarray(image)
+    if array.ndim == 0 and array.dtype.kind in "US":
+        raise BadValue(
+            f"the text {str(image)[:40]!r}",
+            "a picture is an array",
+            "Open a file with engine.open_image first.",
+        )
+    if array.ndim not in (2, 3):
+        raise BadValue(
+            f"an array of {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
+            "a picture has rows and columns, and may have channels",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        )
+    if 0 in array.shape:
+        raise BadValue(f"an array of shape {array.shape}", "it has no pixels", "Pass at least one pixel.")
+    if array.ndim == 3 and array.shape[2] > MAX_CHANNELS:
+        raise BadValue(
+            f"a picture of {array.shape[2]} channels",
+            f"at most {MAX_CHANNELS} channels can be filtered at once",
+            "Filter the channels in groups of at most 4.",
+        )
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"samples of type {array.dtype}",
+            "only real numbers can be filtered",
+            "Convert the picture to float32.",
+        )
+    dtype = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
+    if dtype.name not in DTYPES:
+        dtype = np.dtype(np.float32)
+    # float64 samples past float32's range become infinite, as they would in any float32 program.
+    with np.errstate(over="ignore"):
+        samples = np.require(array, dtype, ["C", "A"])
+    # Not np.newaxis: the simulator's copies take an axis of stride 0 for a broadcast one and drop it.
+    return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
+
+
+def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:
+    """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
+    random = np.random.default_rng(seed)
+    if dtype == "float32":
+        return random.random(shape, np.float32)
+    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
