@@ -23,7 +23,7 @@ class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
     On CUDA their rows may be padded, and the arrays serve the next run once the buffers are dropped
-    (`cuda_pool.py`). Of other tasks `image` is a tuple of dense arrays: of a product (A, B). `host_out` is
+    (`cuda_pool.py`). Where there are several operands `image` is a tuple of dense arrays. `host_out` is
     where the result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh
     memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
@@ -80,7 +80,7 @@ class Backend(Protocol):
         """
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Copy the picture, or the two matrices of a product, to the device and wait for it."""
+        """Copy the picture, or each of several operands, to the device and wait for it."""
 
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False

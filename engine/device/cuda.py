@@ -109,7 +109,7 @@ class CudaBackend:
             return buffers
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Copy the picture, or the two matrices, to the device."""
+        """Copy the picture, or each of several operands, to the device."""
         pairs = (
             [(image, buffers.image)]
             if isinstance(image, np.ndarray)

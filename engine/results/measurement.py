@@ -5,7 +5,6 @@ A run that failed is a result too, with its reason in place of its times; it is 
 
 import dataclasses
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Generic
 
 from engine.device_info import SIMULATOR
@@ -15,6 +14,9 @@ from engine.results.environment import Environment
 from engine.results.problem import P
 from engine.results.work import Work
 from engine.verify.verification import Verification
+
+# What files have as it is; of all else (a border, the settings of an operation) they have its text.
+_PLAIN = (bool, int, float, str, tuple, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +198,9 @@ class Measurement(Generic[P]):
     def as_json(self) -> dict[str, Any]:
         """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
         data = {"task": self.task} | dataclasses.asdict(self)
+        values = {field.name: getattr(self.problem, field.name) for field in dataclasses.fields(self.problem)}
         data["problem"] = {
-            name: str(value) if isinstance(value, Enum) else value for name, value in data["problem"].items()
+            name: value if type(value) in _PLAIN else str(value) for name, value in values.items()
         }
         if self.timing is not None:
             data["timing"] = self.timing.as_json()

@@ -33,6 +33,10 @@ class Task(ABC, Generic[P, O, V]):
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
+    def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a problem in a file as its dataclass takes them."""
+        return data
+
     @abstractmethod
     def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:
         """Estimate one launch before any was seen, seconds."""

@@ -49,7 +49,8 @@ def result_from_json(data: Any) -> Measurement[Any]:
             raise ValueError(f"{data['task']!r} is not a task")
         parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
         parts["failure"] = _failure(data)
-        return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
+        fields = task.problem_fields(data["problem"])
+        return Measurement(problem=_value(task.problem, fields, "problem"), **parts)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error

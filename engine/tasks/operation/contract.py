@@ -16,7 +16,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.layout import Layout
 from engine.tasks.operation.found import Mark as Mark  # for operations too: answers are this module's subject
 from engine.tasks.operation.found import Quantity as Quantity
-from engine.tasks.operation.problem import OperationProblem, Shape, Value, settings_text
+from engine.tasks.operation.problem import OperationProblem, Settings, Shape, Value
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
@@ -179,6 +179,20 @@ class Operation:
             for parameter in self.parameters
         }
 
+    def read_written(self, text: str) -> Settings:
+        """Return the parameters of a file, which has them as `Settings` writes them.
+
+        Raises ValueError for an unknown parameter, BadValue for one out of range.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        found: list[tuple[str, Value]] = []
+        for part in filter(None, text.split(",")):
+            name, _, value = part.partition("=")
+            if name not in known:
+                raise ValueError(f"{name!r} is not a parameter of {self.key}")
+            found.append((name, known[name].read(value)))
+        return Settings(found)
+
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
         self.refuse(samples, parameters)
@@ -192,7 +206,7 @@ class Operation:
             dtype=dtype,
             result_shape=self.result_shape(height, width, channels, parameters),
             result_dtype=dtype if self.result_dtype == "same" else self.result_dtype,
-            settings=settings_text(parameters),
+            settings=Settings(parameters.items()),
         )
 
 

@@ -17,6 +17,24 @@ Value = int | float | str
 Shape = tuple[int, int, int]
 
 
+class Settings(tuple[tuple[str, Value], ...]):
+    """The parameters of an operation in their order: pairs of a name and its value."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return them as files have them: "left=10,top=20"."""
+        return ",".join(self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each as it is written on the command line: "size=5"."""
+        return tuple(f"{name}={value}" for name, value in self)
+
+
+NO_SETTINGS = Settings()
+
+
 @dataclass(frozen=True)
 class OperationProblem:
     """Shape and type of a picture, the operation, its parameters, and the shape of the result.
@@ -35,7 +53,7 @@ class OperationProblem:
     # Of the array that a variant writes: rows, columns and channels; its type.
     result_shape: tuple[int, int, int]
     result_dtype: str
-    settings: str = ""  # the parameters in their order, such as "size=5"
+    settings: Settings = NO_SETTINGS
 
     def __post_init__(self) -> None:
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
@@ -52,7 +70,7 @@ class OperationProblem:
     @cached_property
     def parameters(self) -> dict[str, Value]:
         """The parameters by name."""
-        return {name: _read(text) for name, _, text in map(_parts, filter(None, self.settings.split(",")))}
+        return dict(self.settings)
 
     def whole(self, name: str) -> int:
         """Return a parameter that is a whole number."""
@@ -137,34 +155,16 @@ class OperationProblem:
     @property
     def operation_text(self) -> str:
         """The operation with its parameters."""
-        return f"{self.operation} ({self.settings.replace(',', ', ')})" if self.settings else self.operation
+        return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
         return {
             "operation": self.operation,
-            "settings": self.settings,
+            "settings": str(self.settings),
             "width_px": self.width,
             "height_px": self.height,
             "channels": self.channels,
             "dtype": self.dtype,
             "result_dtype": self.result_dtype,
         }
-
-
-def settings_text(parameters: dict[str, Value]) -> str:
-    """Return parameters as the text that `OperationProblem.settings` holds."""
-    return ",".join(f"{name}={value}" for name, value in parameters.items())
-
-
-def _parts(text: str) -> tuple[str, str, str]:
-    return text.partition("=")
-
-
-def _read(text: str) -> Value:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

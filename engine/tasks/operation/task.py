@@ -23,6 +23,15 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
 
     problem = OperationProblem
 
+    def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields with the settings typed by the operation's parameters."""
+        operation = OPERATIONS.get(data["operation"])
+        if operation is None:
+            raise ValueError(f"{data['operation']!r} is not an operation")
+        if not isinstance(data["settings"], str):
+            raise TypeError("settings is not of type str")
+        return data | {"settings": operation.read_written(data["settings"])}
+
     def expected_launch_s(self, job: "OperationJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds, by what the model of work loads."""
         work = job.variant.work(job.problem, job.block)
