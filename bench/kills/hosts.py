@@ -6,6 +6,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine.host.process import HostOptions, serve
+from engine.host.verbs import Preview, Run
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004
@@ -29,7 +30,6 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 def _mark_faults() -> None:
     from engine.host.handlers import HANDLERS
-    from engine.host.protocol import Preview, Run
 
     def faulty(work: Any) -> Any:
         def do(request: Any, report: Any) -> Any:

@@ -2,22 +2,23 @@
 
 from engine.course.paper import CourseTable
 from engine.files.output_checks import make_folder
-from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
+from engine.host.protocol import CourseRequest, SaveCourse, Saved
+from engine.host.verbs import Describe, Run
 from engine.results.progress import Checkpoint, Progress
 
 # The first request loads the code that measures.
 LOADING_S = 5.0
 
 
-def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
+def count_course(request: Describe[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
     # Imported with the first request, so that the host is up earlier.
     from engine.course.tables import counted_tables
 
-    return counted_tables(request.paper)
+    return counted_tables(request.job.paper)
 
 
-def measure_course(request: MeasureCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
+def measure_course(request: Run[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
     """Measure a paper's tables; a cancelled request ends between two cells."""
     from engine.course.measure import tables_of
 
@@ -25,7 +26,7 @@ def measure_course(request: MeasureCourse, report: Checkpoint) -> tuple[CourseTa
         report(Progress(text, fraction, expected_s))
 
     report_cell("preparing the paper's tables", 0.0, LOADING_S)
-    return tables_of(request.paper, request.device, on_progress=report_cell)
+    return tables_of(request.job.paper, request.job.device, on_progress=report_cell)
 
 
 def save_course(request: SaveCourse, report: Checkpoint) -> Saved:

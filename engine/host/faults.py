@@ -25,7 +25,7 @@ class Faults:
         self._has_gpu = True
         self._times: deque[float] = deque()
         self._failed_starts = {False: 0, True: 0}
-        self._lost_twice: dict[type[Request], tuple[Request, HostLostTwice]] = {}
+        self._lost_twice: dict[tuple[type, ...], tuple[Request, HostLostTwice]] = {}
 
     def note_up(self, simulator: bool) -> None:
         """Note that a host of this kind is up."""
@@ -67,14 +67,14 @@ class Faults:
             reason,
             "It is not tried again until you change the picture, the mask or a setting.",
         )
-        self._lost_twice[type(request)] = request, error
+        self._lost_twice[request.kind] = request, error
         return error
 
     def why_not_tried(self, request: Request) -> HostLostTwice | None:
         """Return the error of a request that two hosts ended with, until another of its kind is sent."""
-        last, error = self._lost_twice.get(type(request), (None, None))
+        last, error = self._lost_twice.get(request.kind, (None, None))
         if last != request:
-            self._lost_twice.pop(type(request), None)
+            self._lost_twice.pop(request.kind, None)
             return None
         return error
 

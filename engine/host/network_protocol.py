@@ -4,67 +4,54 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.messages import VariantInfo
-from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
 from engine.tasks.network.problem import Layer
 from engine.tasks.network.results import ChunkSpan, LayerTime, NetworkResult
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeNetwork(Request):
-    """Describe the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+class NetworkRequest:
+    """Describe: the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
 
     `weights` is a file in place of the program's own, here and in the requests below.
     """
 
     weights: str = ""
+    is_quick: ClassVar[bool] = False  # a file is read
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardDrawing(Request):
-    """Pass one drawing through the network, with every feature map. Reply: Recognised.
+class DrawingRequest:
+    """Preview: one drawing, with every feature map. Reply: Recognised.
 
     `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
     """
 
     ink: bytes
     weights: str = ""
-    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
 
 @dataclass(frozen=True, slots=True)
-class RunNetwork(Request):
-    """Run a stage on a batch of held-out digits: verify, warm up, sample, and time each layer.
+class StageRequest:
+    """A stage with a batch of held-out digits. Run times each layer too; reply: NetworkRun.
 
-    Reply: NetworkRun. Reports progress.
+    Check asks which stages can compute such a batch.
     """
 
-    stage: str
+    stage: str = "auto"
     batch: int = 100
     device: str = "auto"
     seed: int = 0
-    budget_s: float = 0.5
     weights: str = ""
-    device_field: ClassVar[str] = "device"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckStages(Request):
-    """Check which stages can compute a batch, also during a run. Reply: tuple of Availability."""
-
-    batch: int
-    device: str = "auto"
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifyDigits(Request):
-    """Classify every held-out digit with one stage. Reply: Confusion."""
+class DigitsRequest:
+    """Run: classify every held-out digit with one stage. Reply: Confusion."""
 
     stage: str = "auto"
     device: str = "auto"
     weights: str = ""
-    device_field: ClassVar[str] = "device"
 
 
 @dataclass(frozen=True, slots=True)

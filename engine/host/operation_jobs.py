@@ -17,16 +17,14 @@ from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import (
     Availability,
-    CheckOperation,
-    DescribeOperations,
     Filtered,
     Operated,
     OperationInfo,
     OperationJob,
-    PreviewOperation,
-    RunOperation,
+    OperationsRequest,
 )
 from engine.host.variant_facts import availability_of, info_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 from engine.tasks.operation.variants import OperationVariant
 
 
-def describe(request: DescribeOperations, report: Checkpoint) -> tuple[OperationInfo, ...]:
+def describe(request: Describe[OperationsRequest], report: Checkpoint) -> tuple[OperationInfo, ...]:
     """Return the variants of every operation."""
     found: dict[str, list[VariantInfo]] = {}
     for v in OPERATION_VARIANTS:
@@ -49,7 +47,7 @@ def describe(request: DescribeOperations, report: Checkpoint) -> tuple[Operation
     return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
 
 
-def preview(request: PreviewOperation, report: Checkpoint) -> Operated:
+def preview(request: Preview[OperationJob], report: Checkpoint) -> Operated:
     """Do an operation once and prepare what it found for the screen."""
     begin = time.perf_counter()
     resolved = _resolved(request.job)
@@ -59,7 +57,7 @@ def preview(request: PreviewOperation, report: Checkpoint) -> Operated:
     return _shown(request.job, resolved, values, begin)
 
 
-def run(request: RunOperation, report: Checkpoint) -> Operated:
+def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
     """Verify, warm up, sample; prepare what was found for the screen."""
     begin = time.perf_counter()
     resolved = _resolved(request.job)
@@ -72,7 +70,7 @@ def run(request: RunOperation, report: Checkpoint) -> Operated:
     return replace(_shown(request.job, resolved, outcome.values, begin), result=outcome.result)
 
 
-def check(request: CheckOperation, report: Checkpoint) -> tuple[Availability, ...]:
+def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
     resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
     asked = request.job.block

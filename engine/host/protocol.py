@@ -1,6 +1,7 @@
-"""Requests to a host, and their replies: frozen, plain data; pixels by name.
+"""What tasks are asked by the verbs of `engine.host.verbs`, what files need, and the replies.
 
-Those about the network are in `engine.host.network_protocol`; `engine.host.handlers` lists all of them.
+They are frozen, plain data; pixels by name. Those about the network are in `engine.host.network_protocol`;
+`engine.host.handlers` lists all of them.
 
 Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt
 in here.
@@ -15,7 +16,7 @@ from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.reason import Reason
 from engine.tasks.filtering.request import FilterRequest
@@ -71,7 +72,7 @@ class PictureHandle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterJob(FilterRequest):
-    """Everything that one filtering depends on."""
+    """Everything that one filtering depends on. Preview and Run reply: Filtered."""
 
     picture: PictureHandle
     range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
@@ -94,92 +95,24 @@ class OpenPicture(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Preview(Request):
-    """Filter once, as fast as the device allows, unverified and untimed. Reply: Filtered."""
-
-    job: FilterJob
-    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-    device_field: ClassVar[str] = "job.device"
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Request):
-    """Verify, warm up, sample for `budget_s` seconds. Reply: Filtered, with `result`. Reports progress."""
-
-    job: FilterJob
-    budget_s: float = 0.5
-    device_field: ClassVar[str] = "job.device"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckVariants(Request):
-    """Check which variants can do a job, also during a run. Reply: tuple of Availability."""
-
-    job: FilterJob
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class CheckBlocks(Request):
-    """Cross variants with blocks for a job, also during a run. Reply: tuple of BlockAvailability.
-
-    "auto" is the variant that it would choose; one without blocks is answered once. No variants: all.
-    """
-
-    job: FilterJob
-    variants: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeTile(Request):
-    """Say who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
+class TileRequest:
+    """Describe: who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
 
     job: FilterJob
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationJob(OperationRequest):
-    """Everything that one operation on a picture depends on."""
+    """Everything that one operation on a picture depends on. Preview and Run reply: Operated."""
 
     picture: PictureHandle
     patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeOperations(Request):
-    """List the variants of every operation. Reply: tuple of OperationInfo."""
-
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewOperation(Request):
-    """Do an operation once, unverified and untimed. Reply: Operated."""
-
-    job: OperationJob
-    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-    device_field: ClassVar[str] = "job.device"
-
-
-@dataclass(frozen=True, slots=True)
-class RunOperation(Request):
-    """Do an operation: verify, warm up, sample for `budget_s` seconds. Reply: Operated, with `result`."""
-
-    job: OperationJob
-    budget_s: float = 0.5
-    device_field: ClassVar[str] = "job.device"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOperation(Request):
-    """Check which variants of an operation can do a job, also during a run. Reply: tuple of Availability."""
-
-    job: OperationJob
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+class OperationsRequest:
+    """Describe: the variants of every operation. Reply: tuple of OperationInfo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +128,8 @@ class SaveResult(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class CountMatmul(Request):
-    """Count the memory accesses of every matrix kernel, and check whether it can run.
+class ProductGrid:
+    """Describe: the memory accesses of every matrix kernel, and whether it can run.
 
     Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
     """
@@ -204,14 +137,13 @@ class CountMatmul(Request):
     product: MatrixProduct
     tiles: tuple[int, ...]
     device: str = "auto"
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class RunMatmul(Request):
-    """Multiply random matrices with one variant: verify, warm up, sample for `budget_s` seconds.
+class ProductRequest:
+    """Run: multiply random matrices with one variant. Reply: ProductResult.
 
-    Reply: ProductResult. Reports progress. Without `tile` the variant's default is taken.
+    Without `tile` the variant's default is taken.
     """
 
     product: MatrixProduct
@@ -219,21 +151,14 @@ class RunMatmul(Request):
     tile: int | None = None
     device: str = "auto"
     seed: int = 0
-    budget_s: float = 0.5
-    device_field: ClassVar[str] = "device"
 
 
 @dataclass(frozen=True, slots=True)
-class CountCourse(Request):
-    """Count what can be counted of a paper's tables: 1 to 20 ms. Reply: tuple of CourseTable."""
+class CourseRequest:
+    """The tables of a paper. Reply: tuple of CourseTable.
 
-    paper: str
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureCourse(Request):
-    """Measure a paper's tables on this machine, which may take minutes. Reply: tuple of CourseTable."""
+    Describe counts what can be counted: 1 to 20 ms. Run measures on this machine, which may take minutes.
+    """
 
     paper: str
     device: str = "auto"

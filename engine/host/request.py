@@ -1,6 +1,7 @@
 """The base class of requests to a host: queue policy, device, and the file that is written.
 
-A new kind is one frozen dataclass that derives from `Request`, and one line in
+What is asked of a task is one of the four verbs of `engine.host.verbs` with the task's own request; a request
+of another kind is a frozen dataclass that derives from `Request`, and one line in
 `engine.host.handlers.HANDLERS`. The segments of shared memory that it and its reply hold are found in their
 fields (`engine.host.shared_array.segments_of`).
 """
@@ -25,12 +26,22 @@ class Request:
     """Base class of the frozen dataclass of each kind of request."""
 
     __slots__ = ()
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+    policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
     # The field with the key of its device, such as "job.device": with the simulator's key there, the request
     # goes to the simulator's process. Empty: it never does.
     device_field: ClassVar[str] = ""
     # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """How it waits."""
+        return self.policy
+
+    @property
+    def kind(self) -> tuple[type, ...]:
+        """What it is a request of; where one of a kind ended two hosts, another one of it may not."""
+        return (type(self),)
 
     @property
     def wants_simulator(self) -> bool:

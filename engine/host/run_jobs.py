@@ -20,17 +20,14 @@ from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import (
     Availability,
     BlockAvailability,
-    CheckBlocks,
-    CheckVariants,
-    CountMatmul,
     Filtered,
     FilterJob,
-    Preview,
-    Run,
-    RunMatmul,
+    ProductGrid,
+    ProductRequest,
 )
 from engine.host.shared_array import SharedArray
 from engine.host.variant_facts import availability_of, info_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
@@ -53,7 +50,7 @@ def ready() -> Ready:
     return Ready(tuple(map(info_of, VARIANTS)), devices())
 
 
-def preview(request: Preview, report: Checkpoint) -> Filtered:
+def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
     """Filter once and prepare the result for the screen."""
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
@@ -65,7 +62,7 @@ def preview(request: Preview, report: Checkpoint) -> Filtered:
         return resolved.filtered()
 
 
-def run(request: Run, report: Checkpoint) -> Filtered:
+def run(request: Run[FilterJob], report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen."""
     with _ResolvedJob(request.job) as resolved:
         plan, values = SamplingPlan(budget_s=request.budget_s), resolved.allocate()
@@ -75,13 +72,17 @@ def run(request: Run, report: Checkpoint) -> Filtered:
     return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
 
 
-def check_variants(request: CheckVariants, report: Checkpoint) -> tuple[Availability, ...]:
+def check(
+    request: Check[FilterJob], report: Checkpoint
+) -> tuple[Availability, ...] | tuple[BlockAvailability, ...]:
     """Return for every variant whether it can do the job on the job's device, and why not."""
+    if request.blocks:
+        return _check_blocks(request)
     samples, problem = _problem(request.job)
     return tuple(_availability(variant, request.job, problem, samples) for variant in VARIANTS)
 
 
-def check_blocks(request: CheckBlocks, report: Checkpoint) -> tuple[BlockAvailability, ...]:
+def _check_blocks(request: Check[FilterJob]) -> tuple[BlockAvailability, ...]:
     """Return for each variant with each block whether it can do the job, and why not."""
     samples, problem = _problem(request.job)
     keys = request.variants or tuple(variant.key for variant in VARIANTS)
@@ -161,27 +162,29 @@ class _ResolvedJob(SharedSegment):
         )
 
 
-def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResult, ...]:
+def count_matmul(request: Describe[ProductGrid], report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     # Imported with the first request, so that the host is up earlier.
     from engine.run.sweep import counted
     from engine.tasks.product.job import product_jobs
 
-    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
-    return tuple(counted(job, request.device) for job in jobs)
+    grid = request.job
+    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, unmade=True)
+    return tuple(counted(job, grid.device) for job in jobs)
 
 
-def run_matmul(request: RunMatmul, report: Checkpoint) -> ProductResult:
+def run_matmul(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
     from engine.tasks.product.job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
 
-    variant = matmul_variant(request.variant)
-    device = device_for(variant, request.device)
-    refuse_too_large(request.product)
+    asked = request.job
+    variant = matmul_variant(asked.variant)
+    device = device_for(variant, asked.device)
+    refuse_too_large(asked.product)
     report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
-    a, b = random_matrices(request.product, request.seed)
-    tile = variant.default_block.x if request.tile is None else request.tile
-    job = product_job(variant, tile, a, b, seed=request.seed)
+    a, b = random_matrices(asked.product, asked.seed)
+    tile = variant.default_block.x if asked.tile is None else asked.tile
+    job = product_job(variant, tile, a, b, seed=asked.seed)
     plan = SamplingPlan(budget_s=request.budget_s)
     return measure(job, backend(device.key), plan, checkpoint=report).result

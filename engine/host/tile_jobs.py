@@ -4,16 +4,17 @@ from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.block import Limits
 from engine.host import shared
-from engine.host.protocol import BlockTiles, DescribeTile, FilterJob
+from engine.host.protocol import BlockTiles, FilterJob, TileRequest
+from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 
 
-def describe_tile(request: DescribeTile, report: Checkpoint) -> BlockTiles:
+def describe_tile(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     """Return who loads what in a block, or why nobody can say."""
-    job = request.job
+    job, wanted = request.job.job, request.job.at
     chosen = variant(job.variant, takes_auto=False)
     if chosen.device is DeviceKind.CPU:
         return BlockTiles(chosen.key, reason=f"{chosen.title} has no blocks of threads, and no tiles.")
@@ -28,7 +29,7 @@ def describe_tile(request: DescribeTile, report: Checkpoint) -> BlockTiles:
     if not launches:
         return BlockTiles(chosen.key, reason=f"{chosen.title} has no kernels of ours.")
     across, down, _ = launches[0].grid
-    at_x, at_y = request.at or (int(across > 2), int(down > 2))
+    at_x, at_y = wanted or (int(across > 2), int(down > 2))
     at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
     tiles = chosen.tiles(problem, block, at)
     reason = "" if tiles else f"{chosen.title} does not say what its threads load."

@@ -8,7 +8,8 @@ from PySide6.QtCore import QObject
 from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
+from engine.host.protocol import CourseRequest, SaveCourse, Saved
+from engine.host.verbs import Describe, Run
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
@@ -78,13 +79,13 @@ class CourseController(QObject):
             if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
                 self._course.set_problem(paper, str(error))
 
-        self._link.ask(Ask(CountCourse(paper), replied, failed))
+        self._link.ask(Ask(Describe(CourseRequest(paper)), replied, failed))
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
         job = Job(
             f"Tables of {paper}",
-            MeasureCourse(paper, self._device()),
+            Run(CourseRequest(paper, self._device())),
             lambda tables: self._course.set_measured(paper, tables),
         )
         self._jobs.begin(SOURCE, [job], self._messages)

@@ -4,8 +4,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import CheckVariants, Filtered, FilterJob, Preview
+from engine.host.protocol import Filtered, FilterJob
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Preview
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
@@ -73,7 +74,7 @@ class PreviewController(QObject):
         self._wanted = job if job != self._given_up else None
         if job is not None:
             # Answers arrive in the order of the questions, so the last one is the newest.
-            self._link.ask(Ask(CheckVariants(job), self._state.set_availability, self._check_failed))
+            self._link.ask(Ask(Check(job), self._state.set_availability, self._check_failed))
         self._send()
 
     def _send(self) -> None:

@@ -7,16 +7,9 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import (
-    Availability,
-    BlockAvailability,
-    CheckBlocks,
-    CheckVariants,
-    Filtered,
-    FilterJob,
-    Run,
-)
+from engine.host.protocol import Availability, BlockAvailability, Filtered, FilterJob
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Run
 from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.tasks.filtering.results import RunResult
@@ -83,7 +76,7 @@ class RunController(QObject):
             self._jobs.add([self._run_of(replace(job, variant=variant)) for variant in able])
             self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
 
-        ask = Job("Looking for what can run here", CheckVariants(job), checked, is_counted=False)
+        ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
     def _cross(self, job: FilterJob, variants: tuple[str, ...]) -> None:
@@ -98,7 +91,7 @@ class RunController(QObject):
             )
             self._show_left_out(variants, [(entry.variant, entry.reason) for entry in found])
 
-        ask = CheckBlocks(job, variants, self._workspace.settings.blocks)
+        ask = Check(job, variants, self._workspace.settings.blocks)
         look = Job("Looking for what can run here", ask, checked, is_counted=False)
         self._jobs.begin(SOURCE, [look], self._messages, self._cells.end_plan)
 

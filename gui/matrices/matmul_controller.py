@@ -6,7 +6,8 @@ from PySide6.QtCore import QObject
 
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import CountMatmul, RunMatmul
+from engine.host.protocol import ProductGrid, ProductRequest
+from engine.host.verbs import Describe, Run
 from engine.results.columns import variant_name
 from engine.tasks.product.results import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
@@ -34,7 +35,7 @@ class MatmulController(QObject):
         self._jobs = jobs
         self._messages = messages
         self._was_shown = False
-        self._counting: CountMatmul | None = None
+        self._counting: Describe[ProductGrid] | None = None
         matmul.count_wanted.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
         # A lost host does not reply; its successor gets the request again.
@@ -70,9 +71,9 @@ class MatmulController(QObject):
         self._messages.clear(SOURCE)
         self._count()
 
-    def _count_request(self) -> CountMatmul:
+    def _count_request(self) -> Describe[ProductGrid]:
         settings = self._matmul.settings
-        return CountMatmul(settings.product, settings.tiles, settings.device)
+        return Describe(ProductGrid(settings.product, settings.tiles, settings.device))
 
     def _count(self) -> None:
         """Request the counts; only the reply to the newest request is used."""
@@ -96,7 +97,7 @@ class MatmulController(QObject):
         name = variant_name(cell)
         return Job(
             f"{name}, tile {cell.tile}" if cell.tile else name,
-            RunMatmul(cell.problem, cell.variant, cell.tile, device),
+            Run(ProductRequest(cell.problem, cell.variant, cell.tile, device)),
             self._matmul.add,
             lambda error: self._matmul.add(replace(cell, failure=error.failure)),
         )

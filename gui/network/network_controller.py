@@ -9,17 +9,17 @@ from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.network_protocol import (
-    CheckStages,
-    ClassifyDigits,
-    DescribeNetwork,
-    ForwardDrawing,
+    DigitsRequest,
+    DrawingRequest,
     NetworkFacts,
+    NetworkRequest,
     NetworkRun,
     Recognised,
-    RunNetwork,
+    StageRequest,
 )
 from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
@@ -106,7 +106,7 @@ class NetworkController(QObject):
             if self._network.weights == weights:
                 self._network.set_confusion(found)
 
-        request = ClassifyDigits(device=device, weights=weights)
+        request = Run(DigitsRequest(device=device, weights=weights))
         self._begin_jobs([Job("Held-out digits", request, classified)])
 
     def load(self, here: Configuration) -> None:
@@ -146,7 +146,7 @@ class NetworkController(QObject):
             if network.weights == weights:
                 network.add(stage, run)
 
-        request = RunNetwork(stage, settings.batch, device, weights=weights)
+        request = Run(StageRequest(stage, settings.batch, device, weights=weights))
         return Job(stage, request, ran, lambda error: network.fail(stage, error.failure))
 
     def _shown(self) -> None:
@@ -189,15 +189,15 @@ class NetworkController(QObject):
                 else:
                     self._network.refuse_facts(str(error))
 
-        self._describing = ask = Ask(DescribeNetwork(weights), replied, failed)
+        self._describing = ask = Ask(Describe(NetworkRequest(weights)), replied, failed)
         self._link.ask(ask)
 
     def _settings_changed(self) -> None:
         self._messages.clear(SOURCE)
         self._check()
 
-    def _check_request(self) -> CheckStages:
-        return CheckStages(self._network.settings.batch, self._network.settings.device)
+    def _check_request(self) -> Check[StageRequest]:
+        return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))
 
     def _check(self) -> None:
         """Request which stages can run; only the reply to the newest request is used."""
@@ -238,7 +238,7 @@ class NetworkController(QObject):
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
         ink = network.drawing.ink
-        request = ForwardDrawing(ink.tobytes(), network.weights)
+        request = Preview(DrawingRequest(ink.tobytes(), network.weights))
 
         def replied(found: Recognised) -> None:
             if self._recognising is ask:

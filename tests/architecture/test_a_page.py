@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import Configuration
-from engine.host.protocol import CountMatmul
+from engine.host.protocol import ProductGrid
+from engine.host.verbs import Describe
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageEntry, PageStatus, Tool
@@ -21,7 +22,7 @@ from gui.shell.pages import PAGES
 from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
 
 GUI = Path(main_window.__file__).parents[1]
-WORK = CountMatmul(MatrixProduct(4, 4, 4), (2,), "auto")
+WORK = Describe(ProductGrid(MatrixProduct(4, 4, 4), (2,), "auto"))
 
 
 class ToyPage(Page):
@@ -112,7 +113,7 @@ def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
     engine.automatic = False
     qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     assert toy.state.running
-    (asked,) = engine.waiting(CountMatmul)
+    (asked,) = engine.waiting((Describe, ProductGrid))
     engine.tell("half of it", 0.5, asked)
     qtbot.waitUntil(lambda: toy.state.stage == "Toy: half of it")
     qtbot.keyClick(window, Qt.Key.Key_Escape)

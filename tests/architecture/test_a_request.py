@@ -44,7 +44,7 @@ class Wait(Request):
 class Greet(Request):
     """Be answered while another is at work."""
 
-    queue = QueuePolicy.AT_ONCE
+    policy = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Newest(Request):
     """Only the newest of these counts."""
 
     number: int
-    queue = QueuePolicy.NEWEST
+    policy = QueuePolicy.NEWEST
 
 
 def double(request, report):

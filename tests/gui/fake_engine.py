@@ -1,14 +1,15 @@
 """A stand-in for `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
-`fake.fail(error)`, `fake.lose()`. What is answered is given as it was asked, or by its kind (the oldest of
-that kind), and is the oldest of all if not. Callbacks run in the thread that answers, as the real ones run in
-the client's.
+`fake.fail(error)`, `fake.lose()`. What is answered is given as it was asked, or by its kind (its class, or
+its verb with the class of the task's request; the oldest of that kind), and is the oldest of all if not.
+Callbacks run in the thread that answers, as the real ones run in the client's.
 """
 
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from engine.host import network_protocol, protocol, shared
 from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Request
 from engine.host.tile_jobs import describe_tile
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -39,7 +41,7 @@ from tests.gui.made_results import (
 from tests.made_runs import made_product, made_reason, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
-# Of a block with more, `CheckBlocks` says that its kernel refuses it.
+# Of a block with more, `Check` says that its kernel refuses it.
 MOST_THREADS = 512
 # Of each operation one for the CPU and one for a GPU.
 OPERATION_INFOS = tuple(
@@ -56,6 +58,28 @@ TOO_LARGE = BadValue(
     "a picture of 96 x 72", "too large for the simulator (limit 64 x 64)", "Choose another device."
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
+
+
+def is_kind(request, kind):
+    """Return whether a request is of a kind: its class, or its verb with the class of the task's request."""
+    return request.kind[: len(kind)] == kind if isinstance(kind, tuple) else isinstance(request, kind)
+
+
+def _checked_operation(request):
+    variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation)
+    return tuple(
+        protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else "")) for v in variants
+    )
+
+
+def _rows(job, tiles):
+    return made_rows(job.product, tiles, job.device)
+
+
+def _multiplied(request):
+    job = request.job
+    rows = _rows(job, (job.tile,) if job.tile else ())
+    return made_product(next(row for row in rows if row.variant == job.variant))
 
 
 @dataclass(eq=False)
@@ -101,7 +125,7 @@ class FakeEngineClient:
 
     def waiting(self, kind):
         """Requests of a kind that have not been answered, oldest first."""
-        return [asked for asked in self.asked if isinstance(asked.request, kind)]
+        return [asked for asked in self.asked if is_kind(asked.request, kind)]
 
     def answer(self, asked=None):
         """Answer a request."""
@@ -168,58 +192,56 @@ class FakeEngineClient:
         return asked
 
     def _which(self, asked):
-        return self.waiting(asked)[0] if isinstance(asked, type) else asked or self.asked[0]
+        return self.waiting(asked)[0] if isinstance(asked, type | tuple) else asked or self.asked[0]
 
     def _reply(self, request):
-        if isinstance(request, protocol.OpenPicture):
-            return self._picture(request)
-        if _is_too_large(getattr(request, "job", None)):
-            if isinstance(request, protocol.CheckVariants):
+        job = getattr(request, "job", None)
+        if _is_too_large(getattr(job, "job", job)):
+            if request.kind == (Check, protocol.FilterJob) and not request.blocks:
                 return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
-        if isinstance(request, protocol.CheckVariants):
-            return tuple(
-                protocol.Availability(v.key, made_reason(self.unavailable.get(v.key, "")))
-                for v in READY.variants
-            )
-        if isinstance(request, protocol.CheckBlocks):
+        return self._replies[request.kind](request)
+
+    @cached_property
+    def _replies(self):
+        """What answers each kind of request, by the verb and the request of the task."""
+        return {
+            (protocol.OpenPicture,): self._picture,
+            (protocol.SaveResult,): self._saved,
+            (protocol.SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
+            (Describe, protocol.TileRequest): lambda one: describe_tile(one, lambda step: None),
+            (Check, protocol.FilterJob): self._checked,
+            (Preview, protocol.FilterJob): lambda one: self._filtered(one.job, None),
+            (Run, protocol.FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),
+            (Describe, protocol.OperationsRequest): lambda one: OPERATION_INFOS,
+            (Check, protocol.OperationJob): _checked_operation,
+            (Preview, protocol.OperationJob): self._operated,
+            (Run, protocol.OperationJob): self._operated,
+            (Describe, protocol.ProductGrid): lambda one: _rows(one.job, one.job.tiles),
+            (Run, protocol.ProductRequest): _multiplied,
+            (Describe, protocol.CourseRequest): lambda one: made_tables(measured=False),
+            (Run, protocol.CourseRequest): lambda one: made_tables(measured=True),
+            (Describe, network_protocol.NetworkRequest): lambda one: made_network.network_facts(self._make),
+            (Preview, network_protocol.DrawingRequest): lambda one: made_network.recognised(
+                one.job.ink, self._make
+            ),
+            (Check, network_protocol.StageRequest): lambda one: made_network.checked_stages(one.job.device),
+            (Run, network_protocol.StageRequest): lambda one: made_network.made_run(
+                one.job.stage, one.job.batch
+            ),
+            (Run, network_protocol.DigitsRequest): lambda one: made_network.made_confusion(),
+        }
+
+    def _saved(self, request):
+        Path(request.path).write_bytes(b"picture")
+        return protocol.Saved(request.path, self.save_notes)
+
+    def _checked(self, request):
+        if request.blocks:
             return tuple(self._checked_blocks(request))
-        if isinstance(request, protocol.DescribeTile):
-            return describe_tile(request, lambda step: None)
-        if isinstance(request, protocol.SaveResult):
-            Path(request.path).write_bytes(b"picture")
-            return protocol.Saved(request.path, self.save_notes)
-        if isinstance(request, protocol.SaveCourse):
-            return protocol.Saved(request.folder, ("1 files: report.md.",))
-        if isinstance(request, protocol.CountCourse | protocol.MeasureCourse):
-            return made_tables(measured=isinstance(request, protocol.MeasureCourse))
-        if isinstance(request, protocol.CountMatmul):
-            return made_rows(request.product, request.tiles, request.device)
-        if isinstance(request, protocol.RunMatmul):
-            rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
-            return made_product(next(row for row in rows if row.variant == request.variant))
-        if isinstance(request, network_protocol.DescribeNetwork):
-            return made_network.network_facts(self._make)
-        if isinstance(request, network_protocol.ForwardDrawing):
-            return made_network.recognised(request.ink, self._make)
-        if isinstance(request, network_protocol.CheckStages):
-            return made_network.checked_stages(request.device)
-        if isinstance(request, network_protocol.RunNetwork):
-            return made_network.made_run(request.stage, request.batch)
-        if isinstance(request, network_protocol.ClassifyDigits):
-            return made_network.made_confusion()
-        if isinstance(request, protocol.DescribeOperations):
-            return OPERATION_INFOS
-        if isinstance(request, protocol.CheckOperation):
-            variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation)
-            return tuple(
-                protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else ""))
-                for v in variants
-            )
-        if isinstance(request, protocol.PreviewOperation | protocol.RunOperation):
-            return self._operated(request)
-        result = _run_result(request.job) if isinstance(request, protocol.Run) else None
-        return self._filtered(request.job, result)
+        return tuple(
+            protocol.Availability(v.key, made_reason(self.unavailable.get(v.key, ""))) for v in READY.variants
+        )
 
     def _checked_blocks(self, request):
         keys = ["cpu-parallel" if key == "auto" else key for key in request.variants]
@@ -265,7 +287,7 @@ class FakeEngineClient:
         mark = Mark(5, 7, 11, 13) if job.operation == "find-patch" else None
         found = (Quantity("score", "Best score", 0.75, "0.7500", "Why."),) if mark else ()
         result = None
-        if isinstance(request, protocol.RunOperation):
+        if is_kind(request, Run):
             shape = job.picture.pixels.shape
             problem = OperationProblem(job.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
             result = make_result(variant, 2.0, problem=problem, device="cpu", title="CPU, all cores")

@@ -6,16 +6,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import (
-    Availability,
-    CheckOperation,
-    DescribeOperations,
-    Operated,
-    OperationJob,
-    PreviewOperation,
-    RunOperation,
-)
+from engine.host.protocol import Availability, Operated, OperationJob, OperationsRequest
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
@@ -86,7 +79,7 @@ class OperationController(QObject):
                 what = "No variant can do this"
                 self._messages.show(Message(RUN_SOURCE, Severity.WARNING, what, why))
 
-        ask = Job("Looking for what can run here", CheckOperation(job), checked, is_counted=False)
+        ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(RUN_SOURCE, [ask], self._messages)
 
     def cancel(self) -> None:
@@ -114,9 +107,9 @@ class OperationController(QObject):
             self._wanted = self._shown = None
             return
         if not self._operations.is_listed:
-            self._link.ask(Ask(DescribeOperations(), self._operations.set_infos, self._report))
+            self._link.ask(Ask(Describe(OperationsRequest()), self._operations.set_infos, self._report))
         # Of the job that is shown too: meanwhile another one may have been asked for.
-        self._link.ask(Ask(CheckOperation(job), self._operations.set_availability, lambda error: None))
+        self._link.ask(Ask(Check(job), self._operations.set_availability, lambda error: None))
         self._wanted = job if job != self._shown else None
         self._send()
 
@@ -128,7 +121,7 @@ class OperationController(QObject):
             return
         job, self._wanted = self._wanted, None
         ask = Ask(
-            PreviewOperation(job),
+            Preview(job),
             lambda found: self._replied(ask, job, found),
             lambda error: self._failed(ask, job, error),
             lambda step: self._state.set_task(SOURCE, step.stage, step.fraction),
@@ -182,7 +175,7 @@ class OperationController(QObject):
     def _run_of(self, job: OperationJob) -> Job:
         variant = next((one for one in self._operations.variants if one.key == job.variant), None)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
-        return Job(title, RunOperation(job), lambda found: self._ran(job, found))
+        return Job(title, Run(job), lambda found: self._ran(job, found))
 
     def _ran(self, job: OperationJob, found: Operated) -> None:
         result = found.result

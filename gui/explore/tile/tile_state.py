@@ -9,7 +9,8 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
-from engine.host.protocol import BlockTiles, DescribeTile, Filtered
+from engine.host.protocol import BlockTiles, Filtered, TileRequest
+from engine.host.verbs import Describe
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
@@ -136,7 +137,7 @@ class TileState(QObject):
             self._show(None, why_not)
             return
         ask = Ask(
-            DescribeTile(job, self._at),
+            Describe(TileRequest(job, self._at)),
             lambda found: self._answered(ask, found, ""),
             lambda error: self._failed(ask, error),
         )

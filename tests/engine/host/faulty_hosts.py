@@ -18,6 +18,7 @@ from engine.host.process import serve
 from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker
+from engine.host.verbs import Preview
 from engine.results.progress import Progress
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
@@ -168,7 +169,6 @@ def end_in_previews(connection, options):
 def end_in_real_previews(connection, options):
     """End in each preview of a mask of more than one weight."""
     from engine.host.handlers import HANDLERS
-    from engine.host.protocol import Preview
 
     real = HANDLERS[Preview]
 

@@ -8,15 +8,10 @@ import pytest
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.network_protocol import (
-    CheckStages,
-    ClassifyDigits,
-    DescribeNetwork,
-    ForwardDrawing,
-    RunNetwork,
-)
+from engine.host.network_protocol import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.host.request import QueuePolicy
 from engine.host.shared_array import SharedArray, segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
 from engine.tasks.network.drawings import as_drawings, held_out
@@ -42,7 +37,7 @@ def places_of(answer):
 
 
 def test_that_the_facts_have_layers_stages_filters_and_digits():
-    facts, arrays = answered(DescribeNetwork())
+    facts, arrays = answered(Describe(NetworkRequest()))
     assert [layer.key for layer in facts.layers] == [layer.key for layer in ForwardPass(1).layers]
     assert [stage.key for stage in facts.stages] == [stage.key for stage in NETWORK_VARIANTS]
     assert np.array_equal(arrays[facts.first_filters], trained_weights().convolution_1)
@@ -54,8 +49,8 @@ def test_that_the_facts_have_layers_stages_filters_and_digits():
 @pytest.mark.slow
 def test_that_a_drawing_gets_every_layer_as_the_oracle_has_it_and_probabilities():
     pixels = held_out().pixels[3]
-    assert ForwardDrawing.queue is QueuePolicy.NEWEST
-    found, arrays = answered(ForwardDrawing(pixels.tobytes()))
+    assert Preview(DrawingRequest(b"")).queue is QueuePolicy.NEWEST
+    found, arrays = answered(Preview(DrawingRequest(pixels.tobytes())))
     wanted = oracle.forward_with_bounds(as_drawings(pixels), trained_weights())
     assert [one.layer.key for one in found.layers] == list(wanted)
     for one in found.layers:
@@ -80,7 +75,7 @@ def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
 
     monkeypatch.setattr(task, "prepare", prepare_in_a_second)
     monkeypatch.setattr(network, "time", SimpleNamespace(perf_counter=lambda: clock_s[0]))
-    found, _ = answered(ForwardDrawing(held_out().pixels[3].tobytes()))
+    found, _ = answered(Preview(DrawingRequest(held_out().pixels[3].tobytes())))
     assert clock_s == [1.0]
     assert found.elapsed_ms == 0.0
 
@@ -90,13 +85,15 @@ def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
 )
 def test_that_a_drawing_that_is_none_is_refused(ink, why):
     with pytest.raises(BadValue, match=why):
-        answered(ForwardDrawing(ink))
+        answered(Preview(DrawingRequest(ink)))
 
 
 @pytest.mark.slow
 def test_that_a_run_has_its_proof_its_times_and_those_of_its_layers():
     steps = []
-    found, _ = answered(RunNetwork("network-cpu", 5, budget_s=0.0), lambda step: steps.append(step.stage))
+    found, _ = answered(
+        Run(StageRequest("network-cpu", 5), budget_s=0.0), lambda step: steps.append(step.stage)
+    )
     assert found.result.is_proven
     assert found.result.problem.batch == 5
     assert [one.name for one in found.layers] == [
@@ -116,7 +113,7 @@ def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monk
     monkeypatch.setattr(network, "measure", lambda *given, **more: outcome)
     monkeypatch.setattr(network, "layer_times", lambda job, machine: ((), ()))
     steps = []
-    answered(RunNetwork("network-serial", 1), steps.append)
+    answered(Run(StageRequest("network-serial", 1)), steps.append)
     assert steps[-1].stage == "timing each layer"
     assert steps[-1].expected_s >= 80.0
 
@@ -129,7 +126,7 @@ def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monke
         raise kind("The GPU failed", "it is gone", "Run again.")
 
     monkeypatch.setattr(network, "layer_times", fail)
-    request = RunNetwork("network-cpu", 1, budget_s=0.0)
+    request = Run(StageRequest("network-cpu", 1), budget_s=0.0)
     if kind is DeviceFault:
         with pytest.raises(DeviceFault):
             answered(request)
@@ -144,26 +141,26 @@ def test_that_a_run_can_be_stopped_and_bad_batches_are_refused():
         raise Cancelled("The request", "it was stopped")
 
     with pytest.raises(Cancelled):
-        answered(RunNetwork("network-cpu", 5), stop)
+        answered(Run(StageRequest("network-cpu", 5)), stop)
     with pytest.raises(BadValue, match="a batch has 1 to"):
-        answered(RunNetwork("network-cpu", 0))
+        answered(Run(StageRequest("network-cpu", 0)))
     with pytest.raises(BadValue, match="The largest batch is"):
-        answered(RunNetwork("network-cpu", 1_000_000))
+        answered(Run(StageRequest("network-cpu", 1_000_000)))
 
 
 def test_that_every_stage_says_whether_it_can_compute_a_batch():
-    assert CheckStages.queue is QueuePolicy.AT_ONCE
-    found, _ = answered(CheckStages(100, "cpu"))
+    assert Check(StageRequest()).queue is QueuePolicy.AT_ONCE
+    found, _ = answered(Check(StageRequest(batch=100, device="cpu")))
     reasons = {one.variant: str(one.reason or "") for one in found}
     assert list(reasons) == [stage.key for stage in NETWORK_VARIANTS]
     assert reasons["network-cpu"] == reasons["network-serial"] == ""
     assert "CUDA" in reasons["network-fast"]
-    too_large, _ = answered(CheckStages(1_000_000, "cpu"))
+    too_large, _ = answered(Check(StageRequest(batch=1_000_000, device="cpu")))
     assert all("the limit is" in str(one.reason) for one in too_large)
 
 
 def test_that_the_held_out_digits_are_told_with_what_each_is_taken_for():
-    found, _ = answered(ClassifyDigits("network-cpu", "cpu"))
+    found, _ = answered(Run(DigitsRequest("network-cpu", "cpu")))
     assert found.accuracy == 355 / 360
     assert found.digits == 360
     assert len(found.wrong) == 5

@@ -6,15 +6,9 @@ import pytest
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.protocol import (
-    CheckOperation,
-    DescribeOperations,
-    OpenPicture,
-    OperationJob,
-    PreviewOperation,
-    RunOperation,
-)
+from engine.host.protocol import OpenPicture, OperationJob, OperationsRequest
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.tasks.operation.operations import OPERATIONS
@@ -42,7 +36,7 @@ def job_of(picture, operation, **more):
 
 
 def test_that_every_operation_is_described_with_its_variants(calm):
-    found = {info.key: [v.key for v in info.variants] for info in calm.ask(DescribeOperations())}
+    found = {info.key: [v.key for v in info.variants] for info in calm.ask(Describe(OperationsRequest()))}
     assert found == {key: sorted_by_device(key) for key in OPERATIONS}
 
 
@@ -52,13 +46,13 @@ def sorted_by_device(operation):
 
 @pytest.mark.slow
 def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
-    turned = calm.ask(PreviewOperation(job_of(photo, "negative")))
+    turned = calm.ask(Preview(job_of(photo, "negative")))
     assert np.array_equal(shared.attach(turned.shown.values), 255 - PHOTO)
     assert turned.shown.variant == "cpu-negative"
-    counted = calm.ask(PreviewOperation(job_of(photo, "histogram", settings={"bins": 4})))
+    counted = calm.ask(Preview(job_of(photo, "histogram", settings={"bins": 4})))
     assert [sum(channel) for channel in counted.counts] == [PHOTO.shape[0] * PHOTO.shape[1]] * 3
     assert np.array_equal(shared.attach(counted.shown.values), PHOTO)
-    squeezed = calm.ask(PreviewOperation(job_of(photo, "compress")))
+    squeezed = calm.ask(Preview(job_of(photo, "compress")))
     assert [quantity.key for quantity in squeezed.quantities][:2] == ["psnr_db", "estimated_bytes"]
     for found in (turned, counted, squeezed):
         calm.client.release(*segments_of(found))
@@ -67,7 +61,7 @@ def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
 @pytest.mark.slow
 def test_that_a_patch_is_found_and_framed_and_a_run_is_verified_and_timed(calm, photo, folder):
     job = job_of(photo, "find-patch", patch_path=str(folder / "patch.png"))
-    found = calm.ask(RunOperation(job, budget_s=0.0))
+    found = calm.ask(Run(job, budget_s=0.0))
     assert (found.mark.row, found.mark.column) == (20, 30)
     assert found.result.is_proven
     assert found.result.kernel_ms > 0
@@ -80,7 +74,7 @@ def test_that_a_patch_is_found_and_framed_and_a_run_is_verified_and_timed(calm, 
 @pytest.mark.slow
 def test_that_what_cannot_be_done_is_said_and_a_bad_request_is_refused(calm, photo):
     job = job_of(photo, "compress", device="simulator", block=Block(12, 8))
-    reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(CheckOperation(job))}
+    reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(Check(job))}
     assert reasons["cpu-dct"] == ""
     assert "64 x 64" in reasons["dct-direct"]
     for request, error, words in (
@@ -89,4 +83,4 @@ def test_that_what_cannot_be_done_is_said_and_a_bad_request_is_refused(calm, pho
         (job_of(photo, "find-patch", settings={"left": 70}), BadValue, "reaches over the edge"),
     ):
         with pytest.raises(error, match=words):
-            calm.ask(PreviewOperation(request))
+            calm.ask(Preview(request))

@@ -14,7 +14,7 @@ from engine.host.course_jobs import measure_course, save_course
 from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
 from engine.host.picture_jobs import SharedSegment, open_picture, save_result
 from engine.host.protocol import (
-    MeasureCourse,
+    CourseRequest,
     OpenPicture,
     PictureHandle,
     SaveCourse,
@@ -22,6 +22,7 @@ from engine.host.protocol import (
     SaveResult,
     ScreenLevels,
 )
+from engine.host.verbs import Run
 from engine.image.open import open_image
 from engine.results.progress import Progress
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
@@ -284,11 +285,11 @@ def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_tw
 
     monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
     steps = []
-    assert measure_course(MeasureCourse("report", "cuda:1"), steps.append) == TABLES
+    assert measure_course(Run(CourseRequest("report", "cuda:1")), steps.append) == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()
     with pytest.raises(Cancelled):
-        measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
+        measure_course(Run(CourseRequest("report", "cuda:1")), stop_at_the_second)
     assert measured == [CELLS[0]]
 
 

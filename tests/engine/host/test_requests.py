@@ -22,21 +22,17 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import (
-    CheckBlocks,
-    CheckVariants,
-    CountCourse,
-    CountMatmul,
+    CourseRequest,
     Filtered,
     FilterJob,
-    MeasureCourse,
     OpenPicture,
-    Preview,
-    Run,
-    RunMatmul,
+    ProductGrid,
+    ProductRequest,
     Saved,
     SaveResult,
 )
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image
@@ -73,9 +69,7 @@ def job_of(picture, mask=SMOOTH, **more):
 
 def reasons(calm, job):
     """Return for each variant why it cannot do a job."""
-    found = {
-        availability.variant: str(availability.reason or "") for availability in calm.ask(CheckVariants(job))
-    }
+    found = {availability.variant: str(availability.reason or "") for availability in calm.ask(Check(job))}
     assert list(found) == [known.key for known in VARIANTS]
     return found
 
@@ -134,8 +128,8 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(calm, 
 def test_that_a_check_is_answered_while_something_runs(calm, picture):
     run = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 60.0), "sampling")
     found = reasons(calm, job_of(picture, block=Block(64, 32), device="cuda:99"))
-    assert calm.ask(CountCourse("lab"))
-    assert calm.ask(CountMatmul(SMALL, (4,)))
+    assert calm.ask(Describe(CourseRequest("lab")))
+    assert calm.ask(Describe(ProductGrid(SMALL, (4,))))
     assert not run.done()
     assert found["cpu-serial"] == found["cpu-parallel"] == ""
     assert "no such device" in found["naive"]
@@ -156,7 +150,7 @@ def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture,
     # Every variant takes a mask of one row.
     job = job_of(tiny, Mask([[1, 2, 1]]), block=Block(64, 32), device="simulator")
     with_block = [cuda and known.uses_block for cuda, known in zip(ON_CUDA, VARIANTS, strict=True)]
-    for availability, uses_block in zip(calm.ask(CheckVariants(job)), with_block, strict=True):
+    for availability, uses_block in zip(calm.ask(Check(job)), with_block, strict=True):
         assert (availability.nearest_block is not None) is uses_block
         assert ("2,048 threads" in str(availability.reason)) is uses_block
 
@@ -165,7 +159,7 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
     blocks = (Block(8, 8), Block(64, 32), Block(4, 2))
     keys = ("tiled-input", "cpu-parallel", "row-naive", "naive", "tiled-input")
     job = job_of(tiny, device="simulator", block=Block(1, 1))
-    found = calm.ask(CheckBlocks(job, keys, blocks))
+    found = calm.ask(Check(job, keys, blocks))
     reasons_of = {(entry.variant, entry.block): str(entry.reason or "") for entry in found}
     assert len(found) == len(reasons_of) == 8, "a variant that is named twice is answered once"
     # The block of the job plays no part.
@@ -181,13 +175,13 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
 
 def test_that_auto_is_crossed_as_what_it_chooses_and_no_names_are_every_variant(calm, tiny):
     blocks = (Block(8, 8),)
-    (chosen,) = calm.ask(CheckBlocks(job_of(tiny, device="cpu"), ("auto",), blocks))
+    (chosen,) = calm.ask(Check(job_of(tiny, device="cpu"), ("auto",), blocks))
     assert chosen.variant in {known.key for known in VARIANTS if known.device is DeviceKind.CPU}
     assert chosen.block is None
-    every = calm.ask(CheckBlocks(job_of(tiny, device="simulator"), (), blocks))
+    every = calm.ask(Check(job_of(tiny, device="simulator"), (), blocks))
     assert [entry.variant for entry in every] == [known.key for known in VARIANTS]
     with pytest.raises(UnknownName, match="nowhere"):
-        calm.ask(CheckBlocks(job_of(tiny), ("nowhere",), blocks))
+        calm.ask(Check(job_of(tiny), ("nowhere",), blocks))
 
 
 def test_that_only_the_newest_of_many_previews_counts(calm, picture):
@@ -238,10 +232,10 @@ def test_that_what_cannot_be_done_is_reported_and_the_host_lives(calm, picture, 
         ),
         (Preview(job_of(picture, variant="naive", device="cuda:99")), EngineError, "there is no such device"),
         (Preview(job_of(picture, variant="fast")), EngineError, "variant 'fast'"),
-        (CountCourse("thesis"), EngineError, "no paper is called that"),
-        (MeasureCourse("thesis"), EngineError, "no paper is called that"),
-        (RunMatmul(SMALL, "fast"), UnknownName, "no way to multiply"),
-        (RunMatmul(MatrixProduct(40_000, 40_000, 40_000), "numpy"), BadValue, "the limit is"),
+        (Describe(CourseRequest("thesis")), EngineError, "no paper is called that"),
+        (Run(CourseRequest("thesis")), EngineError, "no paper is called that"),
+        (Run(ProductRequest(SMALL, "fast")), UnknownName, "no way to multiply"),
+        (Run(ProductRequest(MatrixProduct(40_000, 40_000, 40_000), "numpy")), BadValue, "the limit is"),
     ]
     for request, error, words in refused:
         with pytest.raises(error, match=words):
@@ -266,19 +260,19 @@ def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm, tiny):
     assert reply.result.verification.exact
     assert reply.result.timing is None
     calm.client.release(*segments_of(reply))
-    product = calm.ask(RunMatmul(SMALL, "matmul-tiled", 4, "simulator"))
+    product = calm.ask(Run(ProductRequest(SMALL, "matmul-tiled", 4, "simulator")))
     assert product.is_proven, product.status
     assert (product.device, product.tile, product.timing) == ("simulator", 4, None)
     assert len(calm.hosts) == 1
 
 
 def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_cannot_run_has_its_reason(calm):
-    tables = calm.ask(CountCourse("convolution"))
+    tables = calm.ask(Describe(CourseRequest("convolution")))
     assert tables == counted_tables("convolution")
     (row,) = [row for row in tables[0].rows if [cell.printed for cell in row[:2]] == ["8", "5"]]
     # The lecture's own example: 40 accesses, 12 with a tile, 3.3 times less.
     assert [(cell.printed, cell.here) for cell in row[2:5]] == [("40", "40"), ("12", "12"), ("3.3", "3.333")]
-    request = CountMatmul(MatrixProduct(64, 64, 64), (4, 16), "simulator")
+    request = Describe(ProductGrid(MatrixProduct(64, 64, 64), (4, 16), "simulator"))
     counted = calm.ask(request)
     assert [(r.variant, r.tile, number_of(r, "cgma_flop_per_load")) for r in counted] == [
         ("matmul-naive", 4, 1.0),
@@ -288,7 +282,7 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
         ("numpy", None, None),
     ]
     assert {(r.failure, r.verification) for r in counted} == {(None, None)}
-    naive, tiled, numpy = calm.ask(CountMatmul(MatrixProduct(65, 4, 4), (8,), "simulator"))
+    naive, tiled, numpy = calm.ask(Describe(ProductGrid(MatrixProduct(65, 4, 4), (8,), "simulator")))
     assert "too large for the simulator (limit 64 x 64)" in naive.status
     assert "too large for the simulator (limit 64 x 64)" in tiled.status
     assert number_of(tiled, "cgma_flop_per_load") is not None
@@ -297,7 +291,7 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
 
 @pytest.mark.parametrize(
     "request_",
-    [MeasureCourse("report"), RunMatmul(MatrixProduct(300, 300, 300), "numpy", budget_s=60.0)],
+    [Run(CourseRequest("report")), Run(ProductRequest(MatrixProduct(300, 300, 300), "numpy"), budget_s=60.0)],
     ids=["tables", "product"],
 )
 def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
@@ -305,14 +299,14 @@ def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
     calm.client.cancel(begun)
     with pytest.raises(Cancelled):
         begun.result(PATIENCE_S)
-    assert calm.ask(CountCourse("lab"))
+    assert calm.ask(Describe(CourseRequest("lab")))
     assert len(calm.hosts) == 1
 
 
 @pytest.mark.slow
 def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
     steps = []
-    request = RunMatmul(MatrixProduct(40, 30, 20), "numpy", budget_s=0.01, seed=3)
+    request = Run(ProductRequest(MatrixProduct(40, 30, 20), "numpy", seed=3), budget_s=0.01)
     result = calm.client.submit(request, steps.append).result(PATIENCE_S)
     assert result.is_proven, result.status
     assert number_of(result, "gflops") is not None

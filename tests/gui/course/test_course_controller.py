@@ -1,7 +1,8 @@
 import pytest
 
 from engine.errors import EngineError
-from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
+from engine.host.protocol import CourseRequest, SaveCourse
+from engine.host.verbs import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel
@@ -62,12 +63,12 @@ def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded_and_if_no_page_take
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     course.controller.count()
-    assert len(course.fake.waiting(CountCourse)) == 1
-    course.answer(CountCourse)
+    assert len(course.fake.waiting((Describe, CourseRequest))) == 1
+    course.answer((Describe, CourseRequest))
     assert (course.tables, course.model.known(PAPER.key).is_measured) == (COUNTED, False)
     course.controller.count()
     course.model.choose("a paper that there is not")
-    assert course.fake.waiting(CountCourse) == []
+    assert course.fake.waiting((Describe, CourseRequest)) == []
     assert course.model.paper == PAPER
 
 
@@ -77,25 +78,25 @@ def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_ge
     course.controller.count()
     course.bench.lose()
     course.bench.become_ready()
-    course.answer(CountCourse)
+    course.answer((Describe, CourseRequest))
     assert course.tables == COUNTED
 
 
 def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
-    course.bench.tell("512 x 512, naive", 0.25, MeasureCourse)
+    course.bench.tell("512 x 512, naive", 0.25, (Run, CourseRequest))
     assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
-    course.answer(MeasureCourse)
+    course.answer((Run, CourseRequest))
     # The count, which was slower, does not take their place.
-    course.answer(CountCourse)
+    course.answer((Describe, CourseRequest))
     assert (course.tables, course.model.known(PAPER.key).is_measured) == (MEASURED, True)
     assert not course.state.running
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False], ids=["cancelled", "failed"])
 def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_were_there(course, is_cancelled):
-    course.answer(CountCourse)
+    course.answer((Describe, CourseRequest))
     course.controller.measure(PAPER.key)
     if is_cancelled:
         course.bench.jobs.cancel()
@@ -112,15 +113,15 @@ def test_that_the_simulator_is_never_measured_and_nothing_while_a_run_is_in_prog
     for chosen, device in (("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")):
         course.state.chosen_device = chosen
         course.controller.measure(PAPER.key)
-        assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
-        course.answer(MeasureCourse)
+        assert [one.request.job.device for one in course.fake.waiting((Run, CourseRequest))] == [device]
+        course.answer((Run, CourseRequest))
     course.bench.runs.run()
     course.controller.measure(PAPER.key)
-    assert course.fake.waiting(MeasureCourse) == []
+    assert course.fake.waiting((Run, CourseRequest)) == []
 
 
 def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(course, tmp_path):
-    course.answer(CountCourse)
+    course.answer((Describe, CourseRequest))
     course.controller.save(PAPER.key, tmp_path)
     (asked,) = course.fake.waiting(SaveCourse)
     assert asked.request == SaveCourse(PAPER.key, COUNTED, str(tmp_path / "report-tables"))

@@ -2,7 +2,8 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
-from engine.host.protocol import CheckVariants, OpenPicture, Preview
+from engine.host.protocol import FilterJob, OpenPicture
+from engine.host.verbs import Check, Preview
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
 
@@ -81,11 +82,13 @@ def test_that_a_stale_preview_is_dropped_and_its_memory_released(slow_bench):
 
 
 def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slow_bench):
-    slow_bench.fake.answer_all(CheckVariants)
+    slow_bench.fake.answer_all((Check, FilterJob))
     slow_bench.state.set_running(True)
     slow_bench.change(border=Border.WRAP, device="simulator")
     assert not previews(slow_bench)
-    assert [asked.request.job.device for asked in slow_bench.fake.waiting(CheckVariants)] == ["simulator"]
+    assert [asked.request.job.device for asked in slow_bench.fake.waiting((Check, FilterJob))] == [
+        "simulator"
+    ]
     slow_bench.state.set_running(False)
     slow_bench.settle()
     assert borders(slow_bench) == [Border.WRAP]

@@ -4,7 +4,8 @@ from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.protocol import CheckBlocks, CheckVariants, FilterJob, Preview, Run
+from engine.host.protocol import FilterJob
+from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from gui.explore.blocks.block_cells import CellState
 from gui.explore.run_controller import failed_run
@@ -23,7 +24,7 @@ def runs(bench):
 
 def run_every_variant(bench):
     bench.runs.run_every_variant()
-    bench.answer_all(CheckVariants)
+    bench.answer_all((Check, FilterJob))
 
 
 def statuses(bench):
@@ -189,10 +190,10 @@ def test_that_run_crosses_the_chosen_kernel_alone_and_auto_as_what_it_chooses(ma
 def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_bench):
     slow_bench.fake.unavailable = {}
     slow_bench.change(blocks=BLOCKS, variant="tiled")
-    slow_bench.answer_all(CheckVariants)
+    slow_bench.answer_all((Check, FilterJob))
     slow_bench.answer_all(Preview)
     slow_bench.runs.run()
-    slow_bench.answer(CheckBlocks)
+    slow_bench.answer((Check, FilterJob))
     states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
     assert list(states.values()) == [CellState.WAITING, CellState.WAITING, CellState.REFUSED]
     assert slow_bench.state.stage.startswith("Tiled, block 8 x 8 (1 of 2)")

@@ -3,11 +3,13 @@ import pytest
 from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.protocol import CountMatmul, RunMatmul
+from engine.host.protocol import ProductGrid, ProductRequest
+from engine.host.verbs import Describe, Run
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import SMALL_TILES, MatmulState
+from tests.gui.fake_engine import is_kind
 
 
 @pytest.fixture
@@ -32,20 +34,20 @@ def small(slow):
     bench = slow
     bench.matmul.count_wanted.emit()
     bench.matmul.try_small()
-    bench.answer_all(CountMatmul)
+    bench.answer_all((Describe, ProductGrid))
     bench.products.run()
-    bench.answer_all(CountMatmul)
+    bench.answer_all((Describe, ProductGrid))
     return bench
 
 
 def asked(bench, kind):
-    return [request for request in bench.fake.seen if isinstance(request, kind)]
+    return [request.job for request in bench.fake.seen if is_kind(request, kind)]
 
 
 def test_that_nothing_is_counted_before_somebody_looks(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
-    assert asked(bench, CountMatmul) == []
+    assert asked(bench, (Describe, ProductGrid)) == []
     bench.matmul.count_wanted.emit()
     bench.settle()
     assert [row.tile for row in bench.matmul.rows] == [8, 8, None]
@@ -57,14 +59,14 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
 def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew(slow):
     slow.matmul.count_wanted.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
-    first, second = slow.fake.waiting(CountMatmul)
+    first, second = slow.fake.waiting((Describe, ProductGrid))
     slow.answer(second)
     slow.answer(first)
     assert {row.problem.rows for row in slow.matmul.rows} == {64}
     slow.lose()
-    assert slow.fake.waiting(CountMatmul) == []
+    assert slow.fake.waiting((Describe, ProductGrid)) == []
     slow.become_ready()
-    assert len(slow.fake.waiting(CountMatmul)) == 1
+    assert len(slow.fake.waiting((Describe, ProductGrid))) == 1
 
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
@@ -76,7 +78,7 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
     with qtbot.waitSignal(bench.jobs.finished):
         bench.products.run()
     kernels = [*SMALL_TILES, *SMALL_TILES] * on_simulator
-    requests = [(request.tile, request.device) for request in asked(bench, RunMatmul)]
+    requests = [(request.tile, request.device) for request in asked(bench, (Run, ProductRequest))]
     assert requests == [*((tile, "simulator") for tile in kernels), (None, "auto")]
     assert [row.is_proven for row in bench.matmul.rows] == [on_simulator] * (6 if on_simulator else 8) + [
         True
@@ -91,7 +93,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
     small.answer()
     with qtbot.waitSignal(small.jobs.finished):
         small.jobs.cancel()
-    assert [request.tile for request in small.fake.cancelled] == [4]
+    assert [request.job.tile for request in small.fake.cancelled] == [4]
     assert [row.is_proven for row in small.matmul.rows] == [True] + [False] * 6
     assert [row.failure for row in small.matmul.rows] == [None] * 7
     assert not small.state.running
@@ -103,19 +105,19 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(s
     first = small.matmul.rows[0]
     assert first.status == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
-    assert len(small.fake.waiting(RunMatmul)) == 1
+    assert len(small.fake.waiting((Run, ProductRequest))) == 1
     assert small.messages.newest.why == "the memory is full"
 
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.count_wanted.emit()
-    slow.answer_all(CountMatmul)
+    slow.answer_all((Describe, ProductGrid))
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.products.run()
     assert slow.state.running
-    assert slow.fake.waiting(RunMatmul) == []
-    slow.answer_all(CountMatmul)
-    assert [asked.request.product.rows for asked in slow.fake.waiting(RunMatmul)] == [300]
+    assert slow.fake.waiting((Run, ProductRequest)) == []
+    slow.answer_all((Describe, ProductGrid))
+    assert [asked.request.job.product.rows for asked in slow.fake.waiting((Run, ProductRequest))] == [300]
 
 
 @pytest.mark.parametrize("end", ["cancel", "fail", "lose"])
@@ -128,13 +130,13 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
             slow.jobs.cancel()
         elif end == "fail":
             error = EngineError("The product", "the memory is full", "Choose a smaller size.")
-            slow.fake.fail(error, slow.fake.waiting(CountMatmul)[-1])
+            slow.fake.fail(error, slow.fake.waiting((Describe, ProductGrid))[-1])
         else:
             slow.fake.lose()
-    slow.answer_all(CountMatmul)
+    slow.answer_all((Describe, ProductGrid))
     assert not slow.state.running
     assert not slow.matmul.running
-    assert asked(slow, RunMatmul) == []
+    assert asked(slow, (Run, ProductRequest)) == []
 
 
 def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench):
@@ -146,7 +148,7 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     assert not bench.state.running
     bench.state.set_running(True)
     bench.products.run()
-    assert asked(bench, RunMatmul) == []
+    assert asked(bench, (Run, ProductRequest)) == []
 
 
 def test_that_a_kernel_of_a_paper_brings_its_tile_and_its_mark_unless_a_run_goes_on(bench):

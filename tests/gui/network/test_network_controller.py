@@ -7,16 +7,12 @@ import pytest
 
 from engine.course.paper import Configuration
 from engine.errors import BadValue, EngineError
-from engine.host.network_protocol import (
-    CheckStages,
-    ClassifyDigits,
-    DescribeNetwork,
-    ForwardDrawing,
-    RunNetwork,
-)
+from engine.host.network_protocol import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.host.verbs import Check, Describe, Preview, Run
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState, StagesModel
+from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import made_values, made_weights
 
 DOT = (10.5, 10.5)
@@ -40,7 +36,7 @@ def bench(slow):
 
 
 def asked(bench, kind):
-    return [request for request in bench.fake.seen if isinstance(request, kind)]
+    return [request.job for request in bench.fake.seen if is_kind(request, kind)]
 
 
 def draw(bench, point=DOT):
@@ -55,13 +51,16 @@ def test_that_nothing_is_asked_before_the_page_is_shown_and_all_of_it_then(slow)
     slow.fake.automatic = True
     slow.network.shown.emit()
     slow.settle()
-    assert [len(asked(slow, kind)) for kind in (DescribeNetwork, CheckStages, ForwardDrawing)] == [1, 1, 1]
+    assert [
+        len(asked(slow, kind))
+        for kind in ((Describe, NetworkRequest), (Check, StageRequest), (Preview, DrawingRequest))
+    ] == [1, 1, 1]
     facts = slow.network.facts
     assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
     assert slow.network.answer.digit == 7
     slow.network.shown.emit()
     slow.settle()
-    assert len(asked(slow, DescribeNetwork)) == 1
+    assert len(asked(slow, (Describe, NetworkRequest))) == 1
 
 
 def test_that_what_the_engine_sent_is_copied_and_its_memory_given_back(bench):
@@ -79,10 +78,10 @@ def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
 
 
 def test_that_an_empty_drawing_is_a_sentence_and_no_request(bench):
-    before = len(asked(bench, ForwardDrawing))
+    before = len(asked(bench, (Preview, DrawingRequest)))
     bench.network.drawing.clear()
     bench.settle()
-    assert len(asked(bench, ForwardDrawing)) == before
+    assert len(asked(bench, (Preview, DrawingRequest))) == before
     assert (bench.network.answer, bench.network.why_no_answer) == (None, NO_INK)
     assert bench.messages.count == 0
 
@@ -91,12 +90,12 @@ def test_that_one_drawing_is_on_its_way_and_only_the_newest_follows(slow):
     slow.network.shown.emit()
     for column in range(5, 12):
         draw(slow, (column, 10.5))
-    assert len(slow.fake.waiting(ForwardDrawing)) == 1
-    slow.answer(ForwardDrawing)
-    (newest,) = slow.fake.waiting(ForwardDrawing)
-    assert newest.request.ink == slow.network.drawing.ink.tobytes()
-    slow.answer(ForwardDrawing)
-    assert slow.fake.waiting(ForwardDrawing) == []
+    assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
+    slow.answer((Preview, DrawingRequest))
+    (newest,) = slow.fake.waiting((Preview, DrawingRequest))
+    assert newest.request.job.ink == slow.network.drawing.ink.tobytes()
+    slow.answer((Preview, DrawingRequest))
+    assert slow.fake.waiting((Preview, DrawingRequest)) == []
     assert slow.network.answer is not None
 
 
@@ -105,7 +104,7 @@ def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_i
     ink = slow.network.drawing.ink
     slow.network.shown.emit()
     slow.settle()
-    for kind in (DescribeNetwork, ForwardDrawing):
+    for kind in ((Describe, NetworkRequest), (Preview, DrawingRequest)):
         slow.answer(kind)
     slow.network.point(Cell(0, 0, 8, 8))
     draw(slow, (9.5, 9.5))
@@ -119,7 +118,7 @@ def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
     draw(slow)
     slow.network.drawing.clear()
     slow.settle()
-    slow.answer(ForwardDrawing)
+    slow.answer((Preview, DrawingRequest))
     assert slow.network.answer is None
     assert slow.network.why_no_answer == NO_INK
     assert slow.fake.leaked == set()
@@ -129,7 +128,7 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
     slow.network.shown.emit()
     draw(slow)
     error = BadValue("the drawing is empty", "there is no ink in it", "Draw a digit from 0 to 9 first.")
-    slow.fail(error, slow.fake.waiting(ForwardDrawing)[0])
+    slow.fail(error, slow.fake.waiting((Preview, DrawingRequest))[0])
     assert slow.network.why_no_answer == str(error)
     assert slow.messages.count == 0
 
@@ -137,11 +136,11 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
 def test_that_weights_that_cannot_be_read_are_told_once_and_asked_for_again(slow):
     slow.network.shown.emit()
     error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
-    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
     assert slow.network.why_no_facts == str(error)
     assert slow.messages.newest.why == "it is damaged"
     slow.network.shown.emit()
-    slow.answer(DescribeNetwork)
+    slow.answer((Describe, NetworkRequest))
     assert (slow.network.why_no_facts, slow.network.facts is None) == ("", False)
 
 
@@ -162,10 +161,10 @@ def test_that_run_takes_the_chosen_stage_and_run_all_every_one_that_can(bench, q
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run()
-    assert [(one.stage, one.batch) for one in asked(bench, RunNetwork)] == [("network-cpu", 10)]
+    assert [(one.stage, one.batch) for one in asked(bench, (Run, StageRequest))] == [("network-cpu", 10)]
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run_all()
-    assert [one.stage for one in asked(bench, RunNetwork)[1:]] == ["network-serial", "network-cpu"]
+    assert [one.stage for one in asked(bench, (Run, StageRequest))[1:]] == ["network-serial", "network-cpu"]
     assert list(bench.network.runs) == ["network-cpu", "network-serial"]
     assert not bench.network.running
     bench.network.change(batch=11)
@@ -186,7 +185,7 @@ def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chose
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run_all()
-    requests = [(one.stage, one.device) for one in asked(bench, RunNetwork)]
+    requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))]
     assert requests == [
         ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator"),
     ]  # fmt: skip
@@ -206,33 +205,33 @@ def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
 
 def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(slow):
     slow.network.shown.emit()
-    slow.answer(DescribeNetwork)
+    slow.answer((Describe, NetworkRequest))
     slow.stages.run_all()
-    slow.answer_all(CheckStages)
-    slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), RunNetwork)
+    slow.answer_all((Check, StageRequest))
+    slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), (Run, StageRequest))
     row = slow.network.rows[0]
     assert row.status == "The batch: the memory is full. Choose a smaller one."
     assert not row.refused
-    assert [one.request.stage for one in slow.fake.waiting(RunNetwork)] == ["network-cpu"]
+    assert [one.request.job.stage for one in slow.fake.waiting((Run, StageRequest))] == ["network-cpu"]
 
 
 def test_that_a_drawing_waits_for_a_run_and_follows_it(slow, qtbot):
     slow.network.shown.emit()
-    slow.answer_all(CheckStages)
+    slow.answer_all((Check, StageRequest))
     slow.stages.run()
     draw(slow)
-    assert slow.fake.waiting(ForwardDrawing) == []
+    assert slow.fake.waiting((Preview, DrawingRequest)) == []
     assert slow.network.why_no_answer == "The drawing is recognised when the run is over."
     with qtbot.waitSignal(slow.jobs.finished):
         slow.jobs.cancel()
     slow.settle()
-    assert len(slow.fake.waiting(ForwardDrawing)) == 1
+    assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
 
 
 def test_that_the_digits_are_told_by_the_chosen_device(bench, qtbot):
     with qtbot.waitSignal(bench.network.confusion_changed):
         bench.stages.classify_digits()
-    assert [(one.stage, one.device) for one in asked(bench, ClassifyDigits)] == [("auto", "auto")]
+    assert [(one.stage, one.device) for one in asked(bench, (Run, DigitsRequest))] == [("auto", "auto")]
     assert bench.network.confusion.wrong == (3,)
 
 
@@ -266,26 +265,28 @@ def test_that_other_weights_go_into_every_request_and_forget_what_the_last_ones_
         {},
         None,
     )
-    assert asked(bench, ForwardDrawing)[-1].weights == "/tmp/other.npz"
+    assert asked(bench, (Preview, DrawingRequest))[-1].weights == "/tmp/other.npz"
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.classify_digits()
     assert (
-        asked(bench, RunNetwork)[-1].weights == asked(bench, ClassifyDigits)[-1].weights == "/tmp/other.npz"
+        asked(bench, (Run, StageRequest))[-1].weights
+        == asked(bench, (Run, DigitsRequest))[-1].weights
+        == "/tmp/other.npz"
     )
     bench.stages.open_weights(None)
     bench.settle()
     assert bench.network.weights == ""
-    assert asked(bench, ForwardDrawing)[-1].weights == ""
+    assert asked(bench, (Preview, DrawingRequest))[-1].weights == ""
 
 
 def test_that_weights_that_are_refused_change_nothing_and_are_told(slow):
     slow.network.shown.emit()
-    slow.answer(DescribeNetwork)
+    slow.answer((Describe, NetworkRequest))
     slow.stages.open_weights(Path("/tmp/bad.npz"))
     error = BadValue("The weights 'bad.npz' cannot be used", "hidden[0, 1] is nan", "Take another file.")
-    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
+    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
     assert slow.network.weights == ""
     assert slow.network.facts is not None
     assert slow.messages.newest.why == "hidden[0, 1] is nan"
@@ -297,15 +298,15 @@ def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):
     slow.network.shown.emit()
     slow.settle()
     assert (slow.network.weights, slow.network.facts is None) == ("/tmp/other.npz", False)
-    assert [one.weights for one in asked(slow, ForwardDrawing)] == ["/tmp/other.npz"]
+    assert [one.weights for one in asked(slow, (Preview, DrawingRequest))] == ["/tmp/other.npz"]
 
 
 def test_that_a_session_whose_weights_are_gone_says_so_and_has_the_trained_ones(slow):
     slow.stages.open_weights(Path("/tmp/gone.npz"))
     slow.network.shown.emit()
     error = BadValue("The weights 'gone.npz' cannot be used", "there is no such file", "Take another file.")
-    slow.fail(error, slow.fake.waiting(DescribeNetwork)[0])
-    slow.answer(DescribeNetwork)
+    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
+    slow.answer((Describe, NetworkRequest))
     assert (slow.network.weights, slow.network.facts is None) == ("", False)
     assert slow.messages.newest.why == "there is no such file"
 
@@ -321,20 +322,20 @@ def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one
 
 def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(slow):
     slow.network.shown.emit()
-    for kind in (DescribeNetwork, CheckStages, ForwardDrawing):
+    for kind in ((Describe, NetworkRequest), (Check, StageRequest), (Preview, DrawingRequest)):
         slow.answer(kind)
     assert slow.stages.is_settled
     slow.stages.open_weights(Path("/tmp/other.npz"))
     assert not slow.stages.is_settled
     slow.stages.run()
-    slow.answer(DescribeNetwork)
+    slow.answer((Describe, NetworkRequest))
     assert slow.network.weights == "/tmp/other.npz"
-    slow.answer(RunNetwork)
+    slow.answer((Run, StageRequest))
     assert slow.network.runs == {}
     slow.stages.classify_digits()
     slow.stages.open_weights(None)
-    slow.answer(DescribeNetwork)
-    slow.answer(ClassifyDigits)
+    slow.answer((Describe, NetworkRequest))
+    slow.answer((Run, DigitsRequest))
     assert slow.network.confusion is None
 
 

@@ -7,7 +7,8 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.network_protocol import DescribeNetwork, RunNetwork
+from engine.host.network_protocol import NetworkRequest, StageRequest
+from engine.host.verbs import Describe, Run
 from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
@@ -202,16 +203,18 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     client.automatic = False
     haloscope.actions["run_all"].trigger()
     client.answer()
-    qtbot.waitUntil(lambda: bool(client.waiting(RunNetwork)))
+    qtbot.waitUntil(lambda: bool(client.waiting((Run, StageRequest))))
     assert page.layer_times.bars.rows == []
     assert not page.stages_panel.batch.isEnabled()
     assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
     assert "during a run" in page.stages_panel.batch.toolTip()
     assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
-    client.answer(RunNetwork)
-    qtbot.waitUntil(lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting(RunNetwork)))
+    client.answer((Run, StageRequest))
+    qtbot.waitUntil(
+        lambda: len(page.layer_times.bars.rows) == 1 and bool(client.waiting((Run, StageRequest)))
+    )
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
-    client.answer(RunNetwork)
+    client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: not haloscope.state.running)
     assert [stage for stage, _ in page.layer_times.bars.rows] == ["network-serial", "network-cpu"]
     told = page.layer_times.bars.accessibleDescription()
@@ -282,7 +285,7 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
         "hidden[3, 4] is nan, not a finite number",
         "Take another.",
     )
-    haloscope.link._client.fail(error, DescribeNetwork)
+    haloscope.link._client.fail(error, (Describe, NetworkRequest))
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
     assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
     assert not haloscope.actions["run"].isEnabled()

@@ -7,7 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from engine.errors import FileWriteError
-from engine.host.protocol import CountCourse, SaveResult
+from engine.host.protocol import CourseRequest, SaveResult
+from engine.host.verbs import Describe
 from gui.shell.app import Haloscope
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
@@ -88,7 +89,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
 @pytest.mark.slow
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
-    saving.link._client.answer_all(CountCourse)
+    saving.link._client.answer_all((Describe, CourseRequest))
     saving.window.close()
     assert saving.closing.dialog._what.text() == "Saving x.png and 1 more…"
     saving.link._client.answer()

@@ -8,14 +8,8 @@ from PySide6.QtWidgets import QApplication, QComboBox
 
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.host.protocol import (
-    Availability,
-    CheckOperation,
-    CheckVariants,
-    PreviewOperation,
-    RunOperation,
-    SaveResult,
-)
+from engine.host.protocol import Availability, FilterJob, OperationJob, SaveResult
+from engine.host.verbs import Check, Preview, Run
 from engine.tasks.operation import variants as registry
 from engine.tasks.operation.found import Mark
 from engine.tasks.operation.operations import OPERATIONS
@@ -25,7 +19,7 @@ from gui.explore.operation.operation_kernels import OperationKernels
 from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.operation_results import OperationResults
 from gui.explore.operation.operation_state import OperationState
-from tests.gui.fake_engine import OPERATION_INFOS
+from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.made_runs import made_reason, make_result
 
 
@@ -198,7 +192,7 @@ def operating(slow_bench):
     )
     bench.operations.choose("histogram")
     bench.settle()
-    bench.answer(PreviewOperation)
+    bench.answer((Preview, OperationJob))
     return bench
 
 
@@ -206,14 +200,16 @@ def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_n
     assert not operating.state.result_is_earlier
     operating.operations.choose("hue-shift")
     operating.settle()
-    operating.fail(BadValue("A grey picture", "it has no hue", "Take one in colour."), PreviewOperation)
+    operating.fail(
+        BadValue("A grey picture", "it has no hue", "Take one in colour."), (Preview, OperationJob)
+    )
     assert operating.state.result_is_earlier
     operating.pictures.save_result(tmp_path / "out.png")
     assert not operating.fake.waiting(SaveResult)
     assert "earlier result" in operating.messages.newest.why
     operating.operations.choose("histogram")
     operating.settle()
-    operating.answer(PreviewOperation)
+    operating.answer((Preview, OperationJob))
     assert not operating.state.result_is_earlier
     assert operating.operations.found is not None
 
@@ -222,7 +218,7 @@ def test_that_an_operation_chosen_again_at_once_finds_its_numbers_again(operatin
     operating.operations.choose("negative")
     operating.operations.choose("histogram")
     operating.settle()
-    operating.answer_all(PreviewOperation)
+    operating.answer_all((Preview, OperationJob))
     assert operating.operations.found is not None
 
 
@@ -240,7 +236,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     panel = page.operation_dock.panel("histogram")
     assert panel.plot.isVisible()
     seen = haloscope.link._client.seen[asked:]
-    assert not [request for request in seen if isinstance(request, CheckVariants)]
+    assert not [request for request in seen if is_kind(request, (Check, FilterJob))]
     choose(page, qtbot, "")
     qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
     assert page.operation_dock.stack.currentWidget() is page.mask_panel
@@ -271,7 +267,7 @@ def test_that_runs_are_in_the_list_the_table_and_the_status(page, haloscope, qtb
     assert page.status.has_results
     page.run()
     qtbot.waitUntil(lambda: len(page.operation_results.rows()) == 2 and not haloscope.state.running)
-    assert len([one for one in haloscope.link._client.seen if isinstance(one, RunOperation)]) == 2
+    assert len([one for one in haloscope.link._client.seen if is_kind(one, (Run, OperationJob))]) == 2
     kernels = page.kernel_dock.currentWidget().table.model()
     assert kernels.index(1, 1).data() == "2.00 ms"
     haloscope.actions["copy_results"].trigger()
@@ -306,7 +302,7 @@ def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(p
     qtbot.waitUntil(lambda: panel.refusal.text().startswith("Size 5: it is refused here"))
     page.operations.set_parameter("size", 3)
     qtbot.waitUntil(lambda: not panel.refusal.text())
-    previews = [one for one in haloscope.link._client.seen if isinstance(one, PreviewOperation)]
+    previews = [one for one in haloscope.link._client.seen if is_kind(one, (Preview, OperationJob))]
     assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
 
 
@@ -317,7 +313,7 @@ def test_that_the_former_choices_are_shown_and_checked_again_after_a_refusal(pag
     qtbot.waitUntil(lambda: "it is refused here" in page.operations.refusal)
     page.operations.change(parameters={})
     qtbot.waitUntil(lambda: page.operations.found is not None and not page.operations.refusal)
-    checked = [one for one in haloscope.link._client.seen if isinstance(one, CheckOperation)]
+    checked = [one for one in haloscope.link._client.seen if is_kind(one, (Check, OperationJob))]
     assert [one.job.settings for one in checked] == [{}, {"size": 5}, {}]
 
 

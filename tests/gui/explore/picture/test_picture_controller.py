@@ -2,7 +2,8 @@ from pathlib import Path
 
 from engine.errors import Cancelled, FileWriteError
 from engine.geometry.border import Border
-from engine.host.protocol import OpenPicture, Preview, SaveResult
+from engine.host.protocol import OpenPicture, SaveResult
+from engine.host.verbs import Preview
 from gui.page.messages import Severity
 
 

@@ -5,13 +5,15 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block
-from engine.host.protocol import DescribeTile
+from engine.host.protocol import TileRequest
+from engine.host.verbs import Describe
 from engine.mask.mask import Mask
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_panel import TilePanel
 from gui.explore.tile.tile_state import TileState
 from gui.style.theme import DARK, LIGHT
+from tests.gui.fake_engine import is_kind
 
 
 @pytest.fixture
@@ -129,10 +131,10 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
     assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) computes it, in row 4.")
-    asked = len([one for one in bench.fake.seen if isinstance(one, DescribeTile)])
+    asked = len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))])
     panel._tile.watch(False)
     bench.change(block=Block(8, 8))
-    assert len([one for one in bench.fake.seen if isinstance(one, DescribeTile)]) == asked
+    assert len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))]) == asked
 
 
 def test_that_another_block_can_be_chosen_and_one_that_is_none_is_refused_in_words(qtbot, bench, panel):
@@ -221,7 +223,7 @@ def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):
     state.watch(True)
     bench.settle()
     bench.change(block=Block(4, 4))
-    first, second = bench.fake.waiting(DescribeTile)
+    first, second = bench.fake.waiting((Describe, TileRequest))
     bench.answer(second)
     bench.answer(first)
     assert state.plan.block == Block(4, 4)
@@ -240,7 +242,7 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     page = haloscope.window.page_of("explore")
     assert not page.tile_place.is_filled
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
-    assert not any(isinstance(one, DescribeTile) for one in haloscope.link._client.seen)
+    assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
     page.tile_dock.raise_()
     qtbot.waitUntil(lambda: page.tile.plan is not None)
     panel = page.tile_place.layout().itemAt(0).widget()
@@ -266,10 +268,10 @@ def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, 
     state.watch(True)
     slow_bench.settle()
     assert panel.words == "Finding out who loads which cell."
-    slow_bench.answer_all(DescribeTile)
+    slow_bench.answer_all((Describe, TileRequest))
     assert "no blocks of threads" in panel.words
     state.choose_kernel("tiled")
     slow_bench.settle()
     assert panel.words == "Finding out who loads which cell."
-    slow_bench.answer_all(DescribeTile)
+    slow_bench.answer_all((Describe, TileRequest))
     assert panel.words == ""

@@ -1,0 +1,77 @@
+"""What can be asked of every task: describe, check, preview and run, each with a request of the task's own.
+
+`engine.host.handlers.ANSWERS` has who answers them for a task's request, a frozen dataclass of plain data.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from engine.device_info import SIMULATOR
+from engine.geometry.block import Block
+from engine.host.request import QueuePolicy, Request
+
+J = TypeVar("J")
+
+
+class Verb(Request, Generic[J]):
+    """Base class of the verbs; `job` is the request of a task."""
+
+    __slots__ = ()
+    job: J
+
+    @property
+    def kind(self) -> tuple[type, ...]:
+        """The verb and what it is asked of."""
+        return type(self), type(self.job)
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Verb[J]):
+    """Say what is known without computing, also during a run. Reply: as the task's request says."""
+
+    job: J
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """At once, but for a request that takes long, which says so (`is_quick`)."""
+        return QueuePolicy.AT_ONCE if getattr(self.job, "is_quick", True) else QueuePolicy.IN_ORDER
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Verb[J]):
+    """Check which variants can do a job, also during a run. Reply: tuple of Availability.
+
+    With blocks variants are crossed with them, and the reply is a tuple of BlockAvailability: "auto" is the
+    variant that it would choose; one without blocks is answered once. No variants: all.
+    """
+
+    job: J
+    variants: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Verb[J]):
+    """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts."""
+
+    job: J
+    policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether the job names the simulator as its device."""
+        return getattr(self.job, "device", "") == SIMULATOR
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Verb[J]):
+    """Verify, warm up, sample for `budget_s` seconds. Reports progress."""
+
+    job: J
+    budget_s: float = 0.5
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether the job names the simulator as its device."""
+        return getattr(self.job, "device", "") == SIMULATOR
