@@ -7,38 +7,14 @@ program. It starts with the first call, from any thread of any script.
 import atexit
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from typing import Any
 
 from engine.device.devices import own_process_needed
 from engine.device.per_process import OncePerProcess
 from engine.device_info import DeviceInfo
-from engine.host.request import Request
+from engine.host.call import Call
 from engine.interrupts import before_leaving
-from engine.results.progress import Checkpoint
 from engine.run.executor import CallingThread
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Request):
-    """Call a function in the simulator's process. Reply: its result.
-
-    The function, of a module, is sent by name. It gets the arguments and `checkpoint`, to be called with a
-    `Progress` before each step.
-    """
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Always: this process can do everything else itself."""
-        return True
-
-
-def call(request: Call, report: Checkpoint) -> Any:
-    """Call the function. Called on: the main thread of the host."""
-    return request.function(*request.arguments, checkpoint=report)
 
 
 class SimulatorExecutor(Executor):

@@ -7,8 +7,8 @@ at once on the thread that reads the pipe.
 from typing import Any, NamedTuple
 
 from engine.host import (
+    call,
     course_jobs,
-    executor,
     network_jobs,
     network_protocol,
     operation_jobs,
@@ -69,5 +69,5 @@ HANDLERS: dict[type[Request], Handler] = {
     protocol.OpenPicture: picture_jobs.open_picture,
     protocol.SaveResult: picture_jobs.save_result,
     protocol.SaveCourse: course_jobs.save_course,
-    executor.Call: executor.call,
+    call.Call: call.answer,
 }

@@ -7,10 +7,8 @@ fields (`engine.host.shared_array.segments_of`).
 """
 
 from enum import StrEnum
-from operator import attrgetter
 from typing import ClassVar
 
-from engine.device_info import SIMULATOR
 from engine.errors import EngineError
 
 
@@ -27,9 +25,6 @@ class Request:
 
     __slots__ = ()
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
-    # The field with the key of its device, such as "job.device": with the simulator's key there, the request
-    # goes to the simulator's process. Empty: it never does.
-    device_field: ClassVar[str] = ""
     # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
 
@@ -46,7 +41,7 @@ class Request:
     @property
     def wants_simulator(self) -> bool:
         """Whether it is for the simulator, which has a process of its own."""
-        return bool(self.device_field) and attrgetter(self.device_field)(self) == SIMULATOR
+        return False
 
     def error_if_late(self) -> EngineError | None:
         """Return its error where it is given up because it takes too long; None: its process is at fault."""

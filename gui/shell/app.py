@@ -140,7 +140,7 @@ def run_window(
     if options.measure_startup:
         from gui.shell.startup import measure_startup
 
-        return measure_startup(app, haloscope, process_age_ms)
+        return measure_startup(app, haloscope.window, process_age_ms)
     haloscope.window.painted.connect(freeze_start)
     with interrupts.calling(haloscope.closing.interrupted.emit):
         haloscope.window.show()

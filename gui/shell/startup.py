@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.errors import EngineError
 from engine.files.standard_streams import log, print_answer
-from gui.shell.app import Haloscope
+from gui.shell.main_window import MainWindow
 
 LONGEST_WAIT_MS = 60_000
 FAILED = 4
@@ -33,7 +33,7 @@ class _PaintWatch(QObject):
         return False
 
 
-def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
+def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
     """Show the window, write one line of JSON on stdout, close, and return the exit status.
 
     Raises EngineError where there is no result, such as of a picture that cannot be opened.
@@ -64,17 +64,17 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
             errors.append(error)
             app.quit()
 
-    haloscope.window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
-    page = haloscope.window.first_page
+    window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
+    page = window.first_page
     page.settled.connect(settled)
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
-    haloscope.window.show()
+    window.show()
     app.exec()
     if errors:
         raise errors[0]
     status = print_answer(json.dumps(times, allow_nan=False))
     if times["first_result_ms"] is None:
-        message = haloscope.window.message_bar.text or "The engine did not answer within a minute."
+        message = window.message_bar.text or "The engine did not answer within a minute."
         log(f"No result was shown: {message}")
         return FAILED
     return status

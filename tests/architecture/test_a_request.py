@@ -1,4 +1,7 @@
-"""A new kind of request is a dataclass and a line in a table: a real host answers it as it declares."""
+"""A new request, of a kind of its own or of a task, is a dataclass and a line in a table.
+
+A real host answers it as it declares.
+"""
 
 import threading
 from dataclasses import dataclass
@@ -6,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled
+from engine.device_info import SIMULATOR
+from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.handlers import HANDLERS
+from engine.host.handlers import ANSWERS, HANDLERS, Answers
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray, segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
 
 
@@ -69,6 +74,18 @@ def wait(request, report):
         report(Progress("waiting", 0.0, 60.0))
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A toy task's request: Run adds the numbers up, Describe counts them."""
+
+    numbers: tuple[int, ...]
+    device: str = "cpu"
+
+
+ANSWERS[Sum] = Answers(
+    describe=lambda request, report: len(request.job.numbers),
+    run=lambda request, report: (sum(request.job.numbers), request.budget_s),
+)
 HANDLERS[Double] = double
 HANDLERS[Wait] = wait
 HANDLERS[Greet] = lambda request, report: "good morning"
@@ -117,3 +134,28 @@ def test_that_a_new_request_waits_as_it_declares_and_can_be_stopped(client):
     with pytest.raises(Cancelled):
         at_work.result(PATIENCE_S)
     assert (first.result(PATIENCE_S), replaced.cancelled(), last.result(PATIENCE_S)) == (0, True, 2)
+
+
+@pytest.mark.slow
+def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(client):
+    numbers = Sum((1, 2, 3))
+    assert client.submit(Describe(numbers)).result(PATIENCE_S) == 3
+    assert client.submit(Run(numbers, 2.0)).result(PATIENCE_S) == (6, 2.0)
+    with pytest.raises(EngineError, match="Sum cannot be asked to check"):
+        client.submit(Check(numbers)).result(PATIENCE_S)
+
+
+def test_that_a_verb_waits_the_same_way_and_goes_to_the_device_of_whatever_it_is_asked_of():
+    here, simulated = Sum(()), Sum((), SIMULATOR)
+    waits = {type(verb): verb.queue for verb in (Describe(here), Check(here), Preview(here), Run(here))}
+    at_once, newest = QueuePolicy.AT_ONCE, QueuePolicy.NEWEST
+    assert waits == {Describe: at_once, Check: at_once, Preview: newest, Run: QueuePolicy.IN_ORDER}
+    assert [verb.wants_simulator for verb in (Preview(here), Run(here))] == [False, False]
+    # Questions are answered by the real host, which knows the limits of the simulator too.
+    asked = Describe(simulated), Check(simulated), Preview(simulated), Run(simulated)
+    assert [verb.wants_simulator for verb in asked] == [False, False, True, True]
+
+
+def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
+    assert Run(Sum(())).kind == Run(Sum((1,))).kind == (Run, Sum)
+    assert Run(Sum(())).kind not in (Preview(Sum(())).kind, Run(Newest(1)).kind)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from engine.device_info import DeviceInfo
+from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
 from engine.host.messages import Ready
@@ -48,15 +48,18 @@ class Show(Request):
 
     device: str = "cpu"
     number: int = 0
-    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-    device_field: ClassVar[str] = "device"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+
+    @property
+    def wants_simulator(self) -> bool:
+        return self.device == SIMULATOR
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Request):
     """Be answered at once, with nothing."""
 
-    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ import engine
 from engine.errors import HostLost, VerificationFailed
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host import executor as executor_module
+from engine.host.call import Call
 from engine.host.client import EngineClient
-from engine.host.executor import Call, SimulatorExecutor
+from engine.host.executor import SimulatorExecutor
 from engine.host.link import HostLink
 from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture

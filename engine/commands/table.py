@@ -1,0 +1,57 @@
+"""The table of the commands: importing it costs nothing."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A command: its line in `--help`, its module, and the function there that returns the exit status.
+
+    The module is imported when the command is called. The function takes one parameter, `settings`, whose
+    type says what the command takes (`engine.commands.arguments`). `usage` has the arguments that it needs;
+    `multiplies` says whether it has NumPy multiply matrices.
+    """
+
+    help: str
+    module: str
+    usage: str = ""
+    function: str = "run"
+    multiplies: bool = False
+
+
+COMMANDS: dict[str, Command] = {
+    "filter": Command(
+        "filter a picture and save the result", "engine.commands.filtering", "IN OUT --mask MASK"
+    ),
+    "batch": Command(
+        "filter many picture files into a folder", "engine.commands.batch", "IN... --out FOLDER --mask MASK"
+    ),
+    "bench": Command(
+        "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
+    ),
+    "devices": Command(
+        "list devices and why any is unavailable", "engine.commands.listing", function="run_devices"
+    ),
+    "variants": Command(
+        "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
+    ),
+    "masks": Command("list the preset masks", "engine.commands.listing", function="run_masks"),
+    "matmul": Command(
+        "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
+        "engine.commands.matmul",
+        "--size 1024",
+        multiplies=True,
+    ),
+    "network": Command(
+        "pass handwritten digits through the CNN report's network, stage by stage",
+        "engine.commands.network",
+        "--batch 100",
+        multiplies=True,
+    ),
+    "course": Command(
+        "list the course papers, and measure their tables on this machine",
+        "engine.commands.course",
+        "[PAPER]",
+        multiplies=True,
+    ),
+}
+"""Every command by its name: a new one is its settings and a function in one module, and one line here."""
