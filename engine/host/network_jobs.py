@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,15 +26,19 @@ from engine.run.device_choice import device_for
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import Confusion
-from engine.tasks.network.task import NETWORK
-from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
 from engine.tasks.network.weights import Weights, read_weights, trained_weights
+
+if TYPE_CHECKING:
+    from engine.tasks.network.variants import NetworkVariant
 
 SIDE = 28
 
 
 def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
+    # Imported with the first request, so that the host is up earlier, here and below.
+    from engine.tasks.network.variants import NETWORK_VARIANTS
+
     weights, digits = _weights(request.job.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[Any] = [*of_layers, digits.pixels]
@@ -81,8 +85,10 @@ def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
 
 def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every stage whether it can compute a batch on the device, and why not."""
+    from engine.tasks.network.task import NETWORK
+    from engine.tasks.network.variants import NETWORK_VARIANTS
 
-    def refuse(stage: NetworkVariant) -> None:
+    def refuse(stage: "NetworkVariant") -> None:
         problem = ForwardPass(request.job.batch)
         refuse_too_large(problem)
         device = device_for(stage, request.job.device)

@@ -30,17 +30,17 @@ from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.operation.task import OPERATION
-from engine.tasks.operation.variants import OPERATION_VARIANTS, operation_variants
 
 if TYPE_CHECKING:
     from engine.tasks.operation.resolve import ResolvedOperation
-    from engine.tasks.operation.task import OPERATION
-from engine.tasks.operation.variants import OperationVariant
+    from engine.tasks.operation.variants import OperationVariant
 
 
 def describe(request: Describe[OperationsRequest], report: Checkpoint) -> tuple[OperationInfo, ...]:
     """Return the variants of every operation."""
+    # Imported with the first request, so that the host is up earlier, here and below.
+    from engine.tasks.operation.variants import OPERATION_VARIANTS
+
     found: dict[str, list[VariantInfo]] = {}
     for v in OPERATION_VARIANTS:
         found.setdefault(v.operation, []).append(info_of(v))
@@ -72,6 +72,9 @@ def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
 
 def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
+    from engine.tasks.operation.task import OPERATION
+    from engine.tasks.operation.variants import operation_variants
+
     resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
     asked = request.job.block
 
@@ -85,7 +88,6 @@ def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availabilit
 
 
 def _resolved(job: OperationJob) -> "ResolvedOperation":
-    # Imported with the first request, so that the host is up earlier.
     from engine.image.open import open_image
     from engine.tasks.operation.resolve import ResolvedOperation
     from engine.tasks.pictures import as_samples

@@ -39,7 +39,6 @@ from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
 from engine.tasks.product.results import ProductResult
-from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 
 # Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
 EXPECTED_MATRICES_S = 2.0
@@ -167,6 +166,7 @@ def count_matmul(request: Describe[ProductGrid], report: Checkpoint) -> tuple[Pr
     # Imported with the first request, so that the host is up earlier.
     from engine.run.sweep import counted
     from engine.tasks.product.job import product_jobs
+    from engine.tasks.product.variants import MATMUL_VARIANTS
 
     grid = request.job
     jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, unmade=True)
@@ -177,6 +177,7 @@ def run_matmul(request: Run[ProductRequest], report: Checkpoint) -> ProductResul
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
     from engine.tasks.product.job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
+    from engine.tasks.product.variants import matmul_variant
 
     asked = request.job
     variant = matmul_variant(asked.variant)
