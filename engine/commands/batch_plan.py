@@ -10,7 +10,8 @@ import numpy as np
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
 from engine.commands.option_readers import one_of
-from engine.commands.picture_filter import PictureFilter, filter_for, unused_quality
+from engine.commands.picture_filter import PictureFilter, unused_quality
+from engine.commands.picture_kinds import filter_for, run_type
 from engine.commands.picture_settings import PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
@@ -112,7 +113,7 @@ def _check(how: PictureFilter, settings: BatchSettings) -> list[str]:
         except EngineError as error:
             what = f"--format {settings.format} with --depth {how.settings.depth}"
             raise BadValue(what, error.why, error.remedy) from error
-    return how.check(probe)
+    return run_type(how).check(how, probe)
 
 
 def _prepare_folder(folder: str) -> None:
@@ -130,9 +131,9 @@ def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFi
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
-    asked, run_type = how.settings, how.run_type()
+    asked, kind = how.settings, run_type(how)
     if asked.variant != AUTO:
-        return how, device_for(run_type.named_variant(how), asked.device), []
+        return how, device_for(kind.named_variant(how), asked.device), []
     if asked.device != AUTO:
         return how, device_named(asked.device), []
     why: str | None = ""
@@ -140,7 +141,7 @@ def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFi
         # Judged by the size of the first picture that can be opened.
         forms = (_form_of(file.source) for file in files if file.refusal is None)
         form = next(filter(None, forms), None)
-        why = run_type.why_not_gpu(how, form, len(files)) if form else "no picture can be opened"
+        why = kind.why_not_gpu(how, form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
     notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
     return how.asking(replace(asked, device=device.key)), device, notes

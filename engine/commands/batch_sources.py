@@ -24,6 +24,7 @@ from engine.commands.batch_plan import BatchPlan
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
 from engine.commands.mask_run import MaskRun, stream_pictures
 from engine.commands.picture_filter import Opened, PictureFilter
+from engine.commands.picture_kinds import run_type
 from engine.commands.picture_run import PictureRun, Result
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
@@ -218,7 +219,7 @@ def job_for(
 
     `in_bands` says that the picture may be filtered in bands.
     """
-    run = how.run_type()(how, opened)
+    run = run_type(how)(how, opened)
     run = run.for_bands() if in_bands else run
     run.refuse()
     return Job(file, run, loan)

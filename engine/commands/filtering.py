@@ -11,7 +11,8 @@ import numpy as np
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
-from engine.commands.picture_filter import Opened, PictureFilter, filter_for, unused_quality
+from engine.commands.picture_filter import Opened, PictureFilter, unused_quality
+from engine.commands.picture_kinds import filter_for, run_type
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
@@ -85,12 +86,12 @@ def _filter(settings: FilterSettings) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="filter-open") as opener:
         opening = opener.submit(how.open, settings.input, output, saved_as, on_form=on_form)
         # While the picture is decoded: both take 65 ms, a fifth of the whole command.
-        run_type = how.run_type()
+        kind = run_type(how)
         either: tuple[Future[Any], ...] = (forms, opening)
         wait(either, return_when=FIRST_COMPLETED)
         if forms.done():
             load_code(how, forms.result())
-    _save(settings, run_type(how, opening.result()), saved_as)
+    _save(settings, kind(how, opening.result()), saved_as)
 
 
 def load_code(how: PictureFilter, form: Form) -> None:
@@ -103,7 +104,7 @@ def load_code(how: PictureFilter, form: Form) -> None:
     with suppress(EngineError, MemoryError):
         # Its memory is not touched.
         picture = Picture(np.zeros(form.colour_shape, form.dtype))
-        how.run_type()(how, Opened(picture, picture.dtype)).load_code()
+        run_type(how)(how, Opened(picture, picture.dtype)).load_code()
 
 
 def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None:

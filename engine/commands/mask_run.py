@@ -1,6 +1,7 @@
 """A picture that is filtered with a mask."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -47,6 +48,17 @@ class MaskRun(PictureRun):
         result = "float32" if asked.result_type == "float32" else form.dtype.name
         problem = describe_problem(samples, mask, asked.border, asked.cval, result)
         return why_not_gpu(problem, mask, device_named("cpu"), pictures) or None
+
+    @classmethod
+    def check(cls, how: PictureFilter, probe: Picture) -> list[str]:
+        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
+
+        Which pictures can have results of their own type is known when they are opened.
+        """
+        floats = cast(MaskFilter, how).asking(replace(how.settings, result_type="float32"))
+        run = cls(floats, Opened(probe, np.dtype(np.float32)))
+        run.refuse()
+        return run.unused()
 
     @property
     def what(self) -> str:

@@ -37,10 +37,6 @@ class OperationFilter(PictureFilter):
                 raise BadValue(what, "it takes none", "Leave it out.")
             self.patch = open_image(settings.patch, max_bytes=settings.max_bytes).pixels
 
-    def run_type(self) -> "type[OperationRun]":
-        """Return what does the operation."""
-        return OperationRun
-
     def working_bytes(self, result_bytes: int) -> int:
         """Return the memory of coefficients and samples, or of a picture as float32 planes."""
         return 2 * result_bytes

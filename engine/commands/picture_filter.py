@@ -1,14 +1,13 @@
 """What `filter` and `batch` do with each picture, and what can be said before what filters is imported.
 
-A `PictureFilter` opens pictures: it counts their memory and refuses results that cannot be saved. Its
-`run_type` filters them.
+A `PictureFilter` opens pictures: it counts their memory and refuses results that cannot be saved. What
+`picture_kinds.run_type` returns filters them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,11 +21,6 @@ from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES, check_holds
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
-
-if TYPE_CHECKING:
-    from engine.commands.mask_run import MaskRun
-    from engine.commands.picture_run import PictureRun
 
 WORK = "filtering and saving"
 
@@ -53,17 +47,6 @@ class PictureFilter(ABC):
         other = copy(self)
         other.settings = settings
         return other
-
-    @abstractmethod
-    def run_type(self) -> "type[PictureRun]":
-        """Return what filters an opened picture; the first call imports it, which takes 65 ms."""
-
-    def check(self, probe: Picture) -> list[str]:
-        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
-
-        What another operation needs of a picture is known when it is opened.
-        """
-        return []
 
     @abstractmethod
     def working_bytes(self, result_bytes: int) -> int:
@@ -140,22 +123,6 @@ class MaskFilter(PictureFilter):
         self.mask = mask
         self.name = "convolution" if settings.flip else "correlation"
 
-    def run_type(self) -> "type[MaskRun]":
-        """Return what filters a picture with the mask."""
-        from engine.commands.mask_run import MaskRun
-
-        return MaskRun
-
-    def check(self, probe: Picture) -> list[str]:
-        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
-
-        Which pictures can have results of their own type is known when they are opened.
-        """
-        floats = self.asking(replace(self.settings, result_type="float32"))
-        run = self.run_type()(floats, Opened(probe, np.dtype(np.float32)))
-        run.refuse()
-        return run.unused()
-
     def working_bytes(self, result_bytes: int) -> int:
         """Return the memory of the picture as float32, where a variant converts it."""
         # A constant border may have a value that the picture's type does not hold; transforms are of floats;
@@ -163,29 +130,6 @@ class MaskFilter(PictureFilter):
         copying = "cpu-fft", "cpu-separable-serial"
         is_copied = self.settings.border.takes_value or self.settings.variant in copying
         return result_bytes if is_copied else 0
-
-
-def filter_for(settings: PictureSettings) -> PictureFilter:
-    """Return what the settings ask for; refuse a mask or an operation that there is not."""
-    if settings.mask is None:
-        # Of no use to a mask.
-        from engine.commands.operation_run import OperationFilter
-
-        return OperationFilter(settings)
-    return MaskFilter(settings, _changed(resolve_mask(settings.mask), settings))
-
-
-def _changed(mask: Mask, settings: PictureSettings) -> Mask:
-    """Return a mask as the options change it; refuse two that contradict one another."""
-    if settings.anchor is not None:
-        mask = mask.with_anchor(settings.anchor)
-    if settings.divisor is not None and settings.normalize:
-        raise BadValue("--divisor with --normalize", "both divide the weights", "Give one of the two.")
-    if settings.divisor is not None:
-        mask = mask.divided_by(settings.divisor)
-    if settings.normalize:
-        mask = mask.normalised()
-    return mask if settings.offset is None else mask.with_offset(settings.offset)
 
 
 def unused_quality(asked: PictureSettings, formats: list[Format]) -> list[str]:

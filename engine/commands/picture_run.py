@@ -62,6 +62,14 @@ class PictureRun(ABC):
     def why_not_gpu(how: PictureFilter, form: Form, pictures: int) -> str | None:
         """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
 
+    @classmethod
+    def check(cls, how: PictureFilter, probe: Picture) -> list[str]:
+        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
+
+        What another operation needs of a picture is known when it is opened.
+        """
+        return []
+
     @property
     def stream(self) -> tuple[str, str] | None:
         """Variant and type of the results of the stream that may take the picture; None where none may."""

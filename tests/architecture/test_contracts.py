@@ -49,6 +49,18 @@ def test_that_variants_never_import_one_another_not_even_through_others(graph):
     assert not {name: others for name, others in found.items() if others}
 
 
+def test_that_no_modules_import_one_another_in_a_circle():
+    # Also where the import is for the types alone, or within a function.
+    every = grimp.build_graph("engine", "gui", cache_dir=None)
+    before = {module: every.find_upstream_modules(module) for module in every.modules}
+    pairs = {(a, b) for a, found in before.items() for b in found if a < b and a in before[b]}
+    assert not pairs
+
+
+def test_that_the_layers_hold_for_imports_of_types_too():
+    assert not TOOLS["importlinter"].get("exclude_type_checking_imports", False)
+
+
 def test_that_the_layers_of_every_room_are_exhaustive():
     layered = [one for one in CONTRACTS if one["type"] == "layers" and "containers" in one]
     rooms = {name for contract in layered for name in contract["containers"]}

@@ -7,7 +7,7 @@ import engine
 from engine.commands import batch_plan, mask_run
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_plan import settled
-from engine.commands.picture_filter import filter_for
+from engine.commands.picture_kinds import filter_for
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue

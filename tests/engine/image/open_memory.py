@@ -103,7 +103,8 @@ def _in_library(path):
 
 
 def _in_filter(path):
-    from engine.commands.picture_filter import WORK, filter_for
+    from engine.commands.picture_filter import WORK
+    from engine.commands.picture_kinds import filter_for
     from engine.commands.picture_settings import PictureSettings
     from engine.image.save import saved_format
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.commands.picture_filter import filter_for
+from engine.commands.picture_kinds import filter_for
 from engine.commands.picture_settings import PictureSettings
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
