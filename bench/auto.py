@@ -1,170 +1,218 @@
-"""`auto` beside every variant on a grid of pictures and masks, and the table that it chooses by.
+"""Measures the table of times that `auto` chooses by, or the rows of some variants.
 
-python -m bench.auto --device cpu                 what auto chooses in each cell, and how far it is from the
-best there python -m bench.auto --device cpu --write         measures the grid of
-cost_table_cpu.json first, and writes it python -m bench.auto --device cpu --read FILE
-compares anew with what --json FILE kept
+python -m bench.auto --device cpu --only cpu-box     rows of one variant; the others stay
+python -m bench.auto --device cuda                   the whole table, on this GPU
 
-Each cell's variants are measured in turn, `ROUNDS` times, so that a machine that slows down slows all of them
-down. A variant whose results are not sure to hold the bound of a direct sum is no rival. Results are not
-verified here: tests do.
+The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/variants/auto`. Measure on a machine
+where nothing else runs; rows on the same GPU as the others'. Results are not verified here: tests do.
+`python -m bench.choices` then says how good the choices are.
 """
 
 import json
-import math
-from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+import re
+import timeit
+from collections.abc import Iterator
+from itertools import count, product
+from typing import Any
 
 import numpy as np
 
-from bench.auto_grid import (
-    BORDERS,
-    CHANNELS,
-    MASK_KINDS,
-    MASK_SIDES,
-    PICTURE_SIDES,
-    ROUNDS,
-    TYPES,
-    able,
-    best_ms,
-    is_too_long,
-    mask_of,
-    picture_of,
-)
-from bench.cost_grid import write_table
 from bench.options import parser_of
 from engine.device.backend import Backend
+from engine.device.core_count import cores
 from engine.device.devices import backend, device_named
-from engine.device_info import AUTO
+from engine.device.launches import DeviceKind
+from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.costs import cost_table, kind_of
-from engine.variants.auto.planner import choose, holds_bound
-from engine.variants.contract import Variant
+from engine.variants.auto.costs import (
+    CORE_MULTIPLY_ADDS_G_S,
+    MANY,
+    Rates,
+    cost_table,
+    kind_of,
+    mask_side_of,
+    rates_of,
+    repeated,
+    table_path,
+)
+from engine.variants.auto.planner import why_not
+from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.digit_sums import digit_sums
+from engine.variants.registry import VARIANTS, variant
+
+PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
+MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
+CHANNELS = (1, 3)
+TYPES = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
+# Cells outside the picture are some of its own, or ghosts; the others of each sort cost about the same.
+BORDERS = (Border.MIRROR, Border.ZERO)
+MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
+"""Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
+SAMPLES = 13
+# Of a time that takes longer nothing is lost if it is taken from one launch.
+LONGEST_MS = 200.0
+# What the plain loops and the teaching kernels would take longer for is read from a smaller picture's time.
+TOO_LONG_MULTIPLY_ADDS = {
+    "cpu-serial": 3e7, "cpu-separable-serial": 3e7, "cpu": 2e10, "tiled-input": 4e9, "constant": 2e10,
+    "naive-uncoalesced": 2e10, "cuda": 3e11,
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One problem of the benchmark grid: what auto chose, and the times of all variants, ms."""
+def mask_of(kind: str, side: int) -> Mask:
+    """Return a mask of a kind of `MASK_KINDS`, or a "random" one, which has no structure."""
+    random = np.random.default_rng(side)
+    if kind == "row":
+        return Mask(np.ones((1, side)), name=f"row of {side}")
+    if kind.startswith("rank"):
+        products = [np.outer(*random.random((2, side))) for _ in range(int(kind[-1]))]
+        return Mask(np.sum(products, axis=0) / side**2, name=f"{kind}, {side}")
+    if kind == "one digit":
+        return Mask(np.ones((side, side)), name=f"ones {side}")
+    if kind == "many digits":
+        masks = (Mask(np.random.default_rng(n).standard_normal((side, side))) for n in count())
+        return next(mask for mask in masks if digit_sums.VARIANT.repeats_of(mask) == MANY)
+    if kind == "random":
+        return Mask(random.standard_normal((side, side)), name=f"random {side}")
+    return Mask(np.ones((side, side)) / side**2, name=f"box {side}")
 
-    name: str
-    chosen: str
-    times_ms: dict[str, float]
 
-    @property
-    def best(self) -> str:
-        return min(self.times_ms, key=self.times_ms.__getitem__)
-
-    @property
-    def ratio(self) -> float:
-        return self.times_ms[self.chosen] / self.times_ms[self.best]
+def cost_rows(known: Variant) -> dict[str, str]:
+    """Return which rows a variant has in the cost table, by the kind of mask."""
+    if known.repeats is not None:
+        return {"one digit": known.key, "many digits": repeated(known.key)}
+    if known.rank > 1:
+        return {f"rank {known.rank}": known.key}
+    return {"row" if known.masks is MaskClass.ONE_ROW else "box": known.key}
 
 
-def compared(
-    machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...], within: float
-) -> list[Cell]:
-    """Measure what auto chose and every variant that may be faster, on the grid; as of `compare`."""
-    cells = []
-    for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, sides):
+def able(problem: Problem, mask: Mask, machine: Backend) -> Iterator[Variant]:
+    """Yield the variants of a device that can do a problem."""
+    for known in VARIANTS.on(machine.info.kind):
+        if why_not(known, problem, mask, known.default_block, machine.info.limits) is None:
+            yield known
+
+
+def is_too_long(known: Variant, problem: Problem) -> bool:
+    """Return whether a variant would hold everything up."""
+    limit = TOO_LONG_MULTIPLY_ADDS.get(known.key, TOO_LONG_MULTIPLY_ADDS[known.device.value])
+    if known.grows_with is Growth.NOTHING:
+        return False
+    side = mask_side_of(known, problem)
+    per_result = 4 * side if known.grows_with is Growth.SIDES else side**2
+    return problem.samples * per_result > limit
+
+
+def shortest_ms(
+    known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
+) -> float | None:
+    """Return the shortest time of a variant (what else runs only ever adds); None where it fails."""
+    machine.activate()
+    try:
+        prepared = known.prepare(problem, mask, known.default_block)
+        buffers = machine.allocate(samples, result_dtype=problem.result_dtype)
+        machine.upload(samples, buffers)
+        machine.run(prepared, buffers)
+        clock = machine.clock(prepared, buffers)
+        try:
+            first = clock.sample_ms()
+            return first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
+        finally:
+            clock.close()
+    except EngineError as error:
+        print(f"{known.key}: {error}", flush=True)
+        return None
+
+
+def picture_of(dtype: str, side: int, channels: int) -> np.ndarray:
+    """Return a random picture."""
+    random, shape = np.random.default_rng(side), (side, side, channels)
+    if dtype == "float32":
+        return random.random(shape, np.float32)
+    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+def measured_times(machine: Backend, only: set[str]) -> dict[str, Any]:
+    """Return the grid of times of each variant, or of those with the keys `only`."""
+    times: dict[str, dict[str, list[list[float | None]]]] = {}
+    for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, PICTURE_SIDES):
         samples = picture_of(dtype, picture_side, channels)
-        for mask_side, kind, border in product(MASK_SIDES, MASK_KINDS, borders):
-            mask = mask_of(kind, mask_side)
-            problem = describe_problem(samples, mask, border, 0.0, result)
-            cells.append(compare(problem, mask, samples, machine, within))
-            print(line_of(cells[-1]), flush=True)
-    return cells
+        for border in BORDERS:
+            kind = kind_of(dtype, channels, has_ghost_cells=border.has_ghost_cells, result_dtype=result)
+            rows = _measured_rows(machine, samples, result, border, only)
+            for key, row in rows.items():
+                times.setdefault(key, {}).setdefault(kind, []).append(row)
+            if rows:
+                print(f"{kind}, {picture_side}: {', '.join(rows)}", flush=True)
+    return times
 
 
-def compare(
-    problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend, within: float = math.inf
-) -> Cell:
-    """Measure one cell, all variants in turn, `ROUNDS` times; only what is near the best is measured again.
-
-    Of the variants those are left out that take more than `within` times as long as what auto chose, by the
-    table of costs.
-    """
-    chosen = choose(AUTO, problem, mask, None, machine.info).variant
-    table = cost_table(machine.info.kind)
-
-    def expected_us(known: Variant) -> float:
-        return table.time_us(known, problem, table.rates, known.repeats_of(mask))
-
-    most_us = within * expected_us(chosen)
-    rivals = [
-        known
-        for known in able(problem, mask, machine)
-        if holds_bound(known, problem, mask) and expected_us(known) <= most_us
-    ]
-    ways = [known for known in rivals if known is chosen or not is_too_long(known, problem)]
-    times: dict[str, list[float]] = {}
-    for number in range(ROUNDS):
-        best = min((min(found) for found in times.values()), default=0.0)
-        for known in ways:
-            near = number == 0 or min(times.get(known.key, [np.inf])) < 1.5 * best
-            if near and (found := best_ms(known, problem, mask, samples, machine)) is not None:
-                times.setdefault(known.key, []).append(found)
-    kind = kind_of(problem.dtype, problem.channels, result_dtype=problem.result_dtype)
-    name = f"{problem.width} x {problem.height} {kind}, {problem.border}, {mask.name}"
-    return Cell(name, chosen.key, {key: min(found) for key, found in times.items()})
+def _measured_rows(
+    machine: Backend, samples: np.ndarray, result: str, border: Border, only: set[str]
+) -> dict[str, list[float | None]]:
+    """Return rows of times, one time per mask side, microseconds."""
+    rows: dict[str, list[float | None]] = {}
+    for (place, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
+        if kind == "many digits" and mask_side**2 > digit_sums.VARIANT.most_cells:
+            continue
+        mask = mask_of(kind, mask_side)
+        problem = describe_problem(samples, mask, border, 0.0, result)
+        for known in able(problem, mask, machine):
+            name = cost_rows(known).get(kind)
+            # The border counts for those that load tiles by vectors.
+            border_counts = known.device is DeviceKind.CUDA and not known.uses_block
+            is_asked = not only or known.key in only
+            if name is None or not is_asked or (border.has_ghost_cells and not border_counts):
+                continue
+            row = rows.setdefault(name, [None] * len(MASK_SIDES))
+            if not is_too_long(known, problem):
+                found = shortest_ms(known, problem, mask, samples, machine)
+                row[place] = found and float(f"{found * 1e3:.4g}")
+    return rows
 
 
-def line_of(cell: Cell) -> str:
-    """Return a cell as a line."""
-    best, chosen = cell.times_ms[cell.best], cell.times_ms[cell.chosen]
-    return f"{cell.ratio:5.2f}  {cell.name:52} {cell.chosen} {chosen:.4f} ms; best {cell.best} {best:.4f} ms"
+def machine_rates(machine: Backend) -> Rates:
+    """Return the rates of this machine: a GPU's by its facts, a CPU's copy as one thread makes it."""
+    if machine.info.kind == "cuda":
+        return rates_of(machine.info, cost_table("cuda").rates)
+    source = np.ones(1 << 24, np.float32)
+    target = np.empty_like(source)
+    best_s = min(timeit.repeat(lambda: np.copyto(target, source), number=1, repeat=7))
+    return Rates(float(f"{2 * source.nbytes / best_s / 1e9:.4g}"), CORE_MULTIPLY_ADDS_G_S * cores())
 
 
-def report(cells: list[Cell]) -> None:
-    """Print the worst cells, and how many are past 1.1."""
-    print("\nratio  problem")
-    for cell in sorted(cells, key=lambda cell: cell.ratio, reverse=True)[:15]:
-        print(line_of(cell))
-    past = sum(cell.ratio > 1.1 for cell in cells)
-    print(f"\nworst {max(cell.ratio for cell in cells):.3f}; past 1.1 in {past} of {len(cells)} cells")
+def as_text(table: dict[str, Any]) -> str:
+    """Return a table as JSON, one row of times per line."""
+    text = json.dumps(table, indent=1)
+    return re.sub(r"\[[\s\d.,e+\-nul]*\]", lambda row: json.dumps(json.loads(row[0])), text) + "\n"
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure what the command line asks for, and write it."""
     parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--write", action="store_true", help="measure the table's grid and write it first")
-    parser.add_argument(
-        "--only", default="", help="variants whose rows are measured anew, separated by commas"
-    )
-    parser.add_argument(
-        "--keep-shorter",
-        action="store_true",
-        help="keep times of the table that are shorter: for a second run of the same code on a busy machine",
-    )
-    parser.add_argument("--no-compare", action="store_true")
-    parser.add_argument("--sides", default=",".join(map(str, PICTURE_SIDES)))
-    parser.add_argument("--borders", default=",".join(BORDERS))
-    parser.add_argument(
-        "--within",
-        type=float,
-        default=math.inf,
-        help="leave out what the table says takes so many times as long as what auto chose",
-    )
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--read", type=Path)
+    parser.add_argument("--only", default="", help="variants whose rows are measured, separated by commas")
     options = parser.parse_args()
+    only = {variant(key).key for key in options.only.split(",") if key}
     machine = backend(device_named(options.device).key)
-    if options.write:
-        only = set(filter(None, options.only.split(",")))
-        write_table(machine, only, keep_shorter=options.keep_shorter)
-    if options.no_compare:
-        return
-    if options.read:
-        cells = [Cell(**cell) for cell in json.loads(options.read.read_text(encoding="utf-8"))]
+    times = measured_times(machine, only)
+    environment, path = machine.environment(), table_path(options.device)
+    where = f"{environment.device}, commit {environment.commit}"
+    if only:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        table["from"] += f"; {', '.join(sorted(only))}: {where}"
+        table["times_us"] |= times
     else:
-        borders = tuple(map(Border.named, options.borders.split(",")))
-        cells = compared(machine, tuple(map(int, options.sides.split(","))), borders, options.within)
-    if options.json:
-        options.json.write_text(json.dumps([vars(cell) for cell in cells]), encoding="utf-8")
-    report(cells)
+        table = {
+            "from": f"python -m bench.auto --device {options.device}, {where}",
+            "rates": machine_rates(machine)._asdict(),
+            "picture_sides": PICTURE_SIDES,
+            "mask_sides": MASK_SIDES,
+            "times_us": times,
+        }
+    path.write_text(as_text(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

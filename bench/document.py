@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 PERFORMANCE = Path("docs/performance.md")
-ROW_LAYOUT = Path("docs/experiments/row-layout.md")
 VARIANT_PAGES = Path("docs/variants")
 RESULTS = Path("bench/results")
 LINE_LENGTH = 110
@@ -97,7 +96,7 @@ def wrapped(lines: Iterable[str]) -> list[str]:
 
 def kept_tables() -> list[DocumentTable]:
     """Return every table of the documents, made from the files in bench/results."""
-    from bench import bank, figures, large, pitch, window
+    from bench import figures, window
     from bench.peers.__main__ import document_tables as peers
     from bench.whole import tables as whole
 
@@ -106,9 +105,6 @@ def kept_tables() -> list[DocumentTable]:
         "whole-h200": whole.tables,
         "window-2-cores": window.tables,
         "figures-h200": figures.tables,
-        "large-h200": large.tables,
-        "bank-h200": bank.tables,
-        "pitch-h200": pitch.tables,
         "peers-gpu": peers,
         "peers-cpu": peers,
     }

@@ -8,11 +8,11 @@ from itertools import product
 
 import numpy as np
 
-from bench.auto_grid import mask_of
+from bench.auto import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.job import filter_job
+from engine.run.job import AnyJob, filter_job
 from engine.run.measure import measure
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES
@@ -90,11 +90,17 @@ def launched(
     samples = as_samples(picture)
     problem = describe_problem(samples, mask, border, cval, result_dtype)
     choice = Choice(variant, variant.default_block)
-    result = measure(filter_job(choice, problem, mask, samples), backend("cuda:0"), NO_SAMPLES).result
     types = problem.dtype if result_dtype == "float32" else f"{problem.dtype} to {result_dtype}"
-    print(f"{variant.key}, {mask.name}, {problem.size_text}, {types}: {result.status}", flush=True)
+    name = f"{variant.key}, {mask.name}, {problem.size_text}, {types}"
+    measured(filter_job(choice, problem, mask, samples), name)
+
+
+def measured(job: AnyJob, name: str) -> None:
+    """Do a job once and print how it went; raises EngineError where there is no right result."""
+    result = measure(job, backend("cuda:0"), NO_SAMPLES).result
+    print(f"{name}: {result.status}", flush=True)
     if result.verification is None or not result.verification.passed:
-        raise EngineError(variant.key, result.status, "Run the tests of this variant.")
+        raise EngineError(name, result.status, "Run the tests of this variant.")
 
 
 def launch_each_matrix_product() -> None:
@@ -109,13 +115,14 @@ def launch_each_matrix_product() -> None:
 
 
 def launch_bank() -> None:
-    """Filter one picture with a bank of three masks."""
-    import engine
+    """Filter one picture with a bank of three masks in one launch."""
+    from engine.course.banks import bank_job
 
     random = np.random.default_rng(9)
-    masks = [Mask(random.standard_normal((3, 5))) for _ in range(3)]
-    engine.apply_bank(random.random((61, 67), np.float32), masks, device="cuda:0")
-    print("implicit-gemm, bank of 3, 61 x 67 grey: verified", flush=True)
+    masks = tuple(Mask(random.standard_normal((3, 5))) for _ in range(3))
+    samples = random.random((61, 67, 1), np.float32)
+    problem = describe_problem(samples, masks[0], "zero", 0.0)
+    measured(bank_job(masks, problem, samples), "implicit-gemm, bank of 3, 61 x 67 grey")
 
 
 def launch_each_network() -> None:
@@ -130,10 +137,7 @@ def launch_each_network() -> None:
     for stage in (known for known in NETWORK_VARIANTS if known.has_kernels):
         for problem in (report, small, many):
             job = network_job(stage, batch_of(problem), random_weights(problem, 10))
-            result = measure(job, backend("cuda:0"), NO_SAMPLES).result
-            print(f"{stage.key}, {problem.size_text}, {problem.network_text}: {result.status}", flush=True)
-            if result.verification is None or not result.verification.passed:
-                raise EngineError(stage.key, result.status, "Run the tests of this stage.")
+            measured(job, f"{stage.key}, {problem.size_text}, {problem.network_text}")
 
 
 def launch_each_operation(device: str = "cuda:0") -> None:

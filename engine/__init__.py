@@ -14,14 +14,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.api.bank import apply_bank
+    from engine.api.bank import AppliedBank, apply_bank
     from engine.api.filtering import Applied, apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
     from engine.api.product import matmul
-    from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
+    from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.geometry.block import Block
     from engine.geometry.border import Border
+    from engine.geometry.refusal import UnsupportedVariant
     from engine.image.open import open_image
     from engine.image.picture import Picture
     from engine.image.save import save_image
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
 
 _NAMES = {
-    "engine.api.bank": "apply_bank",
+    "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.filtering": "Applied apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",
-    "engine.errors": "DeviceUnavailable EngineError UnsupportedVariant VerificationFailed",
+    "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
+    "engine.geometry.refusal": "UnsupportedVariant",
     "engine.geometry.block": "Block",
     "engine.geometry.border": "Border",
     "engine.image.open": "open_image",
@@ -52,8 +54,8 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated", "Picture",
-    "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed", "apply",
+    "Applied", "AppliedBank", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Operated",
+    "Picture", "Recognition", "RunResult", "Streamed", "UnsupportedVariant", "VerificationFailed", "apply",
     "apply_bank", "convolve", "correlate", "filter_stream", "format_mask", "list_devices",
     "list_variants", "matmul", "network", "open_image", "operate", "parse_mask", "pinned_array",
     "preset", "preset_names", "save_image",

@@ -1,9 +1,10 @@
 """What the rest of the program knows about a device; `engine.device` finds it out. No Numba in here."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from engine.geometry.block import Limits
+from engine.reason import Reason
 
 if TYPE_CHECKING:
     from engine.gpu_attributes import GpuAttributes
@@ -23,7 +24,7 @@ class DeviceInfo:
     kind: str  # "cpu" or "cuda": which variants run there
     title: str
     available: bool = True
-    reason: str = ""  # why it cannot be used and what to do; empty if it can
+    reason: Reason | None = None  # why it cannot be used; None if it can
     times_mean_speed: bool = True  # false for the simulator, whose times are never shown as speed
     # For people: cores, memory, compute capability, driver, clocks.
     facts: dict[str, str] = field(default_factory=dict, hash=False)
@@ -32,6 +33,10 @@ class DeviceInfo:
     # unknown.
     bandwidth_gb_s: float | None = None
     attributes: "GpuAttributes | None" = None  # of a real GPU
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the device as plain data for JSON; the reason is text."""
+        return asdict(self) | {"reason": str(self.reason or "")}
 
     @property
     def is_usable_gpu(self) -> bool:

@@ -4,10 +4,9 @@ Exceptions of libraries become these (`raise ... from`), so a caller of the engi
 `EngineError`. Every error can be sent to another process (its arguments are its three sentences).
 """
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from engine.geometry.block import Block
+from engine.reason import Reason
 
 
 class EngineError(Exception):
@@ -25,6 +24,10 @@ class EngineError(Exception):
 
     is_refusal = False
     """Whether the request was refused before anything was tried; otherwise something went wrong."""
+    is_about_run: ClassVar[bool] = False
+    """Whether it is the variant or the device of a run that failed, which the run itself names."""
+    code: ClassVar[str] = "error"
+    """What kind of error it is, for programs (`Reason.code`)."""
 
     def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
         super().__init__(what, why, remedy)
@@ -37,70 +40,102 @@ class EngineError(Exception):
         line = f"{head.rstrip('.')}. {self.remedy}" if self.remedy else head
         return " ".join(line.split())
 
+    @property
+    def reason(self) -> Reason:
+        """Why it cannot be done, where what failed is named already."""
+        return Reason(self.code, _short(self.why or self.what), remedy=self.remedy)
+
+    @property
+    def failure(self) -> Reason:
+        """The reason of a run that has no result: with what failed, where the run does not name it."""
+        if self.is_about_run or not self.why:
+            return Reason(**self.reason.as_json())
+        return Reason(self.code, _short(f"{self.what}: {self.why}"), remedy=self.remedy)
+
+
+def _short(text: str) -> str:
+    """Return a clause as `Reason.short` has it; the name of a file or a device keeps its letters."""
+    text = " ".join(text.split()).rstrip(".")
+    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
+
 
 class ImageReadError(EngineError):
     """A picture cannot be opened: missing, unreadable, not a picture, damaged or too large."""
+
+    code = "image-unreadable"
 
 
 class ImageWriteError(EngineError):
     """A picture cannot be saved under that name or in that format."""
 
+    code = "image-unwritable"
+
 
 class FileWriteError(EngineError):
     """A file (results, session, settings) cannot be written."""
+
+    code = "file-unwritable"
 
 
 class MaskError(EngineError):
     """Not a mask: a word in it, ragged rows, no numbers, NaN, too large."""
 
+    code = "mask"
+
 
 class UnknownName(EngineError):
     """There is no variant, preset, border or other thing of that name."""
+
+    code = "unknown-name"
 
 
 class BadValue(EngineError):
     """A value of the right kind but out of range, or several that do not fit together."""
 
+    code = "bad-value"
     is_refusal = True
 
 
-class UnsupportedVariant(EngineError):
-    """A variant cannot compute this; where the block is the reason, `nearest_block` is a legal one."""
+class TooLargeForSimulator(BadValue):
+    """The simulator would take too long: a smaller picture, product or batch helps."""
 
-    is_refusal = True
-
-    def __init__(
-        self, what: str, why: str = "", remedy: str = "", nearest_block: "Block | None" = None
-    ) -> None:
-        super().__init__(what, why, remedy)
-        self.args = (what, why, remedy, nearest_block)
-        self.nearest_block = nearest_block
+    code = "too-large-for-simulator"
 
 
 class DeviceUnavailable(EngineError):
     """No such device here, or it cannot be used now."""
 
+    code = "device-unavailable"
     is_refusal = True
+    is_about_run = True
 
 
 class OutOfDeviceMemory(DeviceUnavailable):
     """The device has less free memory than the request needs; the device still works."""
 
+    code = "device-memory"
     is_refusal = False
+    is_about_run = False
 
 
 class DeviceFault(DeviceUnavailable):
     """The device failed during work; the process that used it cannot use CUDA any longer."""
 
+    code = "device-fault"
     is_refusal = False
+    is_about_run = False
 
 
 class VerificationFailed(EngineError):
     """A result is further from the float64 oracle than rounding can explain."""
 
+    code = "not-verified"
+
 
 class HostLost(EngineError):
     """The engine's process ended during a request (crash, kill, out of memory)."""
+
+    code = "host-lost"
 
 
 class HostLostTwice(HostLost):
@@ -109,6 +144,8 @@ class HostLostTwice(HostLost):
 
 class Cancelled(EngineError):
     """The person stopped the request."""
+
+    code = "stopped"
 
 
 class CodeNotKept(EngineError, UserWarning):

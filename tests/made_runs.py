@@ -7,6 +7,7 @@ import numpy as np
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.measurement import ProductResult, RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
@@ -68,9 +69,15 @@ def make_result(
     )
 
 
+def made_reason(text: str) -> Reason | None:
+    """Return a reason of these words, the first sentence of which is its short form; None for no words."""
+    short = text.split(". ", 1)[0].rstrip(".")
+    return Reason("made", short, text) if text else None
+
+
 def make_failure(variant: str = "cached", reason: str = "launch failed: out of resources") -> RunResult:
     """Return a run that failed."""
-    return make_result(variant, timing=None, verification=None, failure=reason)
+    return make_result(variant, timing=None, verification=None, failure=made_reason(reason))
 
 
 def make_unverified(variant: str = "tiled") -> RunResult:
@@ -83,7 +90,7 @@ def make_simulated(variant: str = "naive") -> RunResult:
     return make_result(variant, 900.0, device="simulator")
 
 
-_NO_CUDA = "variant '{}' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
+_NO_CUDA = "No NVIDIA driver. Choose numpy, or the simulator."
 BANDWIDTH_GB_S = 4000.0
 
 
@@ -102,7 +109,7 @@ def made_rows(
                 problem=product,
                 block=Block(tile, tile),
                 environment=Environment("NVIDIA H200", bandwidth_gb_s=BANDWIDTH_GB_S if cuda else None),
-                failure="" if cuda or device == "simulator" else _NO_CUDA.format(variant),
+                failure=None if cuda or device == "simulator" else made_reason(_NO_CUDA),
                 work=Work(product.flops, loads, product.values, 4 * loads, 4 * product.values, product.bytes),
             )
             rows.append(row)

@@ -49,9 +49,7 @@ def describe(device_kind: str, threads: int, facts: dict[str, dict[str, Any]]) -
             "limit: max(copy, multiply-adds / rate); a copy of 1 GiB moves "
             f"{limits['copy_bytes_per_s'] / 1e12:.2f} TB/s "
             f"(read and written); {limits['multiply_adds_per_s'] / 1e12:.1f} T multiply-adds/s = "
-            f"{limits['multiprocessors']} multiprocessors at {limits['clock_mhz']:.0f} MHz, "
-            f"{limits['multiply_adds_per_s_measured'] / 1e12:.1f} T measured with nothing else in the "
-            "kernel; "
+            f"{limits['multiprocessors']} multiprocessors at {limits['clock_mhz']:.0f} MHz; "
             "a picture is copied no slower than a smaller one past the L2 cache was; the multiply-adds of "
             "two passes where the mask is Gaussian",
             f"L2 {limits['l2_bytes'] / 1e6:.0f} MB; warm: the same buffers again and again; cold: 256 MiB or "

@@ -16,7 +16,6 @@ from bench.peers.cells import Cell, pictures_of
 from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
 from bench.peers.roster import OURS_AUTO, Entry, name_of
-from bench.spreads import spread_summary
 from engine.results.measurement import Spread
 
 COLD_BYTES = 256 << 20
@@ -80,11 +79,9 @@ class Contender:
         data: dict[str, Any] = {"verified": self.verified, "note": self.note, "reason": self.reason}
         if self.samples_ms and not self.reason:
             # Seven digits are more than any clock here has.
-            data |= {
-                key: float(f"{value:.7g}") if isinstance(value, float) else value
-                for key, value in spread_summary(Spread(tuple(self.samples_ms))).items()
-            }
-            data |= {"runs_a_sample": self.runs, "clock": self.clock}
+            statistics = Spread(tuple(self.samples_ms)).statistics
+            data |= {key: float(f"{value:.7g}") for key, value in statistics.items()}
+            data |= {"samples": len(self.samples_ms), "runs_a_sample": self.runs, "clock": self.clock}
         return data
 
 

@@ -41,7 +41,6 @@ ROSTERS: dict[str, tuple[Entry, ...]] = {
         _entry("torch", "torch (cuDNN)", "torch_cuda"),
         _entry("cupy", "CuPy", "cupy_ndimage"),
         _entry("npp", "NPP", "npp"),
-        _entry("opencv", "OpenCV CUDA", "opencv_cuda"),
     ),
     "cpu": (
         _entry(LIMIT, "limit", "host_copy"),

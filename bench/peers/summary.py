@@ -26,7 +26,7 @@ def limits_of(run: dict[str, Any]) -> dict[str, Any]:
     return notes | {"copies": copies}
 
 
-def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool = False) -> float | None:
+def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     """Return what no direct filter of the cell can be faster than, ms; None where nothing was measured.
 
     max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its
@@ -40,9 +40,6 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool
         Of one cell.
     limits : dict
         As `limits_of` gives them.
-    as_measured : bool
-        Whether multiply-adds go at the rate of a kernel that does nothing else, instead of the theoretical
-        one.
     """
     cell = Cell.from_json(entry["cell"])
     copy = median_ms(entry, COPY)
@@ -53,7 +50,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool
     for copied_bytes, bytes_per_s in limits.get("copies", ()):
         if copied_bytes <= cell.picture_bytes:
             copy = min(copy, 2 * cell.picture_bytes / bytes_per_s * 1e3)
-    rate = limits.get("multiply_adds_per_s_measured" if as_measured else "multiply_adds_per_s")
+    rate = limits.get("multiply_adds_per_s")
     if cell.dtype == "uint8":
         rate = None
     counted = cell.separable_multiply_adds if cell.kind == "gaussian" else cell.multiply_adds

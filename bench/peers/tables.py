@@ -32,19 +32,16 @@ def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
     _, scale = UNITS[run["device_kind"]]
     entries = [run["cells"][key] for key in table["cells"]]
     limits = limits_of(run)
-    has_measured = "multiply_adds_per_s_measured" in limits
     names = contenders_of(entries)
     ours, peers = _split(names)
     heads = [table["axis_title"], *map(_short, ours), "limit", "reached"]
-    heads += [*(["at the measured rate"] if has_measured else []), *map(_short, peers), "lead"]
+    heads += [*map(_short, peers), "lead"]
     lines = [f"**{table['title']}**", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for label, entry in zip(table["labels"], entries, strict=True):
         limit = limit_ms(entry, limits)
         times = [one["median_ms"] for one in map(entry["contenders"].get, ours) if one and "median_ms" in one]
         cells = [_time(entry, name, scale) for name in ours]
         cells += ["" if limit is None else number(limit * scale), _share(limit, times)]
-        if has_measured:
-            cells.append(_share(limit_ms(entry, limits, as_measured=True), times))
         cells += [_time(entry, name, scale) for name in peers]
         lines.append(f"| {' | '.join([label, *cells, _lead(entry)])} |")
     return lines + _missing(table, entries)

@@ -5,23 +5,22 @@
 
 Each program filters the same pictures, which are made first; a first run of each is not counted. Ratios are
 of medians. Peak memory is what the system says of the process at its end. Peers that are not there, or do not
-work, are named. The exit status is 1 where something wanted is not so.
+work, are named.
 """
 
 import json
-import sys
 
 from bench.options import add_files, parser_of, wrote_tables
 from bench.whole.session import Settings, measured, record
-from bench.whole.tables import lines_of, same_memory, tables, verdicts
+from bench.whole.tables import lines_of, tables
 
 
-def main() -> int:
+def main() -> None:
     """Measure and print, or write."""
     parser = parser_of(__doc__)
     parser.add_argument("--quick", action="store_true", help="small pictures, one round: see that it works")
     parser.add_argument("--count", type=int, help="pictures of the batch (20)")
-    parser.add_argument("--many", type=int, help="pictures of the batch whose memory is compared (100)")
+    parser.add_argument("--many", type=int, help="pictures of the larger batch (100)")
     parser.add_argument("--rounds", type=int, help="runs of each process that count (7)")
     parser.add_argument("--rows", default="", help="only these, by their keys, with commas")
     parser.add_argument("--device", help="that ours are given (auto)")
@@ -31,7 +30,7 @@ def main() -> int:
     add_files(parser, "docs/performance.md")
     arguments = parser.parse_args()
     if wrote_tables(arguments, tables):
-        return 0
+        return
     small = {"count": 4, "many": 12, "rounds": 1} if arguments.quick else {}
     given = {name: getattr(arguments, name) for name in ("count", "many", "rounds", "device", "peer_python")}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -43,12 +42,7 @@ def main() -> int:
         arguments.json.write_text(json.dumps(run, indent=1), encoding="utf-8")
     if arguments.history:
         record(run)
-    if arguments.quick:
-        return 0
-    found = [is_met for row in run["rows"] for _, is_met in verdicts(row)]
-    found += [is_met for _, is_met in same_memory(run)]
-    return 0 if all(found) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

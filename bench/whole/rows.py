@@ -1,4 +1,4 @@
-"""The rows: what a person does, with each program that does it, and what is wanted of ours."""
+"""The rows: what a person does, with each program that does it."""
 
 import os
 import shutil
@@ -18,27 +18,6 @@ TITLES = {
 _MAIN = [sys.executable, "main.py"]
 _MASK = ["--mask", "gaussian:9:1.5", "--border", "mirror"]
 _SCRIPTS = Path(__file__).parent
-_LISTING_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is wanted of our process; None: nothing.
-
-    Parameters
-    ----------
-    ratio : float, optional
-        At most so many times OpenCV's time.
-    is_faster : bool
-        The ratio has to be below it.
-    seconds : float, optional
-    peak_bytes : int, optional
-    """
-
-    ratio: float | None = None
-    is_faster: bool = False
-    seconds: float | None = None
-    peak_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +27,8 @@ class Row:
     key: str
     title: str
     commands: dict[str, Callable[[], Sequence[str]]] = field(compare=False)
-    wanted: Wanted
     rounds: int
-    pictures: int = 0  # of a batch whose memory is compared with that of another one
+    counts_first: bool = False  # whether the first run of each counts: of a large batch one is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +49,6 @@ class Files:
     folder: Path
     png_size: tuple[int, int]
     jpeg_size: tuple[int, int]
-
-    @property
-    def picture_bytes(self) -> int:
-        """Of the decoded JPEG."""
-        return 3 * self.jpeg_size[0] * self.jpeg_size[1]
 
     def folder_of(self, count: int) -> Path:
         """Return a folder with the JPEG so many times, under names of its own each."""
@@ -118,26 +91,19 @@ def rows_of(
     count : int
         Pictures of the batch.
     many : int
-        Pictures after which memory is compared with that after 10, or after two for each core.
+        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
     rounds : int
         Of each row but those of memory, which have one.
     device : str
         That ours are given.
     """
     on_device = ["--device", device]
-    batch_bytes = 3 * files.picture_bytes * cores + 300_000_000
     filters = [
-        ("filter-png", "filter a {} x {} PNG".format(*files.png_size), files.png, Wanted(ratio=1.6)),
-        (
-            "filter-jpeg",
-            "filter a {} x {} JPEG".format(*files.jpeg_size),
-            files.jpeg,
-            Wanted(ratio=1.5, peak_bytes=3 * files.picture_bytes + 150_000_000),
-        ),
+        ("filter-png", "filter a {} x {} PNG".format(*files.png_size), files.png),
+        ("filter-jpeg", "filter a {} x {} JPEG".format(*files.jpeg_size), files.jpeg),
     ]
     rows = [
-        Row(key, title, _filters(files, source, peers, on_device), wanted, rounds)
-        for key, title, source, wanted in filters
+        Row(key, title, _filters(files, source, peers, on_device), rounds) for key, title, source in filters
     ]
     rows += [
         Row(
@@ -147,20 +113,16 @@ def rows_of(
                 OURS: lambda command=command: [*_MAIN, command],
                 NUMPY: lambda: [sys.executable, "-c", "import numpy"],
             },
-            Wanted(seconds=_LISTING_S),
             rounds,
         )
         for command in ("devices", "variants", "masks")
     ]
-    rows.append(
-        Row("first-filter", "first filter of a new Python", _firsts(peers), Wanted(ratio=1.5), rounds)
-    )
+    rows.append(Row("first-filter", "first filter of a new Python", _firsts(peers), rounds))
     rows.append(
         Row(
             f"batch-{count}",
             f"batch of {count} such JPEGs",
             _batches(files, peers, count, cores, on_device),
-            Wanted(ratio=1.0, is_faster=True, peak_bytes=batch_bytes),
             rounds,
         )
     )
@@ -169,9 +131,8 @@ def rows_of(
             f"batch-memory-{number}",
             f"memory of a batch of {number}",
             {OURS: lambda number=number: _batch(files, number, on_device)},
-            Wanted(peak_bytes=batch_bytes),
             1,
-            pictures=number,
+            counts_first=True,
         )
         for number in (max(10, 2 * cores), many)
     ]

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Settings:
     count : int
         Pictures of the batch.
     many : int
-        Pictures of the batch whose memory is compared with that of 10, or of two for each core.
+        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
     rounds : int
         Runs of each process that count.
     device : str
@@ -72,8 +72,7 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
                 row.commands,
                 row.rounds,
                 lambda text: print(f"  {text}"),
-                # A thousand pictures once are enough to see their memory.
-                counts_first=row.pictures > 0,
+                counts_first=row.counts_first,
             )
             if OURS in failures:
                 raise SystemExit(f"{row.title}: {failures[OURS]}")
@@ -87,8 +86,6 @@ def _entry(row: Row, spent: dict[str, list[Spent]]) -> dict[str, Any]:
     return {
         "key": row.key,
         "title": row.title,
-        "pictures": row.pictures,
-        "wanted": asdict(row.wanted),
         "contenders": {
             key: {name: [getattr(one, name) for one in runs] for name in fields}
             for key, runs in spent.items()

@@ -1,4 +1,4 @@
-"""What a run of whole processes says: ratios, what is wanted, and the table of the documents."""
+"""What a run of whole processes says: ratios, and the table of the documents."""
 
 import statistics
 from typing import Any
@@ -7,8 +7,6 @@ from bench.document import PERFORMANCE, DocumentTable
 from bench.whole.rows import NUMPY, OPENCV, OURS, TITLES
 
 Ratios = dict[str, dict[str, float]]
-# A batch's memory may differ by so much between few pictures and many: what threads happen to hold.
-SAME_MEMORY = 1.1
 
 
 def median_s(row: dict[str, Any], contender: str) -> float | None:
@@ -35,37 +33,6 @@ def ratios_of(run: dict[str, Any]) -> Ratios:
     return found
 
 
-def verdicts(row: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Return what is wanted of a row, in words, each with whether it is so."""
-    wanted, ours, peak = row["wanted"], median_s(row, OURS), peak_bytes(row, OURS)
-    said = []
-    peer = median_s(row, OPENCV)
-    if wanted["ratio"] is not None and ours and peer:
-        limit, ratio = wanted["ratio"], ours / peer
-        word, is_met = ("below", ratio < limit) if wanted["is_faster"] else ("at most", ratio <= limit)
-        said.append((f"{ratio:.2f} times OpenCV, {word} {limit:g}", is_met))
-    if wanted["seconds"] is not None and ours:
-        said.append((f"{ours:.2f} s, at most {wanted['seconds']:g}", ours <= wanted["seconds"]))
-    if wanted["peak_bytes"] is not None and peak:
-        limit = wanted["peak_bytes"]
-        said.append((f"{peak / 1e6:.0f} MB, at most {limit / 1e6:.0f}", peak <= limit))
-    return said
-
-
-def same_memory(run: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Return whether a batch of many pictures takes the memory of one of few, in words.
-
-    Few are enough only where all cores have a picture.
-    """
-    batches = [row for row in run["rows"] if row["pictures"] >= run["machine"]["threads"]]
-    peaks = {row["pictures"]: peak_bytes(row, OURS) for row in batches if row["pictures"]}
-    few, many = (peaks[count] for count in (min(peaks), max(peaks))) if len(peaks) > 1 else (None, None)
-    if not few or not many:
-        return []
-    said = f"{many / few:.2f} times the memory of {min(peaks)} pictures with {max(peaks)}"
-    return [(f"{said}, at most {SAME_MEMORY:g}", many <= SAME_MEMORY * few)]
-
-
 def lines_of(run: dict[str, Any]) -> list[str]:
     """Return the table as Markdown."""
     present = [key for key in TITLES if any(key in row["contenders"] for row in run["rows"])]
@@ -74,17 +41,13 @@ def lines_of(run: dict[str, Any]) -> list[str]:
         f"{run['machine']['device']}, device {run['device']}; medians of whole processes, start to exit, "
         "with their peak memory; the mask is a Gaussian of 9 x 9.",
         "",
-        "| what a person does | " + " | ".join(TITLES[key] for key in shown) + " | wanted | |",
-        "|---|" + "---:|" * len(shown) + "---|---|",
+        "| what a person does | " + " | ".join(TITLES[key] for key in shown) + " | ours / OpenCV |",
+        "|---|" + "---:|" * (len(shown) + 1),
     ]
     for row in run["rows"]:
-        found = verdicts(row)
-        cells = [_cell(row, key) for key in shown]
-        wanted = "; ".join(text for text, _ in found)
-        met = "" if not found else _met(all(is_met for _, is_met in found))
-        lines.append(f"| {row['title']} | {' | '.join(cells)} | {wanted} | {met} |")
-    for text, is_met in same_memory(run):
-        lines.append(f"| memory of a batch | {' | ' * (len(shown) - 1)} | {text} | {_met(is_met)} |")
+        ours, peer = median_s(row, OURS), median_s(row, OPENCV)
+        ratio = f"{ours / peer:.2f}" if ours and peer else ""
+        lines.append(f"| {row['title']} | {' | '.join(_cell(row, key) for key in shown)} | {ratio} |")
     floors = [floor for row in run["rows"] if (floor := median_s(row, NUMPY))]
     if floors:
         lines += ["", f"{TITLES[NUMPY]} and does nothing took {min(floors):.2f} s."]
@@ -98,10 +61,6 @@ def tables(run: dict[str, Any]) -> list[DocumentTable]:
     """Return the table of the documents, of a machine with a GPU or of one without."""
     name = "whole-gpu" if run["machine"]["state"] else "whole"
     return [DocumentTable(PERFORMANCE, name, lines_of(run))]
-
-
-def _met(is_met: bool) -> str:
-    return "met" if is_met else "**not met**"
 
 
 def _cell(row: dict[str, Any], contender: str) -> str:

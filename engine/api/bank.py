@@ -1,20 +1,38 @@
-"""`apply_bank`: several masks applied to one picture in one launch."""
+"""`apply_bank`: several masks applied to one picture, which is copied to the device once."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from engine.api.filtering import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
-from engine.device_info import AUTO, SIMULATOR_SIDE
-from engine.errors import BadValue, DeviceUnavailable
+import numpy as np
+
+from engine.api.filtering import BlockLike, MaskLike, Request, as_applied
+from engine.device_info import AUTO
+from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.arguments import Image
-from engine.run.executor import outcome_of
-from engine.run.job import bank_job
+from engine.results.measurement import RunResult
+from engine.run.arguments import Image, as_array, as_seconds
+from engine.run.executor import outcomes_of
+from engine.run.resolve import as_samples
 from engine.run.sampling import SamplingPlan
-from engine.variants.ladder import implicit_gemm
+from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AppliedBank:
+    """A picture filtered with several masks.
+
+    Parameters
+    ----------
+    values : ndarray of shape (masks, H, W) or (masks, H, W, C), float32
+    results : tuple of RunResult
+        Of each mask: variant, block, device, timing, verification.
+    """
+
+    values: np.ndarray
+    results: tuple[RunResult, ...]
 
 
 def apply_bank(
@@ -24,48 +42,38 @@ def apply_bank(
     border: str | Border = "zero",
     cval: float = 0.0,
     anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
     block: BlockLike | None = None,
     device: str | None = None,
     flip: bool = False,
     budget_s: float = 0.5,
     layout: str | Layout = Layout.PITCHED,
-) -> Applied:
-    """Apply several masks to one picture in one launch of `implicit-gemm`, verified and timed.
+) -> AppliedBank:
+    """Apply several masks to one picture, verified and timed. The picture is copied to the device once.
 
     Parameters
     ----------
-    image, border, cval, anchor, device, layout
-        As for `engine.correlate`; the device has to be a CUDA device or the simulator.
+    image, border, cval, anchor, variant, block, device, layout
+        As for `engine.correlate`; "auto" chooses a variant for each mask.
     masks : iterable of Mask, array of shape (rows, columns), or str
-        All of one shape, with the same anchor.
-    block : (int, int), Block or str, optional
-        (x, y): x pixels by y masks at once. None: up to 8 masks at once, and 512 threads at most.
     flip : bool
         Convolution instead of correlation.
     budget_s : float
-        Time to spend on samples, seconds.
-
-    Returns
-    -------
-    Applied
-        `values` has one result per mask, shape (masks, H, W) or (masks, H, W, C). `result` describes the one
-        launch: its `kernel_ms` is the time of all masks together.
+        Time to spend on samples of all masks, seconds.
 
     Raises
     ------
     MaskError
-        No mask, or masks of different shapes or anchors.
-    DeviceUnavailable
-        No CUDA device; there is no CPU variant for a bank.
+        No mask, or one that is none.
     VerificationFailed
         A result is further from the oracle than rounding explains; the message says of which mask.
     EngineError
-        Anything else.
+        Anything else; what cannot be done with one of the masks is said before any is applied.
 
     Examples
     --------
     >>> import engine, numpy
-    >>> applied = engine.apply_bank(numpy.eye(3), [[[1, 2, 3]], [[0, 1, 0]]], device="simulator")
+    >>> applied = engine.apply_bank(numpy.eye(3), [[[1, 2, 3]], [[0, 1, 0]]], device="cpu")
     >>> applied.values[0]
     array([[2., 1., 0.],
            [3., 2., 1.],
@@ -77,25 +85,26 @@ def apply_bank(
             "this call applies several masks",
             "Pass a list of masks, or call engine.apply with one.",
         )
-    bank = Bank(tuple(as_mask(mask, anchor) for mask in masks))
-    if flip:
-        bank = bank.flipped()
-    what = "Several masks in one launch need a CUDA device"
-    limit = f"pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}"
-    remedy = f"Apply one mask at a time, or choose the simulator ({limit})."
-    key = implicit_gemm.VARIANT.key
-    try:
-        first = Request(
-            image, bank.masks[0], border, cval, None, key, block, device, flip=False, layout=layout
-        )
-    except DeviceUnavailable as error:
-        if device not in (None, AUTO):
-            raise
-        raise DeviceUnavailable(what, error.why, remedy) from error
-    if first.device.kind != implicit_gemm.VARIANT.device.value:
-        raise DeviceUnavailable(what, f"the chosen device is {first.device.title}", remedy)
-    # The request's own choice is the variant for one mask, and its default block that for one mask.
-    chosen = None if block is None else first.choice.block
-    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)
-    outcome = outcome_of(job, first.device, SamplingPlan(budget_s=budget_s), executor_for)
-    return as_applied(outcome, (len(bank), *first.shape))
+    array = as_array(image)
+    samples = as_samples(array)
+    requests = [
+        Request(samples, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout)
+        for mask in masks
+    ]
+    if not requests:
+        raise MaskError("The masks cannot be applied", "there is none", "Give at least one mask.")
+    # So that verifying 32 masks does not take a minute, the oracle has for all what it has for one filter.
+    affordable = AFFORDABLE_MULTIPLY_ADDS // len(requests)
+    jobs = [replace(request.job(), affordable=affordable) for request in requests]
+    chosen = requests[0].device
+    for job in jobs:
+        job.refuse(chosen)
+    plan = SamplingPlan(budget_s=as_seconds(budget_s) / len(jobs))
+    applied = []
+    for number, outcome in enumerate(outcomes_of(jobs, chosen, plan, executor_for), start=1):
+        try:
+            applied.append(as_applied(outcome, array.shape))
+        except VerificationFailed as error:
+            why = f"mask {number} of {len(jobs)}: {error.why}"
+            raise VerificationFailed(error.what, why, error.remedy) from error
+    return AppliedBank(np.stack([one.values for one in applied]), tuple(one.result for one in applied))

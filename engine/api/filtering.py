@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
+from engine.errors import BadValue, EngineError, VerificationFailed
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.compute import compute
@@ -40,7 +41,6 @@ class Applied:
     Parameters
     ----------
     values : ndarray of the picture's shape, float32 or of the picture's type, as requested
-        With several masks (`engine.apply_bank`) one such result per mask, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
     """
@@ -233,9 +233,7 @@ class Request(ResolvedFilter):
             # Such a variant ignores the block, but an illegal one is still an error.
             refusal = refuse_block(asked.block, self.device.limits)
             if refusal is not None:
-                raise UnsupportedVariant(
-                    "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
-                )
+                raise UnsupportedVariant("The block cannot be used", refusal)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return the filtered picture, unverified (but verified in the simulator).
@@ -267,7 +265,7 @@ class Request(ResolvedFilter):
 def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
     """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
     if outcome.values is None:
-        raise outcome.error or EngineError(outcome.result.failure)
+        raise outcome.error or EngineError(str(outcome.result.failure))
     verification = outcome.result.verification
     if verification is not None and not verification.passed:
         raise VerificationFailed(

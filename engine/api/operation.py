@@ -8,9 +8,9 @@ import numpy as np
 from engine.api.filtering import Applied, BlockLike, as_applied, as_block, as_device
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
-from engine.errors import UnsupportedVariant
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
 from engine.run.arguments import Image, as_array, as_seconds
 from engine.run.compute import compute
 from engine.run.operation import ResolvedOperation
@@ -150,12 +150,10 @@ class OperationCall(ResolvedOperation):
         if asked.block is not None and not self.choice.variant.uses_block:
             refusal = refuse_block(asked.block, self.device.limits)
             if refusal is not None:
-                raise UnsupportedVariant(
-                    "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
-                )
+                raise UnsupportedVariant("The block cannot be used", refusal)
 
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator); `out` is not used."""
+    def filter(self) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator)."""
         if own_process_needed(self.device):
             from engine.run.sampling import SamplingPlan
 

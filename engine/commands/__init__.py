@@ -15,7 +15,8 @@ DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 class Command(NamedTuple):
     """A command: its line in `--help`, its module, and the function there that returns the exit status.
 
-    The module is imported when the command is called. `usage` has the arguments that the command needs;
+    The module is imported when the command is called. The function takes one parameter, `settings`, whose
+    type says what the command takes (`engine.commands.arguments`). `usage` has the arguments that it needs;
     `multiplies` says whether it has NumPy multiply matrices.
     """
 
@@ -62,7 +63,7 @@ COMMANDS: dict[str, Command] = {
         multiplies=True,
     ),
 }
-"""Every command by its name: a new one is one module and one line here."""
+"""Every command by its name: a new one is its settings and a function in one module, and one line here."""
 
 
 def listed() -> str:
@@ -81,6 +82,7 @@ def main(argv: list[str]) -> int:
     an unexpected error, 141 where the reader of standard output closed it. An error is one line on standard
     error. Ctrl+C ends the process (`engine.interrupts`).
     """
+    from engine.commands.arguments import call
     from engine.commands.output import log, log_notes
     from engine.compiled.code_store import report_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
@@ -94,8 +96,7 @@ def main(argv: list[str]) -> int:
                 remedy = f"Choose one of {', '.join(COMMANDS)}."
                 raise UnknownName(f"command '{name}'", "there is no such command", remedy)
             command = COMMANDS[name]
-            status: int = getattr(import_module(command.module), command.function)(arguments)
-            return status
+            return call(name, getattr(import_module(command.module), command.function), arguments)
     except SystemExit:  # after --help
         return DONE
     except EngineError as error:

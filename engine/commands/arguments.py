@@ -1,19 +1,119 @@
-"""Reading arguments: argparse, with its complaints as our errors, and the types of our options."""
+"""Reading arguments: a frozen dataclass says what a command takes, and its parser and help follow from it.
+
+A field is made by `option`, `required`, `operands` or `group`: how it is written on the command line, its
+help, how its text is read. `read` returns an instance. No other module knows argparse.
+"""
 
 import argparse
-import inspect
-import math
 import re
 import textwrap
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
 from engine.commands import COMMANDS
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 _HELP_WIDTH = 79
+
+Text = str | Callable[[], str]
+"""Names, placeholder, two spaces, help: "--size, --sizes 3,5  sides". A function where it lists what is in a
+table: each parser calls it anew."""
+
+
+@overload
+def option(text: Text, default: D) -> D: ...
+@overload
+def option(text: Text, default: D, read: Callable[[str], T]) -> T | D: ...
+def option(text: Text, default: Any, read: Callable[[str], Any] = str) -> Any:
+    """Return the field of an argument that may be left out: an option, or one by its position.
+
+    One that is False or True by default is a switch to the other; one that is () may be given several times.
+    """
+    how: dict[str, Any] = {"type": read}
+    if isinstance(default, bool):
+        how = {"action": "store_const", "const": not default}
+    elif default == () and read is str:
+        how = {"action": "append"}
+    return field(default=default, metadata={"text": text, "how": how})
+
+
+def required(text: Text, read: Callable[[str], T]) -> T:
+    """Return the field of an argument that has to be given."""
+    made: T = field(metadata={"text": text, "how": {"type": read}})
+    return made
+
+
+def operands(text: Text) -> tuple[str, ...]:
+    """Return the field of one or more arguments by their position."""
+    made: tuple[str, ...] = field(metadata={"text": text, "how": {"nargs": "+"}})
+    return made
+
+
+def group(kind: type[T], **words: str) -> T:
+    """Return a field for options that several commands take; `words` are filled into their help."""
+    made: T = field(default_factory=kind, metadata={"group": kind, "words": words})
+    return made
+
+
+def _written(known: Field[Any]) -> tuple[list[str], str, str]:
+    """Return the names of an argument (none: it is known by its position), its placeholder and its help."""
+    text: Text = known.metadata["text"]
+    head, _, help_text = (text if isinstance(text, str) else text()).partition("  ")
+    *_, last = words = head.split()
+    names = [word.rstrip(",") for word in words if word.startswith("--")]
+    return names, "" if last.startswith("--") else last, " ".join(help_text.split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every command takes; those of a command are derived from it."""
+
+    about: ClassVar[str]
+    """What the help says after the command's line in the table."""
+    examples: ClassVar[Sequence[str]] = ("", "--json")
+    """Arguments that work."""
+    json: bool = option("--json  print one JSON document on standard output and nothing else there", False)
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def call(command: str, function: Callable[[S], int], arguments: Sequence[str]) -> int:
+    """Call the function of a command with the settings that its parameter names; return the exit status."""
+    kind: type[S] = get_type_hints(function)["settings"]
+    return function(read(command, kind, arguments))
+
+
+def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
+    """Return the settings that arguments say. Raises BadValue, and SystemExit after --help."""
+    if "--" in arguments:
+        at = list(arguments).index("--")
+        arguments = [*arguments[:at], *map(_Name, arguments[at + 1 :])]
+    # Intermixed: files may stand before, between and after options.
+    given = Parser(command, kind).parse_intermixed_args(_with_joined_numbers(arguments))
+    return _instance(kind, vars(given))
+
+
+def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, remedy: str) -> None:
+    """Refuse the first of these options whose value is not its default."""
+    for known in fields(settings):
+        if known.name in names and getattr(settings, known.name) != known.default:
+            raise BadValue(f"{_written(known)[0][0]} {where}", why, remedy)
+
+
+def _instance(kind: type[T], given: dict[str, Any]) -> T:
+    values: dict[str, Any] = {}
+    for known in fields(kind):  # type: ignore[arg-type]
+        if "group" in known.metadata:
+            values[known.name] = _instance(known.metadata["group"], given)
+        elif known.name in given:
+            value = given[known.name]
+            values[known.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 class _Name(str):
@@ -21,43 +121,39 @@ class _Name(str):
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of one command, a key of `COMMANDS`; `examples` are arguments that work, for `--help`."""
+    """The parser of a command, a key of `COMMANDS`, for its settings."""
 
-    def __init__(self, command: str, description: str, examples: Sequence[str]) -> None:
-        lines = "\n".join(f"  python main.py {command} {example}".rstrip() for example in examples)
+    def __init__(self, command: str, kind: type[Settings]) -> None:
+        lines = "\n".join(f"  python main.py {command} {example}".rstrip() for example in kind.examples)
         heading = COMMANDS[command].help
         super().__init__(
             prog=f"python main.py {command}",
-            description=textwrap.fill(f"{heading[0].upper()}{heading[1:]}. {description}", _HELP_WIDTH),
+            description=textwrap.fill(f"{heading[0].upper()}{heading[1:]}. {kind.about}", _HELP_WIDTH),
             epilog=f"examples:\n{lines}\n\nexit status: 0 done, 2 bad use or bad input, "
             "3 no such device, 4 failed verification",
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            # What is not given is left out: the settings have the defaults.
+            argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        self.add_options("--json  print one JSON document on standard output and nothing else there")
+        self._add(kind, {})
 
-    def add_options(self, text: str, **settings: dict[str, Any]) -> None:
-        """Add options from a text with a line for each: names, placeholder of the value, two spaces, help.
-
-        A line that does not begin with -- continues the one before; an option without a placeholder is a
-        flag. `settings` has what else `add_argument` needs for an option: type, default, required.
-        """
-        for line in re.split(r"\n(?=--)", inspect.cleandoc(text)):
-            head, _, help_text = line.partition("  ")
-            names = [word.rstrip(",") for word in head.split() if word.startswith("--")]
-            known = settings.pop(names[0][2:].replace("-", "_"), {})
-            placeholder = head.split()[-1]
-            kind = {"action": "store_true"} if placeholder.startswith("--") else {"metavar": placeholder}
-            self.add_argument(*names, help=" ".join(help_text.split()), **kind | known)
-        assert not settings, f"there are no options {list(settings)}"
-
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Return the values of the arguments. Raises BadValue, and SystemExit after --help."""
-        if "--" in arguments:
-            at = list(arguments).index("--")
-            arguments = [*arguments[:at], *map(_Name, arguments[at + 1 :])]
-        # Intermixed: files may stand before, between and after options.
-        return self.parse_intermixed_args(_with_joined_numbers(arguments))
+    def _add(self, kind: Any, words: dict[str, str]) -> None:
+        for known in fields(kind):
+            if "group" in known.metadata:
+                self._add(known.metadata["group"], known.metadata["words"])
+                continue
+            names, placeholder, text = _written(known)
+            how = known.metadata["how"] | {"help": text.format(**words) if words else text}
+            if placeholder:
+                how["metavar"] = placeholder
+            if names:
+                is_required = known.default is MISSING
+                self.add_argument(*names, dest=known.name, **how, required=is_required)
+            else:
+                # It has no name but its field's. argparse stores a default of one that is not given.
+                may_be_left_out = {} if known.default is MISSING else {"nargs": "?", "default": known.default}
+                self.add_argument(known.name, **how, **may_be_left_out)
 
     def _parse_optional(self, arg_string: str) -> Any:
         # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.
@@ -78,107 +174,3 @@ def _with_joined_numbers(arguments: Sequence[str]) -> list[str]:
         else:
             joined.append(argument)
     return joined
-
-
-def _type(
-    option: str, parse: Callable[[str], T | None], why: str, remedy: str, error: type[BadValue | UnknownName]
-) -> Callable[[str], T]:
-    """Return the type of an option; `parse` returns None for a text that is refused."""
-
-    def read(text: str) -> T:
-        value = parse(text)
-        if value is None:
-            raise error(f"{option} {text}", why, remedy)
-        return value
-
-    return read
-
-
-def one_of(option: str, choices: Collection[str]) -> Callable[[str], str]:
-    """Return the type of an option that is one of some words."""
-    remedy = f"Choose one of {', '.join(choices)}."
-    return _type(
-        option, lambda text: text if text in choices else None, "there is no such choice", remedy, UnknownName
-    )
-
-
-def whole(option: str, least: int, most: int) -> Callable[[str], int]:
-    """Return the type of an option that is a whole number within a range."""
-
-    def parse(text: str) -> int | None:
-        value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else least - 1
-        return value if least <= value <= most else None
-
-    why = f"it is not a whole number from {least:,} to {most:,}"
-    return _type(option, parse, why, "Choose one in that range.", BadValue)
-
-
-def number(option: str, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
-    """Return the type of an option that is a finite number within a range."""
-
-    def parse(text: str) -> float | None:
-        try:
-            value = float(text)
-        except ValueError:
-            return None
-        return value if math.isfinite(value) and least <= value <= most else None
-
-    span = "" if math.isinf(most) else f" from {least:g} to {most:g}"
-    return _type(option, parse, f"it is not a finite number{span}", "Write one such as 0.5.", BadValue)
-
-
-def size_in_bytes(option: str) -> Callable[[str], int]:
-    """Return the type of an option that is a number of bytes, plain or in KiB, MiB, GiB or TiB."""
-
-    def parse(text: str) -> int | None:
-        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:([kmgt])i?b?)?\s*", text.lower())
-        # 0 bytes are refused too.
-        return int(match[1]) << 10 * " kmgt".index(match[2] or " ") or None if match else None
-
-    return _type(option, parse, "it is not a number of bytes", "Write it as 8GiB or as 8589934592.", BadValue)
-
-
-def cell(option: str) -> Callable[[str], tuple[int, int]]:
-    """Return the type of an option that is a row and a column."""
-
-    def parse(text: str) -> tuple[int, int] | None:
-        match = re.fullmatch(r"\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*", text)
-        return (int(match[1]), int(match[2])) if match else None
-
-    why = "it is not a row and a column with a comma between them"
-    return _type(option, parse, why, "Write it as 1,1.", BadValue)
-
-
-def several(option: str, read: Callable[[str], T]) -> Callable[[str], list[T]]:
-    """Return the type of an option that is a list with commas; a value that is given twice is taken once."""
-
-    def read_all(text: str) -> list[T]:
-        words = [word.strip() for word in text.split(",")]
-        if not all(words):
-            why = "a part of the list is empty"
-            raise BadValue(f"{option} '{text}'", why, "Separate the parts by single commas.")
-        return list(dict.fromkeys(read(word) for word in words))
-
-    return read_all
-
-
-def sides(
-    option: str, order: str, most: int, is_allowed: Callable[[int, int], bool] | None = None, limits: str = ""
-) -> Callable[[str], tuple[int, int]]:
-    """Return the type of an option that is one side of a square, or two with an x between them.
-
-    `order` names the two in the error ("width x height"); `most` is for each side, and `is_allowed` for both
-    together; `limits` says in the error what it allows.
-    """
-
-    def read(text: str) -> tuple[int, int]:
-        match = re.fullmatch(r"(\d{1,9})(?:[xX×](\d{1,9}))?", text)
-        pair = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-        if match and is_allowed and not is_allowed(*pair):
-            raise BadValue(f"{option} {text}", limits, "Choose a size within these.")
-        if not (1 <= pair[0] <= most and 1 <= pair[1] <= most):
-            why = f"it is neither a side from 1 to {most:,} nor {order}"
-            raise BadValue(f"{option} {text}", why, "Write it as 5 or as 5x7.")
-        return pair
-
-    return read

@@ -1,4 +1,4 @@
-"""Which files a batch filters, and where each result goes; nothing is opened or written here."""
+"""Which files a batch filters, and where each result goes and in which format; nothing is written here."""
 
 import glob
 import os
@@ -6,34 +6,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import BadValue, EngineError
-from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.errors import BadValue, EngineError, ImageReadError
+from engine.image.formats import Format, format_to_save, in_words, offered_suffixes, opened_suffixes
+from engine.image.open import open_image
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One picture of a batch: its file, the file for its result, and why it is not filtered if so.
+class PictureFile:
+    """One picture of a batch: its file, the file for its result and its format, or why it is not filtered.
 
-    `replaces` says whether the result may take the place of a file.
+    There is a format where there is no refusal. `replaces` says whether the result may replace a file.
     """
 
     source: str
     target: str
+    saved_as: Format | None
     refusal: EngineError | None = None
     replaces: bool = False
 
 
-def tasks_for(
+def files_for(
     inputs: Sequence[str], out: str, *, extension: str = "", recursive: bool = False, overwrite: bool = False
-) -> list[Task]:
+) -> list[PictureFile]:
     """Return the pictures of a batch, in the order of the inputs.
 
     `inputs` are files, folders, and patterns that no shell has expanded. Of a folder the files with a
     picture's extension are taken, in order of their names, hidden ones left out; a `recursive` search makes
     its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
-    as ".png"; empty: that of each picture. A folder that cannot be searched has a task that is refused.
+    as ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
     """
-    found: list[Task] = []
+    found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
     sources: dict[str, tuple[str, str]] = {}
     for source, name in _sources(inputs, out, recursive):
@@ -42,16 +44,14 @@ def tasks_for(
         stem, own = os.path.splitext(name)
         target = os.path.join(out, stem + (extension or own))
         real_target = os.path.realpath(target)
-        refusal = _refusal(source, target, seen_targets.get(real_target), overwrite)
+        saved_as = format_to_save(target)
+        refusal = _refusal(source, target, saved_as, seen_targets.get(real_target), overwrite)
         if refusal is None and real_target != real_source and real_target in sources:
-            refusal = BadValue(
-                f"{target} cannot be written",
-                "it is another picture of this batch",
-                "Choose another folder for the results, or another --format.",
-            )
+            remedy = "Choose another folder for the results, or another --format."
+            refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
         if refusal is None:
             seen_targets[real_target] = source
-        found.append(Task(source, target, refusal, overwrite))
+        found.append(PictureFile(source, target, saved_as, refusal, overwrite))
     return found
 
 
@@ -92,37 +92,38 @@ def is_unmatched_pattern(source: str) -> bool:
     return glob.has_magic(source) and not os.path.lexists(source)
 
 
-def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+def _refusal(
+    source: str, target: str, saved_as: Format | None, other: str | None, overwrite: bool
+) -> EngineError | None:
     """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
-        return BadValue(source, "it is a pattern, and no file matches it", remedy)
+        return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
     if os.path.isdir(source):
-        return BadValue(
-            f"{source} cannot be searched",
-            "this folder cannot be read",
-            "Check its permissions, or leave it out.",
-        )
-    if not os.path.exists(source):
-        return None  # `open_image` reports it
-    if format_to_save(target) is None:
+        remedy = "Check its permissions, or leave it out."
+        return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
+    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
+        return why_not
+    if saved_as is None:
         extension = os.path.splitext(target)[1].lower()
         names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
         why = f"{extension} files are not written" if extension else "its name has no extension"
         return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
     if other is not None:
-        return BadValue(
-            f"{target} cannot be written",
-            f"the result of {other} has the same name",
-            "Filter them into different folders, or give one of them another name.",
-        )
+        remedy = "Filter them into different folders, or give one of them another name."
+        return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
     if not overwrite and os.path.exists(target) and os.path.samefile(source, target):
-        return BadValue(
-            f"{target} is the picture itself",
-            "its result would replace it",
-            "Give --out another folder, or --overwrite to lose the picture.",
-        )
+        remedy = "Give --out another folder, or --overwrite to lose the picture."
+        return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
     return None if overwrite else why_not_new(target)
+
+
+def _why_not_opened(source: str) -> EngineError | None:
+    try:
+        open_image(source)
+    except EngineError as error:
+        return error
+    return None
 
 
 def why_not_new(target: str) -> EngineError | None:

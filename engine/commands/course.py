@@ -1,13 +1,13 @@
 """`course`: the course papers, which kernel of theirs is which here, and their tables for this machine."""
 
-import argparse
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import Parser, number, several, whole
+from engine.commands.arguments import Settings, option, refuse_given
+from engine.commands.option_readers import number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
 from engine.course.files import write_paper
@@ -16,53 +16,84 @@ from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
 from engine.device_info import AUTO
-from engine.errors import BadValue, FileWriteError
+from engine.errors import FileWriteError
 from engine.files.output_checks import check_place, make_folder
 
 FORMAT, VERSION = "haloscope-course", 1
 
-_EXAMPLES = ("", "report", "lab --out tables", "--out tables", "report --sizes 512,1024 --device cpu --json")
+
+@dataclass(frozen=True, kw_only=True)
+class CourseSettings(Settings):
+    """What `course` takes."""
+
+    about = (
+        "Without a paper it lists them. With one it measures what the paper's tables need, each result "
+        "verified first, and prints this machine's figures beside the printed ones; without a GPU their "
+        "cells say why they are empty."
+    )
+    examples = "", "report", "lab --out tables", "--out tables", "report --sizes 512,1024 --device cpu --json"
+
+    paper: Paper | None = option(f"PAPER  one of {', '.join(known.key for known in PAPERS)}", None, paper)
+    out: str | None = option(
+        "--out FOLDER  write Markdown, CSV and SVG there; without a paper, of all papers", None
+    )
+    device: str = option("--device KEY  for the CUDA kernels (`devices` lists them; default auto)", AUTO)
+    sizes: tuple[int, ...] | None = option(
+        "--sizes 512,1024  sides of pictures and matrices instead of the paper's own, for slow machines",
+        None,
+        several("--sizes", whole("--sizes", 1, MAX_SIDE)),
+    )
+    budget: float = option(
+        f"--budget SECONDS  for the samples of each cell (default {BUDGET_S})",
+        BUDGET_S,
+        number("--budget", 0.0, 3600.0),
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options of a measurement where the papers are only listed."""
+        if self.paper is None and self.out is None:
+            remedy = "Name a paper, or --out FOLDER for all of them."
+            why = "the papers are listed, not measured"
+            refuse_given(self, ("device", "sizes", "budget"), "without a paper", why, remedy)
 
 
-def run(arguments: list[str]) -> int:
+def run(settings: CourseSettings) -> int:
     """List the papers, or measure and print the tables of one or of all; return the exit status."""
-    options = _parser().read(arguments)
-    if options.paper is None and options.out is None:
-        _refuse_to_measure(options)
-        if options.json:
+    if settings.paper is None and settings.out is None:
+        if settings.json:
             print_json(_document([asdict(one) for one in PAPERS], {}))
         else:
             print_answer(_list_of_papers())
         return DONE
-    chosen = PAPERS if options.paper is None else (options.paper,)
-    check_device(options.device)
-    if options.out is not None:
-        make_folder(options.out)
+    chosen = PAPERS if settings.paper is None else (settings.paper,)
+    check_device(settings.device)
+    if settings.out is not None:
+        make_folder(settings.out)
         for one in chosen:
-            check_place(os.path.join(options.out, f"{one.key}.md"))
-    machine = machine_lines(options.device)
+            check_place(os.path.join(settings.out, f"{one.key}.md"))
+    machine = machine_lines(settings.device)
     answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
     errors: list[FileWriteError] = []
     with report_interrupt([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
             tables = tables_of(
                 one.key,
-                options.device,
-                sizes=options.sizes,
-                budget_s=options.budget,
+                settings.device,
+                sizes=settings.sizes,
+                budget_s=settings.budget,
                 on_progress=_log_progress(one),
             )
-            if options.out is not None:
+            if settings.out is not None:
                 try:
-                    for name in write_paper(options.out, one, tables, machine):
-                        log(f"written: {os.path.join(options.out, name)}")
+                    for name in write_paper(settings.out, one, tables, machine):
+                        log(f"written: {os.path.join(settings.out, name)}")
                 except FileWriteError as error:
                     # What was measured is printed all the same, and the next paper's files may find room.
                     errors.append(error)
-            if not options.json:
+            if not settings.json:
                 print_answer(_text(one, tables, machine))
             answers.append((one, tables))
-    if options.json:
+    if settings.json:
         papers = [asdict(one) | {"tables": [asdict(each) for each in tables]} for one, tables in answers]
         print_json(_document(papers, dict(machine)))
     for unwritten in errors:
@@ -71,38 +102,6 @@ def run(arguments: list[str]) -> int:
     if any(cell.not_verified for cell in cells):
         return NOT_VERIFIED
     return BAD_INPUT if errors else DONE
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        "course",
-        "Without a paper it lists them. With one it measures what the paper's tables need, each result "
-        "verified first, and prints this machine's figures beside the printed ones; without a GPU their "
-        "cells say why they are empty.",
-        _EXAMPLES,
-    )
-    keys = ", ".join(known.key for known in PAPERS)
-    parser.add_argument("paper", nargs="?", type=paper, metavar="PAPER", help=f"one of {keys}")
-    parser.add_options(
-        f"""
-        --out FOLDER      write Markdown, CSV and SVG there; without a paper, of all papers
-        --device KEY      for the CUDA kernels (`devices` lists them; default auto)
-        --sizes 512,1024  sides of pictures and matrices instead of the paper's own, for slow machines
-        --budget SECONDS  for the samples of each cell (default {BUDGET_S})
-        """,
-        device={"default": AUTO},
-        sizes={"type": several("--sizes", whole("--sizes", 1, MAX_SIDE))},
-        budget={"type": number("--budget", 0.0, 3600.0), "default": BUDGET_S},
-    )
-    return parser
-
-
-def _refuse_to_measure(options: argparse.Namespace) -> None:
-    """Refuse options of a measurement where the papers are only listed."""
-    for name, unsaid in (("sizes", None), ("device", AUTO), ("budget", BUDGET_S)):
-        if getattr(options, name) != unsaid:
-            remedy = "Name a paper, or --out FOLDER for all of them."
-            raise BadValue(f"--{name} without a paper", "the papers are listed, not measured", remedy)
 
 
 def _log_progress(one: Paper) -> Callable[[str, float, float], None]:

@@ -1,54 +1,81 @@
 """`filter`: a picture file in, the filtered picture out, with the proof that it is right."""
 
-import argparse
+import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Parser
-from engine.commands.filter_options import add_filter_options, is_operation, mask_of
-from engine.commands.opening import open_for
-from engine.commands.output import report_interrupt
+from engine.commands.arguments import Settings, group, option, required
+from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
+from engine.commands.picture_filter import Opened, PictureFilter, filter_for, unused_quality
+from engine.commands.picture_settings import PictureSettings
+from engine.errors import EngineError
+from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.image.form import Form
-from engine.image.formats import in_words, offered_suffixes, titles
+from engine.image.formats import Format, in_words, offered_suffixes, titles
+from engine.image.picture import Picture
+from engine.image.save import encoded_image, saved_format
 
-_EXAMPLES = (
-    "photo.jpg edges.png --mask sobel-x --range absolute",
-    "photo.jpg soft.jpg --mask gaussian:9:1.5 --border mirror",
-    'photo.png out.tif --mask "1 0 -1; 2 0 -2; 1 0 -1" --depth float32',
-    "photo.png out.png --mask my-mask.json --variant tiled --block 32x8 --flip",
-    "photo.png calm.png --operation median --set size=5",
-    "photo.png found.png --operation find-patch --patch eye.png --json",
-    "small.png out.png --mask box-3 --variant naive --device simulator --json",
-)
+if TYPE_CHECKING:
+    from engine.commands.picture_run import PictureRun, Result
+    from engine.results.measurement import RunResult
+
+VERSION = 1
 
 
-def run(arguments: list[str]) -> int:
+@dataclass(frozen=True, kw_only=True)
+class FilterSettings(Settings):
+    """What `filter` takes."""
+
+    about = (
+        "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
+        "of the picture are kept. The mask is correlated with the picture; --flip convolves. --operation "
+        "computes something else: OUT is then the picture, the plot of a histogram, or the picture with the "
+        "best match marked. `batch` does many files."
+    )
+    examples = (
+        "photo.jpg edges.png --mask sobel-x --range absolute",
+        "photo.jpg soft.jpg --mask gaussian:9:1.5 --border mirror",
+        'photo.png out.tif --mask "1 0 -1; 2 0 -2; 1 0 -1" --depth float32',
+        "photo.png out.png --mask my-mask.json --variant tiled --block 32x8 --flip",
+        "photo.png calm.png --operation median --set size=5",
+        "photo.png found.png --operation find-patch --patch eye.png --json",
+        "small.png out.png --mask box-3 --variant naive --device simulator --json",
+    )
+
+    input: str = required(lambda: f"IN  picture: {titles()} (first frame)", str)
+    output: str = required(
+        lambda: f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all", str
+    )
+    overwrite: bool = option(
+        "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)",
+        False,
+    )
+    picture: PictureSettings = group(PictureSettings)
+
+
+def run(settings: FilterSettings) -> int:
     """Filter a file; return the exit status."""
-    options = _parser().read(arguments)
-    with report_interrupt([options.output]):
-        _filter(options)
+    with report_interrupt([settings.output]):
+        _filter(settings)
     return DONE
 
 
-def _filter(options: argparse.Namespace) -> None:
-    check_place(options.output)
-    if not options.overwrite:
-        check_other_file(
-            options.output, options.input, "Give the result another name, or --overwrite to lose the picture."
-        )
-    for name in ("mask", "patch"):
-        if getattr(options, name):
-            check_other_file(options.output, getattr(options, name), what=name)
-    if is_operation(options):
-        from engine.commands.operation_file import operate_file
-        from engine.commands.operation_options import read_operation
-
-        read_operation(options)
-        operate_file(options, open_for(options, options.input, options.output))
-        return
-    mask = mask_of(options)
+def _filter(settings: FilterSettings) -> None:
+    output, asked = settings.output, settings.picture
+    check_place(output)
+    if not settings.overwrite:
+        remedy = "Give the result another name, or --overwrite to lose the picture."
+        check_other_file(output, settings.input, remedy)
+    for what, source in (("mask", asked.mask), ("patch", asked.patch)):
+        if source:
+            check_other_file(output, source, what=what)
+    how, saved_as = filter_for(asked), saved_format(output)
     forms: Future[Form] = Future()
 
     def on_form(form: Form) -> None:
@@ -56,34 +83,71 @@ def _filter(options: argparse.Namespace) -> None:
             forms.set_result(form)
 
     with ThreadPoolExecutor(1, thread_name_prefix="filter-open") as opener:
-        opening = opener.submit(open_for, options, options.input, options.output, on_form=on_form)
+        opening = opener.submit(how.open, settings.input, output, saved_as, on_form=on_form)
         # While the picture is decoded: both take 65 ms, a fifth of the whole command.
-        from engine.commands.filter_file import filter_file, load_code
-
+        run_type = how.run_type()
         either: tuple[Future[Any], ...] = (forms, opening)
         wait(either, return_when=FIRST_COMPLETED)
         if forms.done():
-            load_code(options, mask, forms.result())
-    filter_file(options, mask, opening.result())
+            load_code(how, forms.result())
+    _save(settings, run_type(how, opening.result()), saved_as)
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        "filter",
-        "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
-        "of the picture are kept. The mask is correlated with the picture; --flip convolves. --operation "
-        "computes something else: OUT is then the picture, the plot of a histogram, or the picture with the "
-        "best match marked. `batch` does many files.",
-        _EXAMPLES,
-    )
-    parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")
-    parser.add_argument(
-        "output",
-        metavar="OUT",
-        help=f"file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
-    )
-    parser.add_options("""
-        --overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)
-        """)
-    add_filter_options(parser)
-    return parser
+def load_code(how: PictureFilter, form: Form) -> None:
+    """Load the code that will filter a picture of about that form on the CPU, before there is one.
+
+    What cannot be filtered is refused when it is there.
+    """
+    if form.decoded_bytes > how.settings.max_bytes:
+        return
+    with suppress(EngineError, MemoryError):
+        # Its memory is not touched.
+        picture = Picture(np.zeros(form.colour_shape, form.dtype))
+        how.run_type()(how, Opened(picture, picture.dtype)).load_code()
+
+
+def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None:
+    """Filter a picture, save the result, and print notes and the answer."""
+    results: list[Future[tuple[Result, bytes, tuple[str, ...]]]] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
+
+        def encode(result: "Result") -> "tuple[Result, bytes, tuple[str, ...]]":
+            quality, output = settings.picture.quality, settings.output
+            data, left_out = encoded_image(result.picture, output, quality=quality, saved_as=saved_as)
+            return result, data, (*result.lost, *left_out)
+
+        def on_values(values: np.ndarray) -> None:
+            # A result of the file's type is encoded while it is verified.
+            results.append(encoder.submit(encode, run.finished(values)))
+
+        begin = time.perf_counter()
+        values, proof = run.measured(on_values, is_recorded=settings.json)
+        elapsed_ms = (time.perf_counter() - begin) * 1e3
+        if not results:
+            on_values(values)
+        # Before it is encoded: it takes four times the memory of an 8-bit picture.
+        del values
+        result, data, lost_or_left = results[0].result()
+    atomic_write(settings.output, data)
+    unused = (*run.unused(), *unused_quality(settings.picture, [saved_as]))
+    notes = (*run.opened.picture.notes, *unused, *lost_or_left)
+    log_notes(notes)
+    if settings.json:
+        document: dict[str, object] = {"format": run.format, "version": VERSION}
+        document |= {"input": settings.input, "output": settings.output}
+        document |= {**run.facts, **result.found, **run.document()}
+        document |= {"verified": proof is not None, "elapsed_ms": elapsed_ms}
+        document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
+        print_json(document)
+    else:
+        lines = run.headline(settings.output), result.found_text, _how_it_went(proof, elapsed_ms)
+        print_answer("\n".join(filter(None, lines)))
+
+
+def _how_it_went(proof: "RunResult | None", elapsed_ms: float) -> str:
+    if proof is None:
+        return f"{elapsed_ms:.3g} ms with everything, not verified"
+    if proof.timing is None:
+        return f"no times: the simulator's mean nothing; {proof.status}"
+    kernel, whole_ms = proof.timing.kernel, proof.timing.end_to_end.median_ms
+    return f"kernel {kernel.median_ms:.3g} ms, end to end {whole_ms:.3g} ms; {proof.status}"

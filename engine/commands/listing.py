@@ -1,36 +1,49 @@
 """`devices`, `variants` and `masks`: what there is."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
-from engine.commands.arguments import Parser
+from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
 
 if TYPE_CHECKING:
-    from engine.variants.contract import Variant
-    from engine.variants.matmul.contract import MatmulVariant
-    from engine.variants.network.contract import NetworkVariant
-    from engine.variants.operations.contract import OperationVariant
+    from engine.variants.contract import AnyVariant
+
+    Known = AnyVariant[Any, Any]
 
 VERSION = 1
-_EXAMPLES = ("", "--json")
 
 
-def run_devices(arguments: list[str]) -> int:
-    """List every device, with the reason where one is unavailable; return the exit status."""
-    parser = Parser(
-        "devices",
+class DevicesSettings(Settings):
+    """What `devices` takes."""
+
+    about = (
         "The CUDA simulator is a device too: it runs the real kernels on small pictures without a GPU, and "
-        "its times mean nothing.",
-        _EXAMPLES,
+        "its times mean nothing."
     )
-    options = parser.read(arguments)
+
+
+class VariantsSettings(Settings):
+    """What `variants` takes."""
+
+    about = "Each step of the ladder saves what the one before it wastes."
+
+
+class MasksSettings(Settings):
+    """What `masks` takes."""
+
+    about = "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7."
+
+
+def run_devices(settings: DevicesSettings) -> int:
+    """List every device, with the reason where one is unavailable; return the exit status."""
     from engine.device.device_list import listed_devices
 
     devices = listed_devices()
-    if options.json:
-        return _print_entries("devices", [asdict(device) for device in devices])
+    if settings.json:
+        return _print_entries("devices", [device.as_json() for device in devices])
     for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
         print_answer(f"{device.key:<10} {device.title}: {state}")
@@ -39,42 +52,18 @@ def run_devices(arguments: list[str]) -> int:
     return DONE
 
 
-def run_variants(arguments: list[str]) -> int:
+def run_variants(settings: VariantsSettings) -> int:
     """List the variants in teaching order; return the exit status."""
-    parser = Parser("variants", "Each step of the ladder saves what the one before it wastes.", _EXAMPLES)
-    options = parser.read(arguments)
     from engine.variants.registry import MATMUL_VARIANTS, NETWORK_VARIANTS, OPERATION_VARIANTS, VARIANTS
 
-    if options.json:
+    if settings.json:
         filters = [
-            _entry(
-                "filtering",
-                v,
-                remark=v.remark,
-                quantises=v.integer_output,
-                uses_block=v.uses_block,
-                default_block=asdict(v.default_block) if v.uses_block else None,
-                masks=v.masks.value,
-            )
+            _entry(v, **_block(v), remark=v.remark, quantises=v.integer_output, masks=v.masks.value)
             for v in VARIANTS
         ]
-        products = [
-            _entry(
-                "product", v, uses_tile=v.uses_block, default_tile=v.default_block.x if v.uses_block else None
-            )
-            for v in MATMUL_VARIANTS
-        ]
-        operations = [
-            _entry(
-                "operation",
-                v,
-                operation=v.operation,
-                uses_block=v.uses_block,
-                default_block=asdict(v.default_block) if v.uses_block else None,
-            )
-            for v in OPERATION_VARIANTS
-        ]
-        stages = [_entry("network", v, remark=v.remark) for v in NETWORK_VARIANTS]
+        products = [_entry(v, uses_tile=v.uses_block, default_tile=_tile(v)) for v in MATMUL_VARIANTS]
+        stages = [_entry(v, remark=v.remark) for v in NETWORK_VARIANTS]
+        operations = [_entry(v, **_block(v), operation=v.operation) for v in OPERATION_VARIANTS]
         return _print_entries("variants", [*filters, *products, *stages, *operations])
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
@@ -97,15 +86,9 @@ def run_variants(arguments: list[str]) -> int:
     return DONE
 
 
-def run_masks(arguments: list[str]) -> int:
+def run_masks(settings: MasksSettings) -> int:
     """List the presets; return the exit status."""
-    parser = Parser(
-        "masks",
-        "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7.",
-        _EXAMPLES,
-    )
-    options = parser.read(arguments)
-    if options.json:
+    if settings.json:
         from engine.mask.presets import presets
 
         names = ("key", "title", "group", "teaches")
@@ -117,20 +100,24 @@ def run_masks(arguments: list[str]) -> int:
     return DONE
 
 
-def _entry(
-    task: str, known: "Variant | MatmulVariant | NetworkVariant | OperationVariant", **facts: Any
-) -> dict[str, Any]:
-    """Return an entry of `variants --json`; entries of every task have the same keys."""
-    head = {
-        "key": known.key,
-        "task": task,
-        "title": known.title,
-        "device": str(known.device),
-        "idea": known.idea,
-    }
+def _entry(known: "Known", **facts: object) -> dict[str, object]:
+    """Return an entry of `variants --json`; entries of every task have the same keys, and `facts` beside."""
+    names = "key", "task", "title", "device", "idea"
+    head = {name: str(getattr(known, name)) for name in names}
     return head | {"remark": "", "quantises": False, "uses_block": False, "default_block": None} | facts
 
 
-def _print_entries(name: str, entries: list[dict[str, Any]]) -> int:
+def _block(known: "Known") -> dict[str, object]:
+    return {
+        "uses_block": known.uses_block,
+        "default_block": asdict(known.default_block) if known.uses_block else None,
+    }
+
+
+def _tile(known: "Known") -> int | None:
+    return known.default_block.x if known.uses_block else None
+
+
+def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:
     print_json({"format": f"haloscope-{name}", "version": VERSION, name: entries})
     return DONE

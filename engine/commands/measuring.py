@@ -1,19 +1,21 @@
-"""What `bench` and `matmul` have in common: options, progress, the table, the files, the exit status."""
+"""What `bench`, `matmul` and `network` share: options, progress, the table, the files, the exit status."""
 
-import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import Parser, number, whole
+from engine.commands.arguments import option
+from engine.commands.option_readers import number, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.device.devices import device_named, devices
 from engine.device.versions import commit, versions
 from engine.device_info import AUTO
-from engine.errors import BadValue, DeviceFault, FileWriteError
+from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
+from engine.host.executor import executor_for
 from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
@@ -22,10 +24,9 @@ from engine.results.metrics import metric
 from engine.results.quantities import MISSING
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
+from engine.run.job import AnyJob
+from engine.run.sweep import Measure, measured_result, sweep
 from engine.variants.contract import AnyVariant
-
-Run = Measurement[Any]
-Measure = Callable[[Callable[[Run], None]], tuple[Sequence[Run], DeviceFault | None]]
 
 BUDGET_S = 0.5
 # In the order of the loops that measure: what, then how.
@@ -33,81 +34,87 @@ _FIRST = ("run", "picture", "mask", "product", "batch", "variant", "block", "til
 _LAST = ("baseline_run", "proof")
 
 
-def add_measuring_options(parser: Parser, seed_of: str) -> None:
-    """Add the options that say where and how long to measure."""
-    parser.add_options(
-        f"""
-        --csv FILE        file for a table for spreadsheets
-        --device KEY      for the CUDA variants (`devices` lists them; default auto)
-        --seed N          of {seed_of} (default 0)
-        --budget SECONDS  for the samples of each cell (default {BUDGET_S})
-        """,
-        device={"default": AUTO},
-        seed={"type": whole("--seed", 0, 2**32 - 1), "default": 0},
-        budget={"type": number("--budget", 0.0, 3600.0), "default": BUDGET_S},
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """Where and how long to measure."""
+
+    csv: str | None = option("--csv FILE  file for a table for spreadsheets", None)
+    device: str = option("--device KEY  for the CUDA variants (`devices` lists them; default auto)", AUTO)
+    seed: int = option("--seed N  of {seed_of} (default 0)", 0, whole("--seed", 0, 2**32 - 1))
+    budget: float = option(
+        f"--budget SECONDS  for the samples of each cell (default {BUDGET_S})",
+        BUDGET_S,
+        number("--budget", 0.0, 3600.0),
     )
 
+    @property
+    def document(self) -> dict[str, object]:
+        """These, but for the file, for JSON."""
+        return {"device": self.device, "seed": self.seed, "budget_s": self.budget}
 
-def check_measuring_options(options: argparse.Namespace, sources: Sequence[str] = (), what: str = "") -> None:
-    """Refuse a device that is not there, and files that cannot be written or would replace one of `sources`.
+    def check(self, out: str | None, sources: Sequence[str] = (), what: str = "") -> None:
+        """Refuse a device that is not there, and files that cannot be written or would replace a source.
 
-    `sources` are files that are read, or words that are not files; `what` says in the error what they are.
-    With the device auto, what cannot run is a result with its reason.
-    """
-    if options.device != AUTO:
-        device_named(options.device)
-    for path in (options.out, options.csv):
-        if path:
+        `sources` are files that are read, or words that are not files; `what` says in the error what they
+        are. With the device auto, what cannot run is a result with its reason.
+        """
+        if self.device != AUTO:
+            device_named(self.device)
+        for path in filter(None, (out, self.csv)):
             check_place(path)
             for source in sources:
                 check_other_file(path, source, "Give the results another name.", what=what)
-    if options.out and options.csv and os.path.realpath(options.csv) == os.path.realpath(options.out):
-        raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
+        if out and self.csv and os.path.realpath(self.csv) == os.path.realpath(out):
+            raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
 
 
-def measure_cells(
-    command: str,
-    options: argparse.Namespace,
-    cells: int,
-    measure: Measure,
-    name: Callable[[Any], str],
-    variants: Sequence[AnyVariant[Any, Any]],
-    *,
-    baseline: str,
-    asked: dict[str, Any],
-    without: Sequence[str] = ("border",),
-    conclude: Callable[[Sequence[Any]], tuple[dict[str, Any], str]] | None = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What a command measures.
+
+    Where nothing could be measured, the missing device of one of the `variants` is an error, else the first
+    reason. `conclude` makes of the results what is added to the document, and to the table as text.
+    """
+
+    command: str
+    variants: Sequence[AnyVariant[Any, Any]]
+    count: int
+    jobs: Iterable[AnyJob]
+    name: Callable[[Any], str]  # what the progress calls a run
+    baseline: str  # key of the variant that speed-ups are against
+    asked: Mapping[str, object]  # goes into the document
+    without: Sequence[str] = ("border",)  # keys of columns that the printed table leaves out
+    measure: Measure = measured_result  # measures one of the jobs
+    conclude: Callable[[Sequence[Any]], tuple[Mapping[str, object], str]] | None = None
+
+
+def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) -> int:
     """Measure every cell, print and write the results; return the exit status.
 
-    `measure` takes a function to call after each cell, and returns the results and the fault if a device was
-    lost: it is raised again when all that was measured is written. Where nothing could be measured, the
-    missing device of one of the `variants` is an error, else the first reason. `name` is what the progress
-    calls per run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
-    document, and `without` has the keys of columns that the printed table leaves out. `conclude` makes of the
-    results what is added to the document, and to the table as text.
+    A device that is lost on the way is raised again when all that was measured is written.
     """
     done = 0
 
-    def on_result(result: Run) -> None:
+    def on_result(result: Measurement[Any]) -> None:
         nonlocal done
         done += 1
         word = result.proof if result.kernel_ms is None else metric(KERNEL).words(Compared(result))
-        log(f"[{done}/{cells}] {name(result)}: {word}")
+        log(f"[{done}/{cells.count}] {cells.name(result)}: {word}")
 
-    files = [path for path in (options.out, options.csv) if path]
-    with report_interrupt(files, lambda: f"{done} of {cells} cells done"):
-        results, fault = measure(on_result)
-        runs = compared(results, baseline)
+    files = [path for path in (out, how.csv) if path]
+    with report_interrupt(files, lambda: f"{done} of {cells.count} cells done"):
+        results, fault = sweep(cells.jobs, how.device, how.budget, executor_for, on_result, cells.measure)
+        runs = compared(results, cells.baseline)
         machine = machine_document(devices(), versions(), commit())
-        added, conclusion = conclude(results) if conclude else ({}, "")
-        document = results_document(runs, baseline, machine, **asked, **added)
-        errors = _write(options.out, lambda: json_text(document))
-        errors += _write(options.csv, lambda: results_csv(runs, baseline))
-        if options.json:
+        added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
+        document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
+        errors = _write(out, lambda: json_text(document))
+        errors += _write(how.csv, lambda: results_csv(runs, cells.baseline))
+        if json:
             print_json(document)
         else:
-            print_answer("\n\n".join(filter(None, (results_table(runs, baseline, without), conclusion))))
+            parts = results_table(runs, cells.baseline, cells.without), conclusion
+            print_answer("\n\n".join(filter(None, parts)))
     for error in errors:
         log(str(error))
     if fault is not None:
@@ -115,10 +122,10 @@ def measure_cells(
     if any(result.verification and not result.verification.passed for result in results):
         return NOT_VERIFIED
     if not any(result.is_proven for result in results):
-        for variant in variants:
-            device_for(variant, options.device)
+        for variant in cells.variants:
+            device_for(variant, how.device)
         reason = f"nothing could be measured: {results[0].status}"
-        raise BadValue(command, reason, "The results hold every reason.")
+        raise BadValue(cells.command, reason, "The results hold every reason.")
     return BAD_INPUT if errors else DONE
 
 

@@ -1,22 +1,22 @@
 """`network`: the stages of the CNN report on held-out digits, verified and timed, layer by layer."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from engine.commands.arguments import Parser, several, whole
-from engine.commands.measuring import add_measuring_options, check_measuring_options, measure_cells
+from engine.commands.arguments import Settings, group, option
+from engine.commands.measuring import Cells, Measuring, measure_cells
+from engine.commands.option_readers import several, whole
 from engine.commands.output import log, table
-from engine.errors import DeviceFault, EngineError
-from engine.host.executor import executor_for
+from engine.device.devices import backend
+from engine.device_info import DeviceInfo
 from engine.results.measurement import NetworkResult
 from engine.results.quantities import ms_cell
-from engine.run.device_choice import device_for
+from engine.run.compute import compute
+from engine.run.executor import ExecutorFor
 from engine.run.network import StageRun, confusion, measured_stage, stage_job
 from engine.run.network_job import NetworkJob
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.run.sweep import not_run
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
 from engine.tasks.network.results import Confusion
@@ -25,84 +25,100 @@ from engine.variants.network.contract import NetworkVariant
 from engine.variants.registry import NETWORK_VARIANTS, network_variant
 
 BASELINE = "network-serial"
-_EXAMPLES = (
-    "",
-    "--stage network-cpu,network-fast --batch 1,100,10000 --out r.json",
-    "--stage network-fast --batch 1 --device simulator",
-)
+
+_whole_batch = whole("--batch", 1, MAX_BATCH)
 
 
-def run(arguments: list[str]) -> int:
-    """Measure every stage with every batch, print and write the results; return the exit status."""
-    options = _parser().read(arguments)
-    check_measuring_options(options, [options.weights] if options.weights else [], "file of weights")
-    weights = trained_weights() if options.weights is None else read_weights(Path(options.weights))
-    runs: list[StageRun] = []
+def _batch(text: str) -> int:
+    batch = _whole_batch(text)
+    refuse_too_large(ForwardPass(batch))
+    return batch
 
-    def measure(on_result: Callable[[Any], None]) -> tuple[Sequence[Any], DeviceFault | None]:
-        return _measured(options, weights, runs, on_result)
 
-    def conclude(results: Sequence[Any]) -> tuple[dict[str, Any], str]:
-        return _conclusion(runs, weights)
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings(Settings):
+    """What `network` takes."""
 
-    request = {
-        "batches": list(options.batches),
-        "stages": [stage.key for stage in options.stages],
-        "weights": options.weights or "the program's own",
-        "device": options.device,
-        "seed": options.seed,
-        "budget_s": options.budget,
-    }
-    return measure_cells(
-        "network",
-        options,
-        len(options.batches) * len(options.stages),
-        measure,
-        lambda result: f"{result.problem.size_text}, {result.variant}",
-        options.stages,
-        baseline=BASELINE,
-        asked={"request": request},
-        conclude=conclude,
+    about = (
+        "The forward pass of the CNN report: 1 x 28 x 28, convolution 5 x 5 x 32, average pool, convolution "
+        "5 x 5 x 64, average pool, hidden 128, 10 scores; float32. Its stages compute the same; each is "
+        "verified against float64 with a bound through all layers, warmed up and sampled, and then timed "
+        "layer by layer. The drawings are handwritten digits that the training never saw. Speed-ups are "
+        "against network-serial with the same batch."
+    )
+    examples = (
+        "",
+        "--stage network-cpu,network-fast --batch 1,100,10000 --out r.json",
+        "--stage network-fast --batch 1 --device simulator",
+    )
+
+    stages: tuple[NetworkVariant, ...] = option(
+        lambda: (
+            f"--stage, --stages a,b  of {', '.join(stage.key for stage in NETWORK_VARIANTS)} (default: all)"
+        ),
+        (),
+        several("--stage", network_variant),
+    )
+    batches: tuple[int, ...] = option(
+        f"--batch, --batches 1,100  drawings at once, 1 to {MAX_BATCH:,} (default 100)",
+        (100,),
+        several("--batch", _batch),
+    )
+    weights: str | None = option("--weights FILE  an .npz file with other weights of the same shapes", None)
+    out: str | None = option("--out FILE  file for the results, with every sample", None)
+    measuring: Measuring = group(
+        Measuring, seed_of="the drawings that are verified, and of which digit comes first"
     )
 
 
-def _measured(
-    options: Any, weights: Weights, runs: list[StageRun], on_result: Callable[[Any], None]
-) -> tuple[list[NetworkResult], DeviceFault | None]:
-    fault: DeviceFault | None = None
-    plan = SamplingPlan(budget_s=options.budget)
-    for job in _jobs(options.batches, options.stages, weights, options.seed):
-        try:
-            if fault is not None and job.variant.device == "cuda":
-                reason = f"the device was lost before ({fault.what}: {fault.why})"
-                raise EngineError("Not measured", reason, fault.remedy)
-            device = device_for(job.variant, options.device)
-            job.refuse(device)
-            executor = executor_for(device)
-            found: StageRun = executor.submit(
-                measured_stage, job, device.key, plan if device.times_mean_speed else NO_SAMPLES
-            ).result()
-        except DeviceFault as error:
-            fault = error
-            found = StageRun(not_run(job, options.device, error), error=error)
-        except EngineError as error:
-            found = StageRun(not_run(job, options.device, error), error=error)
-        runs.append(found)
-        on_result(found.result)
+def run(settings: NetworkSettings) -> int:
+    """Measure every stage with every batch, print and write the results; return the exit status."""
+    how, file = settings.measuring, settings.weights
+    stages = settings.stages or tuple(NETWORK_VARIANTS)
+    how.check(settings.out, [file] if file else [], "file of weights")
+    weights = trained_weights() if file is None else read_weights(Path(file))
+    timed: list[StageRun] = []
+
+    def measure_stage(
+        job: NetworkJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
+    ) -> NetworkResult:
+        job.refuse(device)
+        plan = plan if device.times_mean_speed else NO_SAMPLES
+        found: StageRun = executor_for(device).submit(measured_stage, job, device.key, plan).result()
+        timed.append(found)
         if found.result.is_proven and found.error is not None:
             log(f"The layers of {found.result.variant} were not timed: {found.error}")
-    return [found.result for found in runs], fault
+        return found.result
+
+    request = {
+        "batches": list(settings.batches),
+        "stages": [stage.key for stage in stages],
+        "weights": file or "the program's own",
+    }
+    cells = Cells(
+        command="network",
+        variants=stages,
+        count=len(settings.batches) * len(stages),
+        jobs=(
+            stage_job(stage, batch, weights=weights, seed=how.seed)
+            for batch in settings.batches
+            for stage in stages
+        ),
+        name=lambda result: f"{result.problem.size_text}, {result.variant}",
+        baseline=BASELINE,
+        asked={"request": request | how.document},
+        measure=measure_stage,
+        conclude=lambda results: _conclusion([_stage_of(result, timed) for result in results], weights),
+    )
+    return measure_cells(cells, how, settings.out, json=settings.json)
 
 
-def _jobs(
-    batches: Sequence[int], stages: Sequence[NetworkVariant], weights: Weights, seed: int
-) -> Iterator[NetworkJob]:
-    for batch in batches:
-        for stage in stages:
-            yield stage_job(stage, batch, weights=weights, seed=seed)
+def _stage_of(result: NetworkResult, timed: Sequence[StageRun]) -> StageRun:
+    """Return what was measured of a stage; of one that did not run the result alone."""
+    return next((found for found in timed if found.result is result), StageRun(result))
 
 
-def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[dict[str, Any], str]:
+def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str, object], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
     found = held_out_confusion(weights)
     layers = [
@@ -114,12 +130,8 @@ def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[dict[str, A
         }
         for one in runs
     ]
-    accuracy = {
-        "digits": found.digits,
-        "accuracy": found.accuracy,
-        "confusion": found.counts,
-        "wrong": found.wrong,
-    }
+    accuracy: dict[str, object] = {"digits": found.digits, "accuracy": found.accuracy}
+    accuracy |= {"confusion": found.counts, "wrong": found.wrong}
     printed = [_layer_table(one) for one in runs if one.layers]
     right = found.digits - len(found.wrong)
     printed.append(
@@ -136,9 +148,6 @@ def _classifies() -> NetworkVariant:
 
 def held_out_confusion(weights: Weights) -> Confusion:
     """Return how the network classifies the held-out digits, computed on the CPU."""
-    from engine.device.devices import backend
-    from engine.run.compute import compute
-
     return confusion(compute(stage_job(_classifies(), len(held_out()), weights=weights), backend("cpu")))
 
 
@@ -167,41 +176,3 @@ def timeline_text(one: StageRun, width: int = 72, most: int = 12) -> str:
             cells[first:last] = ["#" if span.step == "kernels" else "c"] * (last - first)
         lines.append(f"{chunk:5}  {own[0].stream:6}  {''.join(cells).rstrip()}")
     return "\n".join(lines)
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        "network",
-        "The forward pass of the CNN report: 1 x 28 x 28, convolution 5 x 5 x 32, average pool, convolution "
-        "5 x 5 x 64, average pool, hidden 128, 10 scores; float32. Its stages compute the same; each is "
-        "verified against float64 with a bound through all layers, warmed up and sampled, and then timed "
-        "layer by layer. The drawings are handwritten digits that the training never saw. Speed-ups are "
-        "against network-serial with the same batch.",
-        _EXAMPLES,
-    )
-    parser.add_options(
-        f"""
-        --stage, --stages a,b  of {", ".join(stage.key for stage in NETWORK_VARIANTS)} (default: all)
-        --batch, --batches 1,100  drawings at once, 1 to {MAX_BATCH:,} (default 100)
-        --weights FILE            an .npz file with other weights of the same shapes
-        --out FILE                file for the results, with every sample
-        """,
-        stage={
-            "dest": "stages",
-            "type": several("--stage", network_variant),
-            "default": tuple(NETWORK_VARIANTS),
-        },
-        batch={"dest": "batches", "type": several("--batch", _batch), "default": [100]},
-        weights={"default": None},
-    )
-    add_measuring_options(parser, "the drawings that are verified, and of which digit comes first")
-    return parser
-
-
-_whole_batch = whole("--batch", 1, MAX_BATCH)
-
-
-def _batch(text: str) -> int:
-    batch = _whole_batch(text)
-    refuse_too_large(ForwardPass(batch))
-    return batch

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.course.banks import bank_job
 from engine.course.copy_variant import COPY
 from engine.course.runs import (
     AllocationRun,
@@ -32,12 +33,11 @@ from engine.device.launches import DeviceKind, Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
-from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
-from engine.run.job import Job, bank_job, filter_job
+from engine.run.job import Job, filter_job
 from engine.run.measure import measure
 from engine.run.network import stage_job
 from engine.run.product_job import product_job
@@ -155,9 +155,9 @@ class Bench:
 
     def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
         device = cuda_device(self.device)
-        bank = Bank(tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks)))
+        bank = tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks))
         samples = self._picture(run.side, run.side)
-        problem = describe_problem(samples, bank.masks[0], Border.ZERO, 0.0)
+        problem = describe_problem(samples, bank[0], Border.ZERO, 0.0)
         return self._measure(bank_job(bank, problem, samples, seed=SEED), device, checkpoint)
 
     def _multiply(self, run: ProductRun, checkpoint: Checkpoint) -> Measured:
@@ -252,7 +252,7 @@ def _variant(key: str) -> Variant:
 def _measured_of(result: Measurement[Any]) -> Measured:
     """Return the values of a run's result, or why it has none."""
     if result.failure:
-        return Measured(reason=result.failure)
+        return Measured(reason=result.status)
     if result.verification is not None and not result.verification.passed:
         return Measured(reason=result.status, not_verified=True)
     timing, kernel_ms = result.timing, result.kernel_ms

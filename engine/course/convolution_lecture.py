@@ -69,7 +69,7 @@ def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Borde
 def _refusal(key: str, problem: Problem, block: Block) -> Quantity | None:
     """Return why a variant cannot compute a problem."""
     refusal = variant(key).unsupported(problem, box(*problem.mask_shape), block, Limits())
-    return Quantity(reason=f"{refusal.reason} {refusal.remedy}".strip()) if refusal else None
+    return Quantity(reason=str(refusal)) if refusal else None
 
 
 def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Quantity:

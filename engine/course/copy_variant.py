@@ -11,7 +11,7 @@ from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -27,7 +27,7 @@ def _work(problem: Problem, block: Block) -> Work:
 
 def _unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     if mask.shape != (1, 1) or mask.weights[0, 0] != 1 or mask.offset:
-        return Refusal("A copy has the mask of one cell of weight 1.")
+        return Refusal("mask-not-1x1", "A copy has the mask of one cell of weight 1")
     return refuse_launch(problem, mask, block, limits)
 
 

@@ -68,7 +68,7 @@ class Backend(Protocol):
         ----------
         host_out : ndarray of shape (H, W, C), of the result's type, optional
             The host's memory for the result; allocated where none is given. It may have another shape:
-            several results of one picture (a bank of masks) are stacked, a histogram has a row per channel.
+            a histogram has a row per channel.
         layout : Layout
             Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype

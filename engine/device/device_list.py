@@ -7,6 +7,7 @@ from functools import cache
 from engine.device.core_count import cores
 from engine.device.cuda_presence import SIMULATED, has_driver, missing
 from engine.device_info import SIMULATOR_SIDE, DeviceInfo
+from engine.reason import Reason
 
 
 def listed_devices() -> tuple[DeviceInfo, ...]:
@@ -40,33 +41,39 @@ def simulator_info() -> DeviceInfo:
     )
 
 
-def why_no_cuda() -> str | None:
-    """Return why no GPU is looked for; empty in the simulator, which has none beside itself; None to look."""
-    if SIMULATED:
-        return ""
+NO_GPU = Reason("no-gpu", "The NVIDIA driver is installed, but it finds no GPU")
+NO_DRIVER = Reason("no-driver", "No NVIDIA driver")
+
+
+def why_no_cuda() -> Reason | None:
+    """Return why no GPU is looked for, outside the simulator; None to look."""
     if missing:
-        return f"{missing}. Install it with the other requirements (there is none for macOS)."
-    return None if has_driver() else "No NVIDIA driver."
+        remedy = "Install it with the other requirements (there is none for macOS)."
+        return Reason("package-missing", missing, remedy=remedy)
+    return None if has_driver() else NO_DRIVER
 
 
-def unusable_gpu(reason: str, key: str = "cuda:0") -> DeviceInfo:
+def driver_unusable(why: object) -> Reason:
+    """Return the reason of a driver that does not work."""
+    return Reason("driver-unusable", f"The NVIDIA driver cannot be used: {why}")
+
+
+def unusable_gpu(reason: Reason, key: str = "cuda:0") -> DeviceInfo:
     """Return a CUDA device that cannot be used, and why."""
     return DeviceInfo(key, "cuda", "CUDA device", available=False, reason=reason)
 
 
-NO_GPU = "The NVIDIA driver is installed, but it finds no GPU."
-
-
 def _listed_gpus() -> tuple[DeviceInfo, ...]:
-    why_not = why_no_cuda()
-    if why_not is not None:
-        return (unusable_gpu(why_not),) if why_not else ()
+    if SIMULATED:
+        return ()
+    if why_not := why_no_cuda():
+        return (unusable_gpu(why_not),)
     from engine.device.cuda_driver import DriverError, gpu_count
 
     try:
         count = gpu_count()
     except DriverError as error:
-        return (unusable_gpu(f"The NVIDIA driver cannot be used: {error}."),)
+        return (unusable_gpu(driver_unusable(error)),)
     return tuple(map(_listed_gpu, range(count))) or (unusable_gpu(NO_GPU),)
 
 
@@ -76,7 +83,7 @@ def _listed_gpu(number: int) -> DeviceInfo:
     try:
         return gpu_info(number)
     except DriverError as error:
-        return unusable_gpu(f"The NVIDIA driver cannot be used: {error}.", f"cuda:{number}")
+        return unusable_gpu(driver_unusable(error), f"cuda:{number}")
 
 
 @cache

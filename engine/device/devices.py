@@ -9,14 +9,17 @@ from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_presence import SIMULATED
 from engine.device.device_list import (
+    NO_DRIVER,
     NO_GPU,
     cpu_info,
+    driver_unusable,
     simulator_info,
     unusable_gpu,
     why_no_cuda,
 )
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
+from engine.reason import Reason
 
 __all__ = ["backend", "device_named", "devices", "own_process_needed"]
 
@@ -49,9 +52,10 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 
 def _cuda_devices() -> tuple[DeviceInfo, ...]:
-    why_not = why_no_cuda()
-    if why_not is not None:
-        return (unusable_gpu(why_not),) if why_not else ()
+    if SIMULATED:
+        return ()
+    if why_not := why_no_cuda():
+        return (unusable_gpu(why_not),)
     from engine.device.cuda import cuda_info
     from engine.device.numba_cuda import cuda
 
@@ -70,11 +74,11 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
     return tuple(found)
 
 
-def _why_no_driver(error: Exception) -> str:
+def _why_no_driver(error: Exception) -> Reason:
     why = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
     if "driver library cannot be found" in why:
-        return "No NVIDIA driver."
-    return f"The NVIDIA driver cannot be used: {why}."
+        return NO_DRIVER
+    return driver_unusable(why)
 
 
 def device_named(key: str) -> DeviceInfo:
@@ -93,7 +97,7 @@ def device_named(key: str) -> DeviceInfo:
         if device.key == wanted:
             if not device.available:
                 remedy = "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU."
-                raise DeviceUnavailable(f"device '{key}'", device.reason, remedy)
+                raise DeviceUnavailable(f"device '{key}'", str(device.reason), remedy)
             return device
     remedy = f"Choose one of {', '.join(['auto', *(device.key for device in known if device.available)])}."
     raise DeviceUnavailable(f"device '{key}'", "there is no such device here", remedy)

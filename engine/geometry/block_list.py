@@ -49,7 +49,7 @@ def read_blocks(text: str) -> tuple[tuple[Block, ...], str]:
         if word:
             block = Block.parse(word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…")
             if refusal := refuse_block(block, Limits()):
-                raise BadValue(refusal.reason, "", refusal.remedy)
+                raise BadValue(refusal.sentence, "", refusal.remedy)
             blocks[block] = blocks.get(block, 0) + 1
     if len(blocks) > MOST_BLOCKS:
         why = f"at most {MOST_BLOCKS} are compared in one run"

@@ -4,26 +4,14 @@ Pure arithmetic: the window applies the same rules before it asks the engine's p
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from engine.geometry.block import Block, Limits
+from engine.geometry.refusal import Refusal
 
 SharedBytes = Callable[[Block], int]
 ONE_THREAD = Block(1, 1)
 MAX_GRID_Y = 65_535
 """Blocks down that CUDA allows, on every device; across it is 2^31 - 1."""
-
-
-class Refusal(NamedTuple):
-    """Why something cannot be done, for people, and the nearest legal block if the block is the reason."""
-
-    reason: str
-    nearest_block: Block | None = None
-
-    @property
-    def remedy(self) -> str:
-        """What to do, in words; empty if nothing is near."""
-        return f"The nearest legal block is {self.nearest_block}." if self.nearest_block else ""
 
 
 def blocks_along(length: int, block_side: int) -> int:
@@ -37,7 +25,7 @@ def refuse_block(
     shared_bytes: SharedBytes = lambda block: 0,
     *,
     least: Block = ONE_THREAD,
-    too_small: Callable[[], str] = lambda: "",
+    too_small: Callable[[], Refusal | None] = lambda: None,
 ) -> Refusal | None:
     """Return why a block is illegal on a device, with the nearest legal one; None if it is legal.
 
@@ -50,12 +38,20 @@ def refuse_block(
     least : Block
         Threads that a block must at least have along each side: for its tile, or so that the grid is no
         higher than CUDA allows.
-    too_small : callable of () -> str
-        The reason to give for a block with fewer.
+    too_small : callable of () -> Refusal
+        The refusal of a block with fewer.
     """
     is_small = block.x < least.x or block.y < least.y
-    reason = why_illegal(block, limits, shared_bytes) or (too_small() if is_small else "")
-    return Refusal(reason, nearest_legal(block, limits, shared_bytes, least)) if reason else None
+    refusal = why_illegal(block, limits, shared_bytes) or (too_small() if is_small else None)
+    return refusal and refusal.nearest(nearest_legal(block, limits, shared_bytes, least))
+
+
+def grid_too_high(
+    elements: int, named: str, blocks: int, block: Block, along: str = "down", most: int = MAX_GRID_Y
+) -> Refusal:
+    """Return the refusal of a block with which so many elements ("rows") need too many blocks for CUDA."""
+    short = f"{elements:,} {named} need {blocks:,} blocks of {block} {along}"
+    return Refusal("grid-too-high", short, f"{short}; CUDA allows {most:,}.")
 
 
 def nearest_legal(
@@ -81,20 +77,22 @@ def _ratio(a: int, b: int) -> float:
     return max(a, b) / min(a, b)
 
 
-def why_illegal(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0) -> str:
-    """Return why a device does not allow a block, empty if it does; the nearest legal one takes 3 ms more."""
+def why_illegal(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0) -> Refusal | None:
+    """Return why a device does not allow a block, or None; to find the nearest legal one takes 3 ms more."""
     if block.x < 1 or block.y < 1:
-        return f"A block of {block} has no threads; each side must be at least 1."
+        detail = f"A block of {block} has no threads; each side must be at least 1."
+        return Refusal("block-empty", f"A block of {block} has no threads", detail)
     if block.x > limits.max_block_x:
-        return f"A block of {block} is too wide; the limit is {limits.max_block_x} threads across."
+        detail = f"A block of {block} is too wide; the limit is {limits.max_block_x} threads across."
+        return Refusal("block-too-wide", f"A block of {block} is too wide", detail)
     if block.y > limits.max_block_y:
-        return f"A block of {block} is too high; the limit is {limits.max_block_y} threads down."
+        detail = f"A block of {block} is too high; the limit is {limits.max_block_y} threads down."
+        return Refusal("block-too-high", f"A block of {block} is too high", detail)
     if block.threads > limits.max_threads:
-        limit = f"the limit is {limits.max_threads:,} threads per block"
-        return f"A block of {block} has {block.threads:,} threads; {limit}."
+        short = f"A block of {block} has {block.threads:,} threads"
+        detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
+        return Refusal("block-threads", short, detail)
     if (needed := shared_bytes(block)) > limits.shared_bytes:
-        return (
-            f"A block of {block} needs {needed:,} bytes of shared memory for its tile; "
-            f"a block has {limits.shared_bytes:,}."
-        )
-    return ""
+        short = f"A block of {block} needs {needed:,} bytes of shared memory for its tile"
+        return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
+    return None

@@ -12,10 +12,12 @@ from typing import ClassVar
 from engine.course.paper import CourseTable
 from engine.errors import ImageReadError
 from engine.geometry.block import Block
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
+from engine.reason import Reason
 from engine.results.measurement import OperationResult, RunResult
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.operation.found import Mark, Quantity
@@ -260,7 +262,7 @@ class Filtered:
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: RunResult | None = None
-    chosen_because: str = ""  # the planner's reason where "auto" was asked for
+    chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,20 +305,29 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Why one variant cannot do a job (empty if it can), and the nearest legal block if that helps."""
+    """Why one variant cannot do a job, None if it can."""
 
     variant: str
-    reason: str = ""
-    nearest_block: Block | None = None
+    reason: Reason | None = None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The reason, where the variant itself refuses."""
+        return self.reason if isinstance(self.reason, Refusal) else None
+
+    @property
+    def nearest_block(self) -> Block | None:
+        """The nearest legal block, where another block helps."""
+        return None if self.refusal is None else self.refusal.nearest_block
 
 
 @dataclass(frozen=True, slots=True)
 class BlockAvailability:
-    """Why one variant cannot do a job with a block, empty if it can.
+    """Why one variant cannot do a job with a block, None if it can.
 
     There is no block where it does not matter: for a variant without blocks, or one that no block helps.
     """
 
     variant: str
     block: Block | None
-    reason: str = ""
+    reason: Reason | None = None

@@ -95,7 +95,7 @@ def check_blocks(request: CheckBlocks, report: Checkpoint) -> tuple[BlockAvailab
         limits = device_for(variant, request.job.device).limits
         for block in request.blocks:
             refusal = variant.why_not(problem, request.job.mask, block, limits, VARIANTS)
-            found.append(BlockAvailability(variant.key, block, refusal.reason if refusal else ""))
+            found.append(BlockAvailability(variant.key, block, refusal))
     return tuple(found)
 
 

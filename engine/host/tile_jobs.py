@@ -24,7 +24,7 @@ def describe_tile(request: DescribeTile, report: Checkpoint) -> BlockTiles:
     block = job.block if job.block is not None and chosen.uses_block else chosen.default_block
     refusal = chosen.why_not(problem, job.mask, block, _limits(chosen, job), VARIANTS)
     if refusal is not None:
-        return BlockTiles(chosen.key, reason=f"{refusal.reason} {refusal.remedy}".strip())
+        return BlockTiles(chosen.key, reason=str(refusal))
     launches = chosen.plan(problem, block)
     if not launches:
         return BlockTiles(chosen.key, reason=f"{chosen.title} has no kernels of ours.")

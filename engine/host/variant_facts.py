@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine.errors import EngineError, UnsupportedVariant
+from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.variants.contract import AnyVariant
@@ -26,8 +26,6 @@ def availability_of(key: str, refuse: Callable[[], object]) -> Availability:
     """Return whether a variant can do a job, which `refuse` refuses with an `EngineError`, and why not."""
     try:
         refuse()
-    except UnsupportedVariant as error:
-        return Availability(key, error.why, error.nearest_block)
     except EngineError as error:
-        return Availability(key, f"{error.why.rstrip('.')}. {error.remedy}".strip())
+        return Availability(key, error.reason)
     return Availability(key)

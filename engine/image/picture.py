@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 
-_DEPTH_TEXTS = {
+DEPTH_TEXTS = {
     np.dtype(np.uint8): "8 bit",
     np.dtype(np.uint16): "16 bit",
     np.dtype(np.float32): "32-bit float",
@@ -112,7 +112,7 @@ class Picture:
     @property
     def depth_text(self) -> str:
         """The depth in words: "8 bit", "16 bit" or "32-bit float"."""
-        return _DEPTH_TEXTS[self.pixels.dtype]
+        return DEPTH_TEXTS[self.pixels.dtype]
 
     def title(self) -> str:
         """Return what this is in a line: "astronaut.png  512 x 512  RGB  8 bit" (width x height)."""
@@ -125,7 +125,7 @@ def _checked_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
     if not isinstance(pixels, np.ndarray):
         raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")
     dtype = pixels.dtype.newbyteorder("=")
-    if dtype not in _DEPTH_TEXTS:
+    if dtype not in DEPTH_TEXTS:
         raise BadValue(
             "This array is not a picture",
             f"its values are {pixels.dtype}; a picture has uint8, uint16 or float32",

@@ -12,7 +12,7 @@ from engine.files.atomic_write import atomic_write, path_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.formats import Format, format_to_save, formats_for, in_words, saved_formats, titles
-from engine.image.picture import Picture
+from engine.image.picture import DEPTH_TEXTS, Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
 
@@ -67,26 +67,28 @@ def save_image(
 
 
 def encoded_image(
-    picture: Picture | NDArray[Any], name: str, *, quality: int = DEFAULT_QUALITY, depth: Depth = "keep"
+    picture: Picture | NDArray[Any],
+    name: str,
+    *,
+    quality: int = DEFAULT_QUALITY,
+    depth: Depth = "keep",
+    saved_as: Format | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
-    """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out."""
+    """Return the bytes of a file, as `save_image` would write it, and its sentences on what is left out.
+
+    `saved_as` is the format of the file where it is known already.
+    """
+    known = saved_as or saved_format(name)
     what = f"{name} cannot be saved"
-    known = format_to_save(name)
-    if known is None or known.encode is None:
-        suffix = Path(name).suffix.lower()
-        why = (
-            f"{suffix!r} is not a picture format that can be saved" if suffix else "its name has no extension"
-        )
-        suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
-        raise ImageWriteError(what, why, f"End the name in one of: {suffixes}.")
     given: object = quality
     if not (isinstance(given, int | np.integer) and 1 <= given <= 100):
         raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
     picture = _with_depth(picture, depth, what)
-    _check_holds(known, picture, what)
+    check_holds(known, picture.dtype, picture.height, picture.width, name)
     picture, left_out = _without_what_is_lost(picture, known)
+    assert known.encode is not None
     try:
         data = known.encode(picture, quality)
     except (OSError, ValueError, RuntimeError, TypeError, MemoryError) as error:
@@ -105,29 +107,36 @@ def _with_depth(picture: Picture, depth: Depth, what: str) -> Picture:
     return Picture(change_depth(picture.pixels, dtype), alpha, picture.icc_profile, metadata=picture.metadata)
 
 
-def _check_holds(known: Format, picture: Picture, what: str) -> None:
-    """Refuse a sample type or size that the format cannot hold."""
-    dtype = picture.dtype
-    others = titles(formats_for(dtype, max(picture.height, picture.width)))
+def saved_format(name: str) -> Format:
+    """Return the format that a file is saved in; an ImageWriteError says which suffixes there are."""
+    known = format_to_save(name)
+    if known is None:
+        suffix = Path(name).suffix.lower()
+        why = (
+            f"{suffix!r} is not a picture format that can be saved" if suffix else "its name has no extension"
+        )
+        suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
+        raise ImageWriteError(f"{name} cannot be saved", why, f"End the name in one of: {suffixes}.")
+    return known
+
+
+def check_holds(known: Format, dtype: np.dtype[Any], height: int, width: int, name: str) -> None:
+    """Refuse, with an ImageWriteError, a sample type or a size that a format cannot hold."""
+    what, side = f"{name} cannot be saved", max(height, width)
+    others = titles(formats_for(dtype, side))
     if not known.holds(dtype):
         held = in_words(depth for depth, dtype in DEPTH_DTYPES.items() if dtype in known.dtypes)
         raise ImageWriteError(
             what,
-            f"{known.title} does not hold {picture.depth_text} values",
+            f"{known.title} does not hold {DEPTH_TEXTS[dtype]} values",
             f"Save it as {others}, or ask for depth {held}.",
         )
-    check_sides(known, dtype, picture.height, picture.width, what)
-
-
-def check_sides(known: Format, dtype: np.dtype[Any], height: int, width: int, what: str) -> None:
-    """Refuse a size that a format cannot hold; `what` says in the error what cannot be done."""
-    side = max(height, width)
     if not known.holds(dtype, side):
         raise ImageWriteError(
             what,
             f"{known.title} holds {known.max_side:,} pixels on a side, "
             f"this picture has {width:,} x {height:,}",
-            f"Save it as {titles(formats_for(dtype, side))}.",
+            f"Save it as {others}.",
         )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,34 +46,47 @@ def _rank_and_error(weights: Weights) -> tuple[int, float]:
     return int(np.count_nonzero(singular > UNIT_ROUNDOFF * norm)), math.hypot(*singular[1:]) / norm
 
 
-def describe(mask: Mask) -> tuple[str, ...]:
-    """Return what is worth knowing about a mask, one short sentence each."""
+class Fact(NamedTuple):
+    """What is worth knowing about a mask, in a few words, and what they mean."""
+
+    short: str
+    detail: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Both in one sentence."""
+        return f"{self.short}: {self.detail}." if self.detail else f"{self.short}."
+
+
+def describe(mask: Mask) -> tuple[Fact, ...]:
+    """Return what is worth knowing about a mask."""
     facts = analyse(mask)
     return _about_rank(mask, facts), _about_sum(mask), _about_turn(mask, facts), _about_cells(mask)
 
 
-def _about_rank(mask: Mask, facts: Analysis) -> str:
+def _about_rank(mask: Mask, facts: Analysis) -> Fact:
     if facts.rank == 0:
         in_float32 = " in float32" if mask.magnitude else ""
-        return f"Every weight is 0{in_float32}: the result is the offset everywhere."
+        return Fact(f"Every weight is 0{in_float32}", "the result is the offset everywhere")
     if mask.taps == 1:
-        return "A single cell: every pixel is multiplied by one number."
+        return Fact("A single cell", "every pixel is multiplied by one number")
     if min(mask.shape) == 1:
-        return f"One-dimensional: {count(mask.taps, 'multiplication')} per pixel, along one line."
+        return Fact("One-dimensional", f"{count(mask.taps, 'multiplication')} per pixel, along one line")
     if facts.separable:
-        return (
-            f"Separable: the product of a column of {mask.rows} and a row of {mask.columns} "
-            f"({mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel)."
+        return Fact(
+            "Separable",
+            f"the product of a column of {mask.rows} and a row of {mask.columns} "
+            f"({mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel)",
         )
     return why_not_separable(mask, facts)
 
 
-def why_not_separable(mask: Mask, facts: Analysis) -> str:
+def why_not_separable(mask: Mask, facts: Analysis) -> Fact:
     """Return why a mask is not the product of one column and one row: its rank, or one of its weights."""
     error = f"{facts.rank1_error:.2g} times" if facts.rank1_error > 1 else f"{100 * facts.rank1_error:.2g} %"
     left_over = f"the best rank-1 approximation has {error} error"
     if facts.rank > 1:
-        return f"Not separable: its rank is {facts.rank}, and {left_over}."
+        return Fact("Not separable", f"its rank is {facts.rank}, and {left_over}")
     factors = factor(mask)
     row, column = factors.worst_cell
     weight = float(mask.weights32[row, column])
@@ -80,40 +94,46 @@ def why_not_separable(mask: Mask, facts: Analysis) -> str:
     digits = next((digits for digits in (4, 9) if f"{weight:.{digits}g}" != f"{given:.{digits}g}"), 17)
     because = ""
     if abs(weight) < SMALLEST_NORMAL:
-        because = " Float32 loses digits below 1.2e-38; a smaller mask may have no such weights."
+        because = ". Float32 loses digits below 1.2e-38; a smaller mask may have no such weights"
     elif factors.allowed == 0.0:
-        because = " Weights with so few digits must be exact, because their sums are exact."
-    return (
-        "Not separable in float32: its rank is 1 only within the rounding of its largest weights "
+        because = ". Weights with so few digits must be exact, because their sums are exact"
+    return Fact(
+        "Not separable in float32",
+        "its rank is 1 only within the rounding of its largest weights "
         f"({left_over}); the weight in row {row + 1}, column {column + 1} is {weight:.{digits}g}, "
-        f"and column times row gives {given:.{digits}g}.{because}"
+        f"and column times row gives {given:.{digits}g}{because}",
     )
 
 
-def _about_sum(mask: Mask) -> str:
+def _about_sum(mask: Mask) -> Fact:
     if mask.magnitude == 0.0 or abs(mask.total) <= mask.taps * UNIT_ROUNDOFF * mask.magnitude:
-        return f"The weights add up to 0: a uniform area becomes {mask.offset:g}, only changes stay."
+        return Fact("The weights add up to 0", f"a uniform area becomes {mask.offset:g}, only changes stay")
     if math.isclose(mask.total, 1.0, rel_tol=UNIT_ROUNDOFF * mask.taps):
         kept = "keeps its brightness" if mask.offset == 0.0 else f"is shifted by {mask.offset:g}"
-        return f"The weights add up to 1: a uniform area {kept}."
+        return Fact("The weights add up to 1", f"a uniform area {kept}")
     shifted = "" if mask.offset == 0.0 else f", and {mask.offset:g} is added"
-    return f"The weights add up to {mask.total:.6g}: a uniform area is multiplied by that{shifted}."
+    return Fact(weights_sum(mask), f"a uniform area is multiplied by that{shifted}")
 
 
-def _about_turn(mask: Mask, facts: Analysis) -> str:
+def weights_sum(mask: Mask) -> str:
+    """Return the sum of the weights in words."""
+    return f"The weights add up to {mask.total:.6g}"
+
+
+def _about_turn(mask: Mask, facts: Analysis) -> Fact:
     is_centred = mask.flipped().anchor == mask.anchor
     if facts.is_point_symmetric and is_centred:
-        return "Unchanged by a 180° turn: correlation and convolution agree."
+        return Fact("Unchanged by a 180° turn", "correlation and convolution agree")
     if facts.is_point_antisymmetric and is_centred:
-        return "A 180° turn flips its sign: convolution gives the negated result."
-    return "Changed by a 180° turn: correlation and convolution differ."
+        return Fact("A 180° turn flips its sign", "convolution gives the negated result")
+    return Fact("Changed by a 180° turn", "correlation and convolution differ")
 
 
-def _about_cells(mask: Mask) -> str:
+def _about_cells(mask: Mask) -> Fact:
     zeros = int(np.count_nonzero(mask.weights == 0.0))
     row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
     verb = "is" if zeros in (0, 1) else "are"
-    return (
+    return Fact(
         f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {verb} 0; the largest weight, "
-        f"{mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}."
+        f"{mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}",
     )

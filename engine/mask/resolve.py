@@ -29,7 +29,7 @@ def resolve_mask(spec: str) -> Mask:
     generated = generate(spec)
     if generated is not None:
         return generated
-    from engine.mask.presets import closest_preset, preset
+    from engine.mask.presets import preset
 
     with suppress(UnknownName):
         return preset(spec)
@@ -49,14 +49,22 @@ def resolve_mask(spec: str) -> Mask:
         if _begins_like_weights(spec):
             raise
         what = f"Unknown mask {quoted(spec)}"
-        if meant := misspelt_generator(spec) or closest_preset(spec):
-            raise MaskError(what, remedy=f"Did you mean {meant}? `masks` lists the presets.") from error
+        if meant := did_you_mean(spec):
+            raise MaskError(what, remedy=f"{meant}`masks` lists the presets.") from error
         raise MaskError(
             what,
             "no preset has a name like that, there is no such file, and read as weights: "
             f"{error.what}, {error.why}",
             "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
+
+
+def did_you_mean(spec: str) -> str:
+    """Return "Did you mean sobel-x? " for a name like that of a generator or a preset, else an empty text."""
+    from engine.mask.presets import closest_preset
+
+    meant = misspelt_generator(spec) or closest_preset(spec)
+    return f"Did you mean {meant}? " if meant else ""
 
 
 def _is_a_path(spec: str) -> bool:

@@ -152,6 +152,6 @@ FACTS: tuple[Fact, ...] = (
          lambda run: str(run.baseline_run or MISSING), lambda run: run.baseline_run, shown=False),
     Fact("proof", "Proof",
          "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
-         lambda run: run.result.reason if run.result.is_refuted else run.result.proof),
+         lambda run: run.result.status if run.result.is_refuted else run.result.proof),
 )
 # fmt: on

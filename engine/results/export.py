@@ -4,7 +4,6 @@ import csv
 import io
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from engine.device_info import DeviceInfo
@@ -45,7 +44,7 @@ def machine_document(
         "machine": platform.machine(),
         "versions": dict(versions),
         "commit": commit,
-        "devices": [asdict(device) for device in devices],
+        "devices": [device.as_json() for device in devices],
     }
 
 

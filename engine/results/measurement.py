@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
+from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.tasks.contract import P
 from engine.tasks.work import Work
@@ -104,8 +105,8 @@ class Measurement(Generic[P]):
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
         None where nothing was computed.
-    failure : str
-        What, why and what to do, in one line; empty if the run succeeded.
+    failure : Reason, optional
+        Why there is no result; None if the run succeeded. Files have it as text (`status`).
     refused : bool
         Whether the failure is that this cannot be done, so that nothing was tried.
     chosen_because : str
@@ -129,7 +130,7 @@ class Measurement(Generic[P]):
     environment: Environment
     timing: Timing | None = None
     verification: Verification | None = None
-    failure: str = ""
+    failure: Reason | None = None
     refused: bool = False
     chosen_because: str = ""
     seed: int = 0
@@ -156,7 +157,7 @@ class Measurement(Generic[P]):
     @property
     def is_refuted(self) -> bool:
         """Whether it failed, or was computed and disagrees with the oracle."""
-        return bool(self.failure) or (self.verification is not None and not self.verification.passed)
+        return self.failure is not None or (self.verification is not None and not self.verification.passed)
 
     @property
     def kernel_ms(self) -> float | None:
@@ -169,16 +170,13 @@ class Measurement(Generic[P]):
     def status(self) -> str:
         """Verified, or why not, in words."""
         if self.failure:
-            return self.failure
+            return str(self.failure)
         return self.verification.sentence(self.problem.checked_unit) if self.verification else "not run yet"
 
     @property
-    def reason(self) -> str:
-        """The status where the variant is named already: without the variant's name before it."""
-        if not self.status.startswith(f"variant '{self.variant}'"):
-            return self.status
-        why = self.status.partition(": ")[2]
-        return why[:1].upper() + why[1:] or self.status
+    def short_status(self) -> str:
+        """The status in a few words."""
+        return self.failure.short if self.failure else self.status
 
     @property
     def proof(self) -> str:
@@ -211,6 +209,8 @@ class Measurement(Generic[P]):
             data["timing"] = self.timing.as_json()
         if self.work is not None:
             data["work"] |= {"cgma": self.work.cgma, "arithmetic_intensity": self.work.arithmetic_intensity}
+        data["failure"] = str(self.failure or "")
+        data["reason"] = self.failure and self.failure.as_json()
         data["status"] = self.status
         return data
 

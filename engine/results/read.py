@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
+from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import Measurement
 from engine.tasks.registry import TASKS
@@ -47,6 +48,7 @@ def result_from_json(data: Any) -> Measurement[Any]:
         if (task := TASKS.get(data["task"])) is None:
             raise ValueError(f"{data['task']!r} is not a task")
         parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
+        parts["failure"] = _failure(data)
         return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
@@ -69,7 +71,9 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     return absent | data | moved
 
 
-_PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}
+_PARTS = {
+    name: kind for name, kind in get_type_hints(Measurement).items() if name not in ("problem", "failure")
+}
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -107,6 +111,14 @@ def _fields(kind: Any, data: Any) -> Any:
         field.name for field in dataclasses.fields(kind) if field.name in data or field.name not in _LATER
     ]
     return kind(**{name: _value(hints[name], data[name], name) for name in names})
+
+
+def _failure(data: dict[str, Any]) -> Reason | None:
+    """Return why a run failed; files of before 0.2 have it as text alone."""
+    text = _value(str, data["failure"], "failure")
+    if not text:
+        return None
+    return _fields(Reason, data["reason"]) if data.get("reason") else Reason("from-file", text.rstrip("."))
 
 
 def _number(value: Any, name: str) -> float:

@@ -5,8 +5,9 @@ from typing import Any
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE, DeviceInfo
-from engine.errors import BadValue, DeviceUnavailable, UnsupportedVariant
+from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.tasks.contract import P
 from engine.variants.contract import AnyVariant, C
 from engine.variants.registry import variants_of
@@ -39,16 +40,20 @@ def refuse_unsuitable(
     if variant.device != device.kind:
         raise UnsupportedVariant(
             f"variant '{variant.key}' on {device.title}",
-            f"it is written for {variant.device.upper()} devices",
-            "Choose another variant, or another device.",
+            Refusal(
+                "other-device",
+                f"Written for {variant.device.upper()} devices",
+                f"It is written for {variant.device.upper()} devices.",
+                "Choose another variant, or another device.",
+            ),
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
         limit = problem.limit_text(SIMULATOR_SIDE)
         why = f"too large for the simulator (limit {limit})"
-        raise BadValue(problem.subject, why, "Choose a smaller size or batch, or another device.")
+        raise TooLargeForSimulator(problem.subject, why, "Choose a smaller size or batch, or another device.")
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
     if refusal is not None:
         # Where no other block would do, the block is not the reason.
         with_block = f" with a block of {block}" if refusal.nearest_block else ""
         what = f"variant '{variant.key}'{with_block}"
-        raise UnsupportedVariant(what, refusal.reason, refusal.remedy, refusal.nearest_block)
+        raise UnsupportedVariant(what, refusal)

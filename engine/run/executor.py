@@ -3,17 +3,19 @@
 This thread, a child process (`engine.host.executor`), or later another machine: the pipeline does not know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.results.progress import Checkpoint
 from engine.run.job import AnyJob
-from engine.run.measure import OnValues, Outcome, measure, unrun
+from engine.run.measure import OnValues, Outcome, measure, measure_each, unrun
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
+
+T = TypeVar("T")
 
 ExecutorFor = Callable[[DeviceInfo], Executor]
 """Returns the executor for a device."""
@@ -45,6 +47,24 @@ def measure_on(
     return measure(job, machine, plan, checkpoint=checkpoint, on_values=on_values)
 
 
+def measure_each_on(
+    jobs: Sequence[AnyJob], device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> list[Outcome]:
+    """Measure jobs of one input (`measure_each`) in the process that this is called in."""
+    machine = backend(device)
+    return measure_each(jobs, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint)
+
+
+def outcomes_of(
+    jobs: Sequence[AnyJob], device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
+) -> list[Outcome]:
+    """Measure jobs of one input (`measure_each`) where their device is.
+
+    None may be one that the device cannot do. Raises DeviceFault, HostLost or Cancelled.
+    """
+    return _done(executor_for(device).submit(measure_each_on, jobs, device.key, plan))
+
+
 def outcome_of(
     job: AnyJob,
     device: DeviceInfo,
@@ -64,10 +84,13 @@ def outcome_of(
             job.refuse(device)
         except EngineError as error:
             return Outcome(None, unrun(job, device, error=error), error)
-    future = executor_for(device).submit(measure_on, job, device.key, plan, **here)
+    return _done(executor_for(device).submit(measure_on, job, device.key, plan, **here))
+
+
+def _done(future: Future[T]) -> T:
+    """Wait for work and return what it returns."""
     try:
-        outcome: Outcome = future.result()
+        return future.result()
     finally:
         # Where the wait was interrupted, the work is to stop; one that is done cannot be cancelled.
         future.cancel()
-    return outcome

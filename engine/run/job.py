@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
 from engine.tasks.filtering.problem import Problem
@@ -18,9 +19,6 @@ from engine.tasks.filtering.task import FILTERING, FilterOperands
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.registry import registered
-
-if TYPE_CHECKING:
-    from engine.mask.bank import Bank
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Job(Generic[P, O, V]):
     block: Block
     problem: P
     operands: O
-    chosen_because: str = ""  # the planner's reason where `auto` was asked for
+    chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
     # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
@@ -70,36 +68,3 @@ def filter_job(
     """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
     operands = FilterOperands(samples, mask, layout)
     return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
-
-
-def bank_job(
-    bank: "Bank",
-    problem: Problem,
-    samples: np.ndarray,
-    *,
-    chosen: Variant | None = None,
-    block: Block | None = None,
-    layout: Layout = Layout.PITCHED,
-    seed: int = 0,
-    affordable: int | None = None,
-) -> FilterJob:
-    """Return the job of applying all masks of a bank to one picture in one launch.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one of the masks.
-    samples : ndarray of shape (H, W, C), of the problem's dtype
-    chosen : Variant, optional
-        Another variant that writes the results one below the other; None: `for_bank` of the bank.
-    affordable : int, optional
-        Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
-        filter, so that verifying 32 masks does not take a minute.
-    """
-    if chosen is None:
-        from engine.variants.ladder.implicit_gemm import for_bank
-
-        chosen = for_bank(bank)
-    operands = FilterOperands(samples, bank.masks[0], layout, bank)
-    block = block or chosen.default_block
-    return Job(FILTERING, chosen, block, problem, operands, seed=seed, affordable=affordable)

@@ -3,13 +3,13 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.backend import Backend
+from engine.device.backend import Backend, Buffers
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
@@ -56,9 +56,9 @@ def unrun(
         environment=replace(environment, versions=versions(), commit=commit())
         if is_recorded
         else environment,
-        failure=str(error) if error else "",
+        failure=error.failure if error else None,
         refused=error is not None and error.is_refusal,
-        chosen_because=job.chosen_because,
+        chosen_because=job.chosen_because.clauses if job.chosen_because else "",
         seed=job.seed,
         work=variant.work(job.problem, job.block) if task.counts_unrun else None,
         **task.labels(job),
@@ -73,22 +73,43 @@ def measure(
     checkpoint: Checkpoint = lambda step: None,
     host_out: np.ndarray | None = None,
     on_values: OnValues | None = None,
+    filled: Buffers | None = None,
 ) -> Outcome:
     """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
     `checkpoint` is called before each step; the result goes to `host_out`, of its shape and type, where that
     is given. `on_values` is called with it before it is verified, where no launch follows: to encode it
-    meanwhile. Raises Cancelled (by the checkpoint), and DeviceFault where the process must be ended.
+    meanwhile. `filled` are buffers of such a job with its operands in them. Raises Cancelled (by the
+    checkpoint), and DeviceFault where the process must be ended.
     """
     result = unrun(job, backend.info, is_recorded=False)
     if plan.is_recorded:
         result = replace(result, environment=backend.environment())
     try:
-        return _measured(job, backend, plan, checkpoint, host_out, on_values, result)
+        return _measured(job, backend, plan, checkpoint, host_out, on_values, filled, result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
-        return Outcome(None, replace(result, failure=str(error), refused=error.is_refusal), error)
+        return Outcome(None, replace(result, failure=error.failure, refused=error.is_refusal), error)
+
+
+def measure_each(
+    jobs: Sequence[AnyJob], backend: Backend, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> list[Outcome]:
+    """Run jobs that differ in their variants and constants alone; their input is copied to the device once.
+
+    Raises what `measure` raises, and OutOfDeviceMemory.
+    """
+    first, outcomes = jobs[0], []
+    backend.activate()
+    buffers = first.task.allocate(backend, first)
+    first.task.upload(backend, first.operands, buffers)
+    for job in jobs:
+        outcome = measure(job, backend, plan, checkpoint=checkpoint, filled=buffers)
+        # The next one writes into the same memory.
+        values = None if outcome.values is None else outcome.values.copy()
+        outcomes.append(outcome._replace(values=values))
+    return outcomes
 
 
 def _measured(
@@ -98,6 +119,7 @@ def _measured(
     checkpoint: Checkpoint,
     host_out: np.ndarray | None,
     on_values: OnValues | None,
+    filled: Buffers | None,
     result: Measurement[Any],
 ) -> Outcome:
     task, operands = job.task, job.operands
@@ -105,14 +127,15 @@ def _measured(
     backend.activate()
     checkpoint(Progress("compiling", 0.0, 2.0))
     prepared, compile_ms = timed(lambda: task.prepare(job))
-    buffers, allocate_ms = timed(lambda: task.allocate(backend, job, host_out))
-    task.upload(backend, operands, buffers)
+    buffers, allocate_ms = timed(lambda: filled or task.allocate(backend, job, host_out))
+    if filled is None:
+        task.upload(backend, operands, buffers)
     checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
     values, launches_ms, fault = run_on_poison(prepared, buffers, backend)
     # The first launch starts threads and touches new memory.
     is_sampled = plan.takes_proof and len(launches_ms) > 1 and not backend.copies
     if on_values is not None and is_sampled and not fault:
-        on_values(task.result(values, operands))
+        on_values(values)
 
     def verifying(fraction: float) -> None:
         stage = "verifying against the float64 oracle"
@@ -140,4 +163,4 @@ def _measured(
             copy_s=copy_s,
         )
         result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))
-    return Outcome(task.result(values, operands), result)
+    return Outcome(values, result)

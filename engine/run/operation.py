@@ -9,6 +9,7 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
+from engine.reason import Reason
 from engine.run.device_choice import device_for
 from engine.run.job import Job
 from engine.tasks.operation.contract import Answer, Operation, OperationOperands
@@ -29,7 +30,7 @@ class OperationChoice:
 
     variant: OperationVariant
     block: Block
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def resolved_operands(
@@ -92,7 +93,8 @@ class ResolvedOperation:
         known = [one for one in operation_variants(asked.operation) if one.device == self.device.kind]
         able = [one for one in known if not self._refused(one)]
         chosen = (able or known)[-1]
-        return OperationChoice(chosen, self._block_of(chosen), f"the fastest on {self.device.title}")
+        reason = Reason("last-in-list", f"the fastest on {self.device.title}")
+        return OperationChoice(chosen, self._block_of(chosen), reason)
 
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""

@@ -30,6 +30,8 @@ from engine.variants.contract import Variant
 from engine.variants.matmul.contract import MatmulVariant
 
 Result = Measurement[Any]
+Measure = Callable[[Any, DeviceInfo, SamplingPlan, ExecutorFor], Result]
+"""Measures a job on a device and returns its result."""
 ONE_LAYOUT = (Layout.PITCHED,)
 
 
@@ -128,12 +130,18 @@ def product_jobs(
             yield Job(PRODUCT, variant, block, product, operands, seed=seed)
 
 
+def measured_result(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> Result:
+    """Return the result of a job that is measured where its device is."""
+    return outcome_of(job, device, plan, executor_for).result
+
+
 def sweep(
     jobs: Iterable[AnyJob],
     device: str,
     budget_s: float,
     executor_for: ExecutorFor,
     on_result: Callable[[Any], None] = lambda result: None,
+    measure: Measure = measured_result,
 ) -> tuple[list[Any], DeviceFault | None]:
     """Measure every job; a failure is a result with its reason.
 
@@ -145,6 +153,8 @@ def sweep(
         For the CUDA variants; "auto" is the first one that works.
     budget_s : float
         Time for the samples of each job, seconds.
+    measure : Measure
+        Measures one job.
 
     Returns
     -------
@@ -161,7 +171,7 @@ def sweep(
             if fault is not None and job.variant.device == DeviceKind.CUDA:
                 reason = f"the device was lost before ({fault.what}: {fault.why})"
                 raise EngineError("Not measured", reason, fault.remedy)
-            result = outcome_of(job, device_for(job.variant, device), plan, executor_for).result
+            result = measure(job, device_for(job.variant, device), plan, executor_for)
         except DeviceFault as error:
             fault = error
             result = not_run(job, device, error)

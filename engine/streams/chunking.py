@@ -13,7 +13,8 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.launches import Prepared
 from engine.device_info import SIMULATOR
-from engine.errors import BadValue, UnsupportedVariant
+from engine.errors import BadValue
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
 from engine.run.arguments import Image
@@ -186,8 +187,11 @@ def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
         return choice
     raise UnsupportedVariant(
         f"variant '{choice.variant.key}' on a picture in bands",
-        "its sums run through the whole picture, so a band's results would differ in their last digits",
-        "Raise chunk_bytes until the picture is one chunk, or name a direct variant.",
+        Refusal(
+            "not-in-bands",
+            "its sums run through the whole picture, so a band's results would differ in their last digits",
+            remedy="Raise chunk_bytes until the picture is one chunk, or name a direct variant.",
+        ),
     )
 
 

@@ -103,7 +103,3 @@ class Task(ABC, Generic[P, O, V]):
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
-
-    def result(self, values: Any, operands: O) -> Any:
-        """Return a computed array in the shape that the caller expects."""
-        return values

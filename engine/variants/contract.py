@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.tasks.work import Work
@@ -108,9 +108,6 @@ class Variant(AnyVariant[Problem, Mask]):
     # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
     # counts with.
     repeats: Callable[[Mask], int] | None = None
-    # A number with which the time jumps, where it does not grow smoothly with the mask: `auto` compares
-    # problems of the same one.
-    jumps: Callable[[Problem], int] = lambda problem: 0
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
     # others, whose `unsupported` need not check it.
     integer_output: bool = False
@@ -170,14 +167,18 @@ class Variant(AnyVariant[Problem, Mask]):
                 if other.integer_output and other.device is self.device and other._takes_types_of(problem)
             ]
             return Refusal(
-                "It writes float32 results only. Choose float32 results, or for "
-                f"{problem.result_dtype} one of: {', '.join(keys)}."
+                "float32-results-only",
+                "Writes float32 results only",
+                "It writes float32 results only.",
+                f"Choose float32 results, or for {problem.result_dtype} one of: {', '.join(keys)}.",
             )
         if not self._takes_types_of(problem):
             return Refusal(
+                "uint8-only",
+                "Takes 8-bit pictures with 8-bit results only",
                 "It takes 8-bit pictures and gives 8-bit results only, not "
-                f"{problem.dtype} with {problem.result_dtype} results. "
-                "Choose results of the picture's own type for an 8-bit picture, or use register-blocked."
+                f"{problem.dtype} with {problem.result_dtype} results.",
+                "Choose results of the picture's own type for an 8-bit picture, or use register-blocked.",
             )
         return self.unsupported(problem, constant, block, limits)
 
@@ -193,13 +194,18 @@ class Variant(AnyVariant[Problem, Mask]):
             if largest <= self.most_sample:
                 return None
             return Refusal(
+                "samples-too-large",
+                f"The picture has samples up to {largest:.3g}",
                 f"The picture has samples up to {largest:.3g}; past {self.most_sample:.3g} sums within "
-                f"{self.key} could be infinite where the result is not. Use register-blocked, tiled or naive."
+                f"{self.key} could be infinite where the result is not.",
+                "Use register-blocked, tiled or naive.",
             )
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
         return Refusal(
+            "not-finite",
+            f"The picture has {samples[row, column, channel]} in row {row}, column {column}",
             f"Row {row}, column {column}, channel {channel} of the picture is "
             f"{samples[row, column, channel]}; {self.key} mixes it with samples and weights that a direct "
-            "sum keeps apart, so that it would spread. Use cpu-parallel, tiled or naive, which keep it in "
-            "its place."
+            "sum keeps apart, so that it would spread.",
+            "Use cpu-parallel, tiled or naive, which keep it where it is.",
         )

@@ -112,7 +112,8 @@ class CourseController(QObject):
             return
         device = self._state.used_device(self._device())
         gpu = device.attributes if device is not None and device.is_usable_gpu else None
-        missing = next((one.reason for one in self._state.devices if one.kind == "cuda" and one.reason), "")
+        devices = self._state.devices
+        missing = next((str(one.reason) for one in devices if one.kind == "cuda" and one.reason), "")
         self._course.set_gpu(gpu or f"There is no GPU here. {missing}".rstrip())
 
     def _device(self) -> str:

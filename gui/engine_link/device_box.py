@@ -59,7 +59,7 @@ class DeviceBox(QComboBox):
         if device is None:
             return "" if not self._engine_state.devices else f"There is no device {key} here. Choose another."
         if not device.available:
-            return device.reason
+            return str(device.reason)
         return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:

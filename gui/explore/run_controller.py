@@ -17,6 +17,7 @@ from engine.host.protocol import (
     Run,
 )
 from engine.host.shared_array import segments_of
+from engine.reason import Reason
 from engine.results.environment import Environment
 from engine.results.measurement import RunResult
 from gui.engine_link.engine_link import SegmentKeeper
@@ -101,13 +102,15 @@ class RunController(QObject):
         look = Job("Looking for what can run here", ask, checked, is_counted=False)
         self._jobs.begin(SOURCE, [look], self._messages, self._cells.end_plan)
 
-    def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, str]]) -> None:
+    def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, Reason | None]]) -> None:
         """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""
         able = {variant for variant, reason in found if not reason}
-        reasons = {variant: reason for variant, reason in found if variant not in able}
-        left_out = [f"{variant}: {reasons[variant].rstrip('.')}" for variant in asked if variant in reasons]
+        reasons = {variant: reason for variant, reason in found if reason and variant not in able}
+        left_out = [
+            f"{variant}: {str(reasons[variant]).rstrip('.')}" for variant in asked if variant in reasons
+        ]
         if not able - {AUTO}:
-            why = next(iter(reasons.values()), "there are none")
+            why = str(next(iter(reasons.values()), "there are none"))
             remedy = "Choose another block or device."
             self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
         elif left_out:
@@ -131,7 +134,7 @@ class RunController(QObject):
             is_verified = result.verification is not None and result.verification.passed
             if result.failure or not is_verified:
                 what = f"{result.title} gave no time"
-                self._messages.show(Message(SOURCE, Severity.ERROR, what, result.reason))
+                self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
         if filtered.values is not None and self._shows_what_is_wanted(job):
             self._display.show_filtered(filtered)
         else:
@@ -154,6 +157,6 @@ def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) 
         weights_digest=job.mask.weights_digest,
         block=job.block,
         environment=Environment(job.device),
-        failure=str(error),
+        failure=error.failure,
         layout=str(job.layout) if variant and variant.kind == "cuda" else "",
     )

@@ -18,7 +18,7 @@ def run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
     if result.device == SIMULATOR and not result.failure:
         return f"{last}: {name}, {result.status}; simulated, so its times mean nothing"
     if result.kernel_ms is None:
-        return f"{last}: {name}: {result.reason}"
+        return f"{last}: {name}: {result.status}"
     return f"{last}: {name}, {ms_text(result.kernel_ms)}, {result.status}"
 
 

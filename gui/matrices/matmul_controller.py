@@ -98,5 +98,5 @@ class MatmulController(QObject):
             f"{name}, tile {cell.tile}" if cell.tile else name,
             RunMatmul(cell.problem, cell.variant, cell.tile, device),
             self._matmul.add,
-            lambda error: self._matmul.add(replace(cell, failure=str(error))),
+            lambda error: self._matmul.add(replace(cell, failure=error.failure)),
         )

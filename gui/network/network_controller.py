@@ -147,7 +147,7 @@ class NetworkController(QObject):
                 network.add(stage, run)
 
         request = RunNetwork(stage, settings.batch, device, weights=weights)
-        return Job(stage, request, ran, lambda error: network.fail(stage, str(error)))
+        return Job(stage, request, ran, lambda error: network.fail(stage, error.failure))
 
     def _shown(self) -> None:
         self._was_shown = True

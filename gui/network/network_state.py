@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.device_info import AUTO
 from engine.host.network_protocol import NetworkRun
 from engine.host.protocol import Availability
+from engine.reason import Reason
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.environment import Environment
@@ -98,7 +99,7 @@ class NetworkState(QObject):
 
     def reason(self, stage: str) -> str:
         """Return why a stage cannot run here; empty if it can, or if that is not known yet."""
-        return next((entry.reason for entry in self._checked if entry.variant == stage), "")
+        return next((str(entry.reason or "") for entry in self._checked if entry.variant == stage), "")
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `state.change(batch=1)`."""
@@ -219,7 +220,7 @@ class NetworkState(QObject):
         self._runs, self.last = {}, None
         self.rows_changed.emit()
 
-    def fail(self, stage: str, reason: str) -> None:
+    def fail(self, stage: str, reason: Reason) -> None:
         """Store why a stage's run came to nothing."""
         self.add(stage, NetworkRun(self._unrun(stage, reason, refused=False)))
 
@@ -236,7 +237,7 @@ class NetworkState(QObject):
             else self._unrun(entry.variant, entry.reason, refused=bool(entry.reason))
         )
 
-    def _unrun(self, stage: str, reason: str, *, refused: bool) -> NetworkResult:
+    def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:
         known = next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
         title, kind = (known.title, known.kind) if known else (stage, "")
         device = "cpu" if kind == "cpu" else self._settings.device

@@ -254,7 +254,7 @@ def _run_sentence(result: NetworkResult) -> str:
     if result.device == SIMULATOR and not result.failure:
         return f"{what}, {result.status}; simulated: its times mean nothing"
     if result.kernel_ms is None:
-        return f"{what}: {result.reason}"
+        return f"{what}: {result.status}"
     return f"{what}, {ms_text(result.kernel_ms)}, {result.status}"
 
 

@@ -149,7 +149,7 @@ class RunsModel(QAbstractTableModel):
 
 def short_reason(result: Run) -> str:
     """Return the first sentence of why a run failed: what helps is in the tooltip and in copied text."""
-    return result.reason.split(". ")[0].rstrip(".")
+    return result.short_status
 
 
 def baseline_name(run: Compared) -> str:

@@ -1,16 +1,33 @@
-"""A new command costs one module and one line in one table: it is called, listed and named in refusals."""
+"""A new command costs its settings, a function and one line in one table: it is read, called and listed."""
+
+from dataclasses import dataclass
 
 import pytest
 
 import main
 from engine import commands
-from engine.commands.arguments import Parser
+from engine.commands.arguments import Settings, option
+from engine.commands.option_readers import whole
 from engine.commands.output import print_answer
+from tests.architecture.test_documents import why_not_described
 
 
-def run(arguments):
+@dataclass(frozen=True, kw_only=True)
+class HelloSettings(Settings):
+    """What the toy takes."""
+
+    about = "In short."
+    examples = ("you --times 2",)
+
+    name: str | None = option("NAME  who is greeted", None)
+    times: int = option("--times N  how often (default 1)", 1, whole("--times", 1, 9))
+    loud: bool = option("--loud  in capitals", False)
+
+
+def run(settings: HelloSettings) -> int:
     """Say hello."""
-    print_answer(" ".join(["hello", *arguments]))
+    text = " ".join(["hello"] * settings.times + [settings.name or "all"])
+    print_answer(text.upper() if settings.loud else text)
     return 0
 
 
@@ -20,13 +37,37 @@ def toy(monkeypatch):
     monkeypatch.setitem(commands.COMMANDS, "hello", line)
 
 
-def test_that_a_new_command_is_called_from_the_program(capsys):
-    assert main.main(["hello", "you"]) == 0
-    assert capsys.readouterr().out == "hello you\n"
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [([], "hello all"), (["--times", "2", "you"], "hello hello you"), (["you", "--loud"], "HELLO YOU")],
+)
+def test_that_a_new_command_is_called_with_its_settings_from_the_program(capsys, arguments, says):
+    assert main.main(["hello", *arguments]) == 0
+    assert capsys.readouterr().out == f"{says}\n"
+
+
+def test_that_what_it_does_not_take_is_refused_in_words(capsys):
+    assert commands.main(["hello", "--times", "10"]) == commands.BAD_INPUT
+    assert "--times 10: it is not a whole number from 1 to 9." in capsys.readouterr().err
+    assert commands.main(["hello", "--quiet"]) == commands.BAD_INPUT
+    assert "unrecognized arguments: --quiet" in capsys.readouterr().err
 
 
 def test_that_a_new_command_is_listed_and_has_its_help(capsys):
     assert "  hello [NAME]                  say hello" in commands.listed().splitlines()
-    assert "Say hello. In short." in Parser("hello", "In short.", ["you"]).format_help()
+    assert commands.main(["hello", "--help"]) == 0
+    shown = capsys.readouterr().out
+    for part in (
+        "Say hello. In short.",
+        "NAME        who is greeted",
+        "--times N",
+        "you --times 2",
+        "--json",
+    ):
+        assert part in shown
     assert commands.main(["hullo"]) == commands.BAD_INPUT
     assert "course, hello." in capsys.readouterr().err
+
+
+def test_that_the_check_of_the_documents_says_where_to_describe_it(monkeypatch):
+    assert why_not_described("hello", monkeypatch) == "write a section `## hello` in docs/cli.md"

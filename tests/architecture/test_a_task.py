@@ -13,9 +13,9 @@ import pytest
 from engine.device.backend import Buffers
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
-from engine.errors import Cancelled, UnsupportedVariant
+from engine.errors import Cancelled
 from engine.geometry.block import Block
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
@@ -74,7 +74,7 @@ def toy_variant(key):
 
     def unsupported(problem, constant, block, limits):
         many = key == "for-few" and problem.count > 3
-        return Refusal("There are more than 3 numbers.") if many else None
+        return Refusal("too-many", "There are more than 3 numbers") if many else None
 
     return ToyVariant(
         key=key,
@@ -165,7 +165,7 @@ def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
     assert fault is None
     assert seen == list(KEYS)
     assert [result.is_proven for result in results] == [True, False, False, False]
-    assert "it is written for CUDA devices" in results[2].failure
+    assert "It is written for CUDA devices" in results[2].status
     assert counted(jobs[3], "cpu").refused
     runs = compared(results, "in-one-go")
     document = json.loads(json_text(results_document(runs, "in-one-go", {})))

@@ -25,7 +25,7 @@ def refusal_of(known, mask, **changes):
     # So large that a tile of any mask has room: what is left are the limits that a variant sets itself.
     limits = replace(Limits(), shared_bytes=1 << 30)
     refusal = why_not(known, replace(problem, **changes), mask, block, limits)
-    return "" if refusal is None else refusal.reason
+    return "" if refusal is None else str(refusal)
 
 
 def fitting(known, rows, columns):

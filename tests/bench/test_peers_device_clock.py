@@ -1,9 +1,6 @@
 # ruff: noqa: N802 - the driver's own names
 """The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
-import ctypes
-from unittest.mock import MagicMock
-
 import pytest
 
 pytest.importorskip("cuda.bindings")
@@ -15,11 +12,11 @@ LAUNCH_MS = 0.01
 
 
 class MadeUpDriver:
-    """Enough of the driver for events, graphs and a queue that is held."""
+    """Enough of the driver for events and graphs."""
 
     def __init__(self, real, *, graphs=True):
         self._real, self._graphs = real, graphs
-        self.now_ms, self.launched, self.held = 0.0, [], 0
+        self.now_ms, self.launched = 0.0, []
         self._captured_from = 0.0
 
     def __getattr__(self, name):
@@ -61,26 +58,13 @@ class MadeUpDriver:
         return self._ok()
 
 
-class Held:
-    def __init__(self, driver, *, gave_up=False):
-        self._driver = driver
-        self.gave_up = gave_up
-
-    def hold(self, stream):
-        self._driver.held += 1
-
-    def release(self):
-        self._driver.held -= 1
-
-
 @pytest.fixture
 def made_up(monkeypatch):
-    """Put a driver in place of the real one, whose streams can be held."""
+    """Put a driver in place of the real one."""
 
-    def make(*, graphs=True, gave_up=False):
+    def make(*, graphs=True):
         driver = MadeUpDriver(device_clock.driver, graphs=graphs)
         monkeypatch.setattr(device_clock, "driver", driver)
-        monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver, gave_up=gave_up))
         return driver
 
     return make
@@ -98,40 +82,8 @@ def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(made_up):
     assert driver.launched == [number % 7 for number in range(len(driver.launched))]
 
 
-@pytest.mark.parametrize(
-    ("gave_up", "name"),
-    [(False, "device events around a full queue (no graph: "), (True, "wait for the device by themselves")],
-    ids=["held", "a call that waits itself"],
-)
-def test_that_what_cannot_be_captured_is_queued_and_held_unless_it_waits(made_up, monkeypatch, gave_up, name):
-    driver = made_up(graphs=False, gave_up=gave_up)
-    clock = DeviceClock(driver.launch, 1, 0, launches=4)
-    if gave_up:
-        # Nobody may hold it any more.
-        monkeypatch.setattr(Held, "hold", lambda self, stream: pytest.fail("held again"))
-    ms, runs = clock.sample()
-    assert ms == pytest.approx(LAUNCH_MS)
-    assert runs * 4 <= device_clock.MOST_QUEUED
-    assert name in clock.name
-    assert gave_up or driver.held == 0
-
-
-def test_that_a_flag_gives_up_after_a_while(monkeypatch):
-    monkeypatch.setattr(device_clock, "LONGEST_HOLD_S", 1e-3)
-    word = ctypes.c_uint32(7)
-    monkeypatch.setattr(device_clock, "check", lambda answer: ctypes.addressof(word))
-    monkeypatch.setattr(device_clock, "driver", MagicMock())
-    flag = device_clock._Flag()
-    flag.hold(0)
-    flag._timer.join(10)
-    assert (flag.gave_up, word.value) == (True, 1)
-
-
-def test_that_a_run_that_fails_leaves_no_stream_held(made_up):
+def test_that_what_cannot_be_captured_is_timed_with_the_hosts_part_and_says_so(made_up):
     driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
-
-    clock._run = MagicMock(side_effect=RuntimeError("no"))
-    with pytest.raises(RuntimeError, match="no"):
-        clock.sample()
-    assert driver.held == 0
+    assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)
+    assert clock.name.startswith("device events around runs: the host's part is in it (no graph: ")

@@ -110,7 +110,7 @@ def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine,
     assert not window.state.running
     if end == "kill":
         (failed,) = window.results.results()
-        assert "SIGKILL" in failed.failure
+        assert "SIGKILL" in failed.status
         assert failed.kernel_ms is None
         assert window.window.isVisible()
         assert "killed" in window.window.message_bar.text

@@ -121,8 +121,8 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
     [
         ("masks", "engine.files.standard_streams engine.interrupts platformdirs engine.commands.listing"),
         ("variants --json", "numpy engine.variants.registry"),
-        ("filter in.png out.png --mask box-3", "engine.image.png engine.commands.filter_file llvmlite"),
-        ("batch in.png --out out --mask box-3", "engine.commands.batch_pipeline"),
+        ("filter in.png out.png --mask box-3", "engine.image.png engine.commands.picture_run llvmlite"),
+        ("batch in.png --out out --mask box-3", "engine.commands.batch_loop"),
         ("bench --out out.json", "engine.run.sweep"),
     ],
 )

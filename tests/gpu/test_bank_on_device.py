@@ -1,20 +1,21 @@
-"""A bank of masks on a real device: every border, type and number of masks; real sizes, timed."""
+"""Several masks on a real device: the course's bank in one launch, `apply_bank` with a launch per mask."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine
+from engine.course.banks import bank_job
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.job import bank_job
 from engine.run.measure import measure
 from engine.run.resolve import as_samples, describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.filtering import oracle
-from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
+from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
 from tests.gpu.conftest import assert_compiled_as_planned
@@ -22,7 +23,7 @@ from tests.gpu.conftest import assert_compiled_as_planned
 
 def random_bank(masks, shape, anchor=None):
     random = np.random.default_rng([masks, *shape])
-    return Bank(tuple(Mask(random.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
+    return tuple(Mask(random.standard_normal(shape), anchor, 3.0 * number) for number in range(masks))
 
 
 def picture(height, width, channels, dtype):
@@ -33,13 +34,15 @@ def picture(height, width, channels, dtype):
 
 
 def check(gpu, bank, image, border, block, layout):
-    """Apply a bank and compare every sample of every result with the oracle."""
+    """Apply a bank in one launch and compare every sample of every result with the oracle."""
     samples = as_samples(image)
-    problem = describe_problem(samples, bank.masks[0], border, 12.5)
-    outcome = measure(bank_job(bank, problem, samples, block=block, layout=layout), gpu, NO_SAMPLES)
-    assert outcome.result.failure == ""
+    problem = describe_problem(samples, bank[0], border, 12.5)
+    job = bank_job(bank, problem, samples)
+    job = replace(job, block=block, operands=replace(job.operands, layout=layout))
+    outcome = measure(job, gpu, NO_SAMPLES)
+    assert outcome.result.failure is None
     assert outcome.values is not None
-    for mask, values in zip(bank.masks, outcome.values, strict=True):
+    for mask, values in zip(bank, outcome.values.reshape(len(bank), *samples.shape), strict=True):
         wanted = oracle.correlate(samples, mask, border, 12.5)
         bound = rounding_bound(oracle.magnitudes(samples, mask, border, 12.5), mask.taps)
         assert np.all(np.abs(values - wanted) <= bound)
@@ -73,39 +76,42 @@ def test_that_every_block_and_size_agrees_with_the_oracle(gpu, block, size):
 def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device):
     image = picture(300, 401, 1, "float32")
     bank = random_bank(8, (7, 7))
-    together = engine.apply_bank(image, bank.masks, device=device, border="wrap", budget_s=0.01)
-    for mask, values in zip(bank.masks, together.values, strict=True):
-        alone = engine.correlate(
-            image, mask, device=device, border="wrap", variant="implicit-gemm", block=(64, 8)
-        )
+    together = engine.apply_bank(image, bank, device=device, border="wrap", budget_s=0.01)
+    for mask, values, result in zip(bank, together.values, together.results, strict=True):
+        alone = engine.correlate(image, mask, device=device, border="wrap", variant=result.variant)
         assert np.array_equal(values, alone)
 
 
-def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_one_after_another(gpu, device):
+def test_that_masks_of_different_shapes_are_verified_and_timed_on_a_large_picture(device):
+    image = picture(2048, 2048, 1, "float32")
+    masks = [*random_bank(2, (5, 5)), *random_bank(2, (15, 15)), Mask(np.ones((9, 9)))]
+    for result in engine.apply_bank(image, masks, device=device, budget_s=0.1).results:
+        assert result.verification.passed, result.verification.reason
+        assert result.kernel_ms > 0
+
+
+def test_that_a_large_bank_in_one_launch_is_not_slower_than_its_masks_one_after_another(gpu, device):
     image = picture(2048, 2048, 1, "float32")
     bank = random_bank(16, (5, 5))
-    problem = describe_problem(image, bank.masks[0], Border.ZERO, 0.0)
+    problem = describe_problem(image, bank[0], Border.ZERO, 0.0)
     plan = SamplingPlan(warm_up_s=0.05, budget_s=0.1, fewest=5, most=50, fewest_copies=2)
-    job = bank_job(bank, problem, image, affordable=AFFORDABLE_MULTIPLY_ADDS // 4)
-    result = measure(job, gpu, plan).result
-    alone = engine.apply(image, bank.masks[0], device=device, variant="implicit-gemm", budget_s=0.1).result
+    result = measure(bank_job(bank, problem, image), gpu, plan).result
+    alone = engine.apply(image, bank[0], device=device, variant="implicit-gemm", budget_s=0.1).result
     assert result.verification.passed, result.verification.reason
-    assert alone.kernel_ms is not None
     assert 0 < result.kernel_ms < len(bank) * alone.kernel_ms
-    print(f"bank of 16: {result.kernel_ms / 16:.4f} ms per filter, alone {alone.kernel_ms:.4f}")  # noqa: T201
 
 
 def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu):
     for masks, shape in ((8, (5, 5)), (9, (15, 15)), (3, (3, 3))):
         bank = random_bank(masks, shape)
-        problem = describe_problem(picture(9, 9, 1, "float32"), bank.masks[0], Border.WRAP, 0.0)
+        problem = describe_problem(picture(9, 9, 1, "float32"), bank[0], Border.WRAP, 0.0)
         for block in (for_bank(bank).default_block, Block(100, 10)):
-            for_bank(bank).prepare(problem, bank.masks[0], block)
-            assert_compiled_as_planned(for_bank(bank).passes(problem, bank.masks[0], block))
+            for_bank(bank).prepare(problem, bank[0], block)
+            assert_compiled_as_planned(for_bank(bank).passes(problem, bank[0], block))
 
 
 def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device):
     image = np.zeros((64, 64), np.float32)
     with pytest.raises(engine.UnsupportedVariant, match="1,025 threads"):
-        engine.apply_bank(image, [[[1.0]]] * 3, device=device, block=(205, 5))
+        engine.apply_bank(image, [[[1.0]]] * 3, device=device, variant="tiled", block=(205, 5))
     assert engine.correlate(image, [[1.0]], device=device, variant=variant("tiled").key).shape == (64, 64)

@@ -11,10 +11,10 @@ import engine
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
@@ -249,7 +249,7 @@ def test_that_both_layouts_are_verified_and_give_the_same(variant, dtype, channe
     for layout in Layout:
         choice = Choice(variant, variant.default_block)
         outcome = measure(filter_job(choice, problem, mask, picture, layout=layout), gpu, NO_SAMPLES)
-        assert outcome.result.failure == ""
+        assert outcome.result.failure is None
         assert outcome.result.layout == layout
         assert outcome.result.verification.passed, outcome.result.verification.reason
         results.append(outcome.values)

@@ -36,7 +36,7 @@ from tests.gui.made_results import (
     VARIANTS,
     made_tables,
 )
-from tests.made_runs import made_product, made_rows, make_result
+from tests.made_runs import made_product, made_reason, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 # Of a block with more, `CheckBlocks` says that its kernel refuses it.
@@ -175,11 +175,12 @@ class FakeEngineClient:
             return self._picture(request)
         if _is_too_large(getattr(request, "job", None)):
             if isinstance(request, protocol.CheckVariants):
-                return tuple(protocol.Availability(v.key, TOO_LARGE.why) for v in READY.variants)
+                return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
         if isinstance(request, protocol.CheckVariants):
             return tuple(
-                protocol.Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants
+                protocol.Availability(v.key, made_reason(self.unavailable.get(v.key, "")))
+                for v in READY.variants
             )
         if isinstance(request, protocol.CheckBlocks):
             return tuple(self._checked_blocks(request))
@@ -211,7 +212,10 @@ class FakeEngineClient:
             return OPERATION_INFOS
         if isinstance(request, protocol.CheckOperation):
             variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation)
-            return tuple(protocol.Availability(v.key, NO_CUDA if v.kind == "cuda" else "") for v in variants)
+            return tuple(
+                protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else ""))
+                for v in variants
+            )
         if isinstance(request, protocol.PreviewOperation | protocol.RunOperation):
             return self._operated(request)
         result = _run_result(request.job) if isinstance(request, protocol.Run) else None
@@ -225,7 +229,7 @@ class FakeEngineClient:
                 for block in request.blocks if known.uses_block and not reason else (None,):
                     is_large = block is not None and block.threads > MOST_THREADS
                     why = f"A block of {block} needs too much shared memory." if is_large else reason
-                    yield protocol.BlockAvailability(known.key, block, why)
+                    yield protocol.BlockAvailability(known.key, block, made_reason(why))
 
     def _picture(self, request):
         title = Path(request.path).name or request.sample

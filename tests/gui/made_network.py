@@ -11,7 +11,7 @@ from engine.results.measurement import NetworkResult
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
-from tests.made_runs import PROVED, make_timing
+from tests.made_runs import PROVED, made_reason, make_timing
 
 PROBLEM = ForwardPass(100)
 LAYERS = PROBLEM.layers
@@ -65,7 +65,7 @@ def recognised(ink: bytes, make) -> network_protocol.Recognised:
 def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
     has_gpu = device == "simulator"
     return tuple(
-        protocol.Availability(stage.key, "" if stage.kind == "cpu" or has_gpu else NO_CUDA)
+        protocol.Availability(stage.key, made_reason("" if stage.kind == "cpu" or has_gpu else NO_CUDA))
         for stage in STAGES
     )
 

@@ -13,7 +13,7 @@ from engine.host.shared import attach, create
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
-from tests.made_runs import MASK
+from tests.made_runs import MASK, made_reason
 
 
 def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> PictureHandle:
@@ -29,11 +29,11 @@ def make_workspace() -> Workspace:
     return workspace
 
 
-CPU_DEVICE = DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, "", True, {"cores": "2", "memory": "8 GiB"})
+CPU_DEVICE = DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, None, True, {"cores": "2", "memory": "8 GiB"})
 NO_CUDA = "There is no NVIDIA driver here. Install one, or choose the simulator for small pictures."
-CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, "", True, {"memory": "141 GB"})
-MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
-SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False)
+CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, None, True, {"memory": "141 GB"})
+MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, made_reason(NO_CUDA), True)
+SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, None, False)
 
 REMARK = "It needs shared memory for the halo too."
 CPU_BLOCK, GPU_BLOCK = Block(1, 1), Block(16, 16)
@@ -53,7 +53,9 @@ def make_engine_state(*, cuda: bool = True, refused: dict[str, Availability] | N
     state = EngineState()
     gpu = CUDA_DEVICE if cuda else MISSING_CUDA_DEVICE
     state.set_ready(Ready(VARIANTS, (CPU_DEVICE, gpu, SIMULATOR_DEVICE)))
-    reasons = {} if cuda else {key: Availability(key, NO_CUDA) for key in ("naive", "tiled", "cached")}
+    reasons = (
+        {} if cuda else {key: Availability(key, made_reason(NO_CUDA)) for key in ("naive", "tiled", "cached")}
+    )
     reasons |= refused or {}
     state.set_availability(tuple(reasons.get(variant.key, Availability(variant.key)) for variant in VARIANTS))
     return state

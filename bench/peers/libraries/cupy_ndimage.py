@@ -58,9 +58,7 @@ class CuPy:
 
     def prepare(self, job: Job, method: str) -> Ready:
         made = _Correlation(job, method, self._stream)
-        return Ready(
-            made, lambda: DeviceClock(made.run, job.copies, self._stream.ptr, launches=2 * job.cell.batch)
-        )
+        return Ready(made, lambda: DeviceClock(made.run, job.copies, self._stream.ptr))
 
 
 def open_library(threads: int, methods: tuple[str, ...]) -> CuPy:

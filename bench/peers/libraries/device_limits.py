@@ -1,8 +1,7 @@
-"""The limits of a GPU, measured in the same run: how fast it copies, and how fast it multiplies and adds.
+"""The limits of a GPU: how fast it copies, measured in the same run, and how many multiply-adds it can make.
 
 "copy" is a method like any other: the driver copies as many bytes as the cell's picture and result have
-together, from one buffer to another. Beside it, once a process: the copy of 1 GiB, and a kernel of nothing
-but multiply-adds.
+together, from one buffer to another. Beside it, once a process, the copy of 1 GiB.
 """
 
 from typing import Any
@@ -13,15 +12,11 @@ from cuda.bindings import driver
 from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
 from bench.peers.library import About, Job, Ready
-from engine.device.cuda_kernels import float32
-from engine.device.numba_cuda import cuda
 
 LARGE_BYTES = 1 << 30
 # Lanes that multiply and add float32, by compute capability: CUDA C++ Programming Guide, "Arithmetic
 # Instructions".
 LANES = {(7, 0): 64, (7, 5): 64, (8, 0): 64}
-CHAINS = 8
-ROUNDS, UNROLLED = 160, 24
 
 
 class _Copies:
@@ -75,7 +70,6 @@ class DeviceLimits:
                 "l2_bytes": fact("L2_CACHE_SIZE"),
                 "copy_bytes_per_s": self._copy_rate(),
                 "multiply_adds_per_s": theoretical,
-                "multiply_adds_per_s_measured": self._multiply_add_rate(multiprocessors),
             },
         )
 
@@ -92,48 +86,6 @@ class DeviceLimits:
         clock = DeviceClock(made.run, 1, int(self._stream))
         ms = min(clock.sample()[0] for _ in range(9))
         return 2 * LARGE_BYTES / (ms * 1e-3)
-
-    def _multiply_add_rate(self, multiprocessors: int) -> float:
-        """Multiply-adds per second of a kernel that has little else to do."""
-        stream = cuda.stream()
-        threads, blocks = 256, multiprocessors * 8 * 4
-        out = cuda.device_array(threads * blocks, np.float32)
-        kernel, factor = _kernel(), np.float32(0.5)
-
-        def run(copy: int) -> None:
-            kernel[blocks, threads, stream](out, factor, ROUNDS)
-
-        clock = DeviceClock(run, 1, int(stream.handle), guard=cuda.defer_cleanup)
-        ms = min(clock.sample()[0] for _ in range(9))
-        return threads * blocks * ROUNDS * CHAINS * UNROLLED / (ms * 1e-3)
-
-
-def _kernel() -> Any:
-    """Return a kernel of eight independent chains of multiply-adds, `UNROLLED` of each a round.
-
-    What they add is in the instruction, and a round is long: so an H200 makes 97 % of its theoretical rate.
-    With three registers to read, or eight of each a round, it makes 88 %.
-    """
-    term = np.float32(1.0)
-
-    @cuda.jit
-    def multiply_add(out, factor, rounds):  # type: ignore[no-untyped-def]
-        a = float32(cuda.threadIdx.x)
-        b, c, d, e = a + term, a - term, a + factor, a - factor
-        f, g, h = b + term, c - term, d + factor
-        for _ in range(rounds):
-            for _ in range(UNROLLED):
-                a = a * factor + term
-                b = b * factor + term
-                c = c * factor + term
-                d = d * factor + term
-                e = e * factor + term
-                f = f * factor + term
-                g = g * factor + term
-                h = h * factor + term
-        out[cuda.grid(1)] = a + b + c + d + e + f + g + h
-
-    return multiply_add
 
 
 def open_library(threads: int, methods: tuple[str, ...]) -> DeviceLimits:

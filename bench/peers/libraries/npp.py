@@ -14,10 +14,6 @@ zeros, laid down
 - `nppiFilterBorder` knows a replicated border only, and is compared with that;
 - since CUDA 13 there are only functions with `_Ctx`, and the context (stream, device facts) is filled by the
 caller.
-
-Whether the mask is taken in reverse order is seen from the result for a single bright pixel, asked of each
-function and mask size before anything else; what was seen goes into the record, and a result that fits
-neither order is refused as not verified.
 """
 
 import ctypes
@@ -92,14 +88,14 @@ class NPP:
         divisor = None
         if job.cell.dtype == "uint8" and method != "filter32f":
             weights, divisor = job.mask.whole, job.mask.divisor
-        turns, seen = self._order(method, job.cell, weights.dtype, divisor is not None)
-        turned = weights[::-1, ::-1] if turns else weights
-        made = _Filter(function, job, turned, divisor, int(self._stream), self._context, method == "border")
+        # All its functions convolve.
+        turned = weights[::-1, ::-1]
+        made = _Filter(function, job, turned, divisor, self._context, method == "border")
         return Ready(
             made,
-            lambda: DeviceClock(made.run, job.copies, int(self._stream), launches=job.cell.batch),
+            lambda: DeviceClock(made.run, job.copies, int(self._stream)),
             border="replicate" if method == "border" else "zero",
-            note=f"{function.__name__}, {seen}",
+            note=f"{function.__name__}, which convolves: the mask is turned by 180 degrees",
         )
 
     def _function(self, method: str, cell: Cell) -> Any:
@@ -110,48 +106,6 @@ class NPP:
         except AttributeError:
             raise Refused(f"NPP {self._version} has no {name}") from None
 
-    def _order(self, method: str, cell: Cell, dtype: np.dtype[Any], has_divisor: bool) -> tuple[bool, str]:
-        """Return whether the mask has to be turned to correlate, and why: seen from one bright pixel."""
-        side = cell.mask_side
-        probe = (np.arange(side * side) % 100 + 1).reshape(side, side).astype(dtype)
-        picture = np.zeros((1, 64, 64, cell.channels), cell.dtype)
-        picture[0, 32, 32] = 1
-        small = Job(
-            Cell(64, 64, side, cell.channels, cell.dtype),
-            picture,
-            mask=None,  # type: ignore[arg-type]
-            copies=1,
-            threads=0,
-        )
-        filtering = _Filter(
-            self._function(method, cell),
-            small,
-            probe,
-            1 if has_divisor else None,
-            int(self._stream),
-            self._context,
-            method == "border",
-        )
-        filtering.run(0)
-        reach = side // 2
-        around = slice(32 - reach, 32 + reach + 1)
-        seen = filtering.results()[0, around, around, 0].astype(np.float64)
-        # A correlation lays the mask down rotated by 180 degrees around the pixel.
-        if np.array_equal(seen, probe[::-1, ::-1]):
-            return False, "which correlates with the mask as given"
-        if np.array_equal(seen, probe):
-            return True, "which convolves: the mask is rotated by 180 degrees"
-        wanted = probe.astype(np.float64)
-        off = {
-            name: float((np.abs(seen - w) / w).max())
-            for name, w in (("as given", wanted[::-1, ::-1]), ("turned", wanted))
-        }
-        return (
-            True,
-            f"one bright pixel fits neither order of the mask: off by {off} of a weight, first row "
-            f"{seen[0][:5]}",
-        )
-
 
 class _Filter:
     def __init__(
@@ -160,7 +114,6 @@ class _Filter:
         job: Job,
         weights: np.ndarray,
         divisor: int | None,
-        stream: int,
         context: Context,
         has_border: bool,
     ) -> None:

@@ -26,9 +26,7 @@ ever rounded: the result has to be equal bit for bit.
 `engine.verify.closeness.compare_quantised` says what the bound means for results of 8 and 16 bit.
 """
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,9 +38,6 @@ from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
-
-if TYPE_CHECKING:
-    from engine.mask.bank import Bank
 
 # The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
@@ -151,64 +146,3 @@ def verify(
     regions = regions_to_check(problem, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
     return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint)
-
-
-def verify_bank(
-    result: np.ndarray,
-    image: np.ndarray,
-    bank: "Bank",
-    problem: Problem,
-    *,
-    seed: int,
-    affordable: int | None,
-    checkpoint: Callable[[float], None],
-    added_error: float,
-    steps: float,
-) -> Verification:
-    """Compare every result of a bank, (masks x H, W, C), with the oracle, as `verify` does with one.
-
-    `affordable` counts for each mask; None: for all together what one filter may cost.
-    """
-    if affordable is None:
-        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
-    found = []
-    parts = result.reshape(len(bank), *image.shape)
-    for number, (part, own) in enumerate(zip(parts, bank.masks, strict=True)):
-        checkpoint(number / len(bank))
-        found.append(
-            verify(
-                part,
-                image,
-                own,
-                problem,
-                seed=seed,
-                affordable=affordable,
-                added_error=added_error,
-                steps=steps,
-            )
-        )
-    return together(found)
-
-
-def together(each: list[Verification]) -> Verification:
-    """Return the verifications of a bank's results as one: the worst error, the first fault.
-
-    The worst error is the largest relative to its own bound, as results of different masks differ in size.
-    """
-    worst = max(each, key=_share_of_bound)
-    fault = next((number for number, one in enumerate(each) if not one.passed), None)
-    return Verification(
-        passed=fault is None,
-        max_error=worst.max_error,
-        bound=worst.bound,
-        checked_pixels=sum(one.checked_pixels for one in each),
-        total_pixels=sum(one.total_pixels for one in each),
-        exact=all(one.exact for one in each),
-        reason="" if fault is None else f"mask {fault + 1} of {len(each)}: {each[fault].reason}",
-    )
-
-
-def _share_of_bound(one: Verification) -> float:
-    if one.max_error == 0.0:
-        return 0.0
-    return one.max_error / one.bound if one.bound else math.inf

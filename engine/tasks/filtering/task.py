@@ -1,4 +1,4 @@
-"""The task of filtering for the pipeline: one mask, or a bank of masks in one launch."""
+"""The task of filtering for the pipeline."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device_info import SIMULATOR, DeviceInfo
-from engine.errors import UnsupportedVariant
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.tasks.contract import Task
 from engine.tasks.filtering.problem import Problem
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
-    from engine.mask.bank import Bank
     from engine.run.job import FilterJob
     from engine.variants.contract import Variant
     from engine.verify.verification import Verification
@@ -24,19 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterOperands:
-    """A picture (H, W, C) of the problem's dtype with what it is filtered by, a mask or a bank of masks.
-
-    Of a bank, `mask` is the first one; a variant made for it writes the results one below the other.
-    """
+    """A picture (H, W, C) of the problem's dtype with the mask that it is filtered by."""
 
     samples: np.ndarray
     mask: Mask
     layout: Layout = Layout.PITCHED
-    bank: "Bank | None" = None
 
 
 class Filtering(Task[Problem, FilterOperands, "Variant"]):
-    """Correlation of a picture with a mask, or with each mask of a bank."""
+    """Correlation of a picture with a mask."""
 
     problem = Problem
 
@@ -56,33 +51,30 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
 
     def allocate(self, backend: "Backend", job: "FilterJob", host_out: Any = None) -> "Buffers":
-        """Return buffers for the picture and the result, or the results of a bank."""
-        samples, bank = job.operands.samples, job.operands.bank
-        if bank is not None:
-            height, width, channels = samples.shape
-            host_out = np.empty((len(bank) * height, width, channels), np.float32)
-        return backend.allocate(samples, host_out, job.operands.layout, job.problem.result_dtype)
+        """Return buffers for the picture and the result."""
+        operands = job.operands
+        return backend.allocate(operands.samples, host_out, operands.layout, job.problem.result_dtype)
 
     def upload(self, backend: "Backend", operands: FilterOperands, buffers: "Buffers") -> None:
         """Copy the picture to the device."""
         backend.upload(operands.samples, buffers)
 
     def verify(self, values: Any, job: "FilterJob", checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare with the oracle, of a bank every result."""
+        """Compare with the oracle."""
         # Loaded by the first proof: a preview needs none.
-        from engine.tasks.filtering.agreement import verify, verify_bank
+        from engine.tasks.filtering.agreement import verify
 
-        picture, mask, bank = job.operands.samples, job.operands.mask, job.operands.bank
-        how: dict[str, Any] = {
-            "seed": job.seed,
-            "affordable": job.affordable,
-            "checkpoint": checkpoint,
-            "added_error": job.variant.added_error(job.problem, mask),
-            "steps": job.variant.added_steps(mask),
-        }
-        if bank is None:
-            return verify(values, picture, mask, job.problem, **how)
-        return verify_bank(values, picture, bank, job.problem, **how)
+        return verify(
+            values,
+            job.operands.samples,
+            job.operands.mask,
+            job.problem,
+            seed=job.seed,
+            affordable=job.affordable,
+            checkpoint=checkpoint,
+            added_error=job.variant.added_error(job.problem, job.operands.mask),
+            steps=job.variant.added_steps(job.operands.mask),
+        )
 
     def constant(self, operands: FilterOperands) -> Mask:
         """Return the mask."""
@@ -94,18 +86,12 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
 
     def labels(self, job: "FilterJob") -> dict[str, Any]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
-        masks = job.operands.bank or job.operands.mask
+        mask = job.operands.mask
         return {
-            "mask_name": masks.name or "custom",
-            "weights_digest": masks.weights_digest,
+            "mask_name": mask.name or "custom",
+            "weights_digest": mask.weights_digest,
             "layout": str(job.operands.layout) if job.variant.device == "cuda" else "",
         }
-
-    def result(self, values: Any, operands: FilterOperands) -> Any:
-        """Return the results of a bank one after another, along a first axis."""
-        if operands.bank is None:
-            return values
-        return values.reshape(len(operands.bank), *operands.samples.shape)
 
 
 FILTERING = Filtering()
@@ -115,7 +101,7 @@ def refuse_strange_samples(variant: "Variant", samples: np.ndarray) -> None:
     """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:
-        raise UnsupportedVariant(f"variant '{variant.key}'", refusal.reason, refusal.remedy)
+        raise UnsupportedVariant(f"variant '{variant.key}'", refusal)
 
 
 def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Every operation, in teaching order: a new one is its file beside this, and a line here."""
 
 import difflib
+from collections.abc import Iterable
 from typing import Any
 
 from engine.errors import BadValue, UnknownName
@@ -40,3 +41,8 @@ def settings_from(text: str) -> dict[str, Any]:
             raise BadValue(f"--set '{text}'", "it is not name=value", "Write it as size=5.")
         found[name.strip()] = value.strip()
     return found
+
+
+def parameters_from(texts: Iterable[str]) -> dict[str, Any]:
+    """Read several such texts; of a parameter that is given twice the last counts."""
+    return {name: value for text in texts for name, value in settings_from(text).items()}

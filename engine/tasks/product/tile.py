@@ -8,7 +8,8 @@ import re
 
 from engine.errors import BadValue
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, SharedBytes, blocks_along
+from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along
+from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
 
 SMALLEST_TILE, LARGEST_TILE = 2, 32
@@ -48,34 +49,32 @@ def refuse_tile(
 
     `shared_bytes` gives the static shared memory that the variant uses with a block, bytes.
     """
-    reason = _reason(product, block.x, limits, shared_bytes)
-    if not reason:
+    refusal = _refusal(product, block.x, limits, shared_bytes)
+    if refusal is None:
         return None
     legal = [
         side
         for side in range(SMALLEST_TILE, LARGEST_TILE + 1)
-        if not _reason(product, side, limits, shared_bytes)
+        if not _refusal(product, side, limits, shared_bytes)
     ]
     nearest = min(legal, key=lambda side: abs(side - block.x), default=None)
-    return Refusal(reason, None if nearest is None else Block(nearest, nearest))
+    return refusal.nearest(None if nearest is None else Block(nearest, nearest))
 
 
-def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: SharedBytes) -> str:
+def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: SharedBytes) -> Refusal | None:
     if not SMALLEST_TILE <= tile <= LARGEST_TILE:
-        return f"A tile of {tile} is not {_RANGE}."
+        return Refusal("tile-out-of-range", f"A tile of {tile} is not {_RANGE}")
     if tile * tile > limits.max_threads or tile > min(limits.max_block_x, limits.max_block_y):
-        return (
-            f"A tile of {tile} has {tile * tile:,} threads; "
-            f"the limit is {limits.max_threads:,} threads per block."
-        )
+        short = f"A tile of {tile} has {tile * tile:,} threads"
+        detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
+        return Refusal("block-threads", short, detail)
     if (needed := shared_bytes(Block(tile, tile))) > limits.shared_bytes:
-        return (
-            f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of M and N; "
-            f"a block has {limits.shared_bytes:,}."
-        )
+        short = f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of M and N"
+        return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
     if (down := blocks_along(product.rows, tile)) > MAX_GRID_Y:
-        return f"{product.rows:,} rows need {down:,} tiles of {tile} down; CUDA allows {MAX_GRID_Y:,}."
-    return ""
+        short = f"{product.rows:,} rows need {down:,} tiles of {tile} down"
+        return Refusal("grid-too-high", short, f"{short}; CUDA allows {MAX_GRID_Y:,}.")
+    return None
 
 
 def _number(value: object) -> float:

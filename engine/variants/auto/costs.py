@@ -4,9 +4,9 @@
 sizes, mask sizes and kinds of samples and results, measured by `python -m bench.auto`, and the machine. CUDA
 variants that load tiles have two such grids, with ghost cells and with mirrored ones: in a small picture
 every tile touches an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points
-times are straight lines of logarithms; what random problems took longer or less is corrected
-(`corrections.py`). A mask that is not square counts as a square one with as many cells,
-or with as many rows and columns together, whichever the variant's time grows with.
+times are straight lines of logarithms. A mask that is not square counts as a square one with as many cells,
+or with as many rows and columns together, whichever the variant's time grows with. Rows of a few variants are
+scaled by what random problems took (docs/experiments/auto.md).
 
 On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth,
 and the rest by the rate of multiply-adds. The error that remains is much the same for all variants, and
@@ -16,7 +16,7 @@ and the rest by the rate of multiply-adds. The error that remains is much the sa
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 from engine.device_info import DeviceInfo
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.corrections import Correction, corrections, point_of, types_of
 from engine.variants.contract import Growth, MaskClass, Variant
 
 CORE_MULTIPLY_ADDS_G_S = 50.0
@@ -60,7 +59,6 @@ class CostTable:
     picture_sides: tuple[int, ...]
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
-    corrections: Mapping[str, Mapping[str, Correction]] = field(default_factory=dict, repr=False)
     # `auto` reads a table a hundred times for a choice, while a person waits.
     _lines: dict[tuple[str, str], list[_Line]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -69,12 +67,6 @@ class CostTable:
 
         `repeats` is how often the mask has the inner work done (`Variant.repeats_of`).
         """
-        correction = self.corrections.get(variant.key, {}).get(types_of(problem))
-        factor = 1.0 if correction is None else correction.factor(point_of(variant, problem, repeats))
-        return factor * self.measured_us(variant, problem, rates, repeats)
-
-    def measured_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
-        """Return the same by the table alone."""
         once = self._time_us(variant.key, variant, problem, rates)
         if repeats == 1:
             return once
@@ -181,7 +173,6 @@ def cost_table(device_kind: str) -> CostTable:
         tuple(table["picture_sides"]),
         tuple(table["mask_sides"]),
         table["times_us"],
-        corrections(device_kind),
     )
 
 

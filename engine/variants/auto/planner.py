@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.costs import CostTable, cost_table, rates_of
 from engine.variants.contract import Growth, MaskClass, Variant
@@ -16,11 +17,11 @@ from engine.variants.registry import VARIANTS, variant
 
 
 class Choice(NamedTuple):
-    """The variant that runs, and why `auto` chose it; the reason is empty where it was named."""
+    """The variant that runs, and why `auto` chose it; there is no reason where it was named."""
 
     variant: Variant
     block: Block
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -78,7 +79,8 @@ def _fastest(
     ]
     if not able:
         first = candidates[0]
-        return Choice(first, block or first.default_block, "nothing else suits this block")
+        nothing = Reason("nothing-suits", "nothing else suits this block")
+        return Choice(first, block or first.default_block, nothing)
     rates = rates_of(device, table.rates)
     times_us = {one.key: table.time_us(one, problem, rates, one.repeats_of(mask)) for one in able}
     # A plain sum wins where another method is hardly faster.
@@ -93,7 +95,7 @@ def _fastest(
             AUTO, replace(problem, result_dtype="float32"), mask, block, device, in_bands
         ).variant
         if not in_float32.integer_output:
-            reason += f"; {in_float32.key} would be faster, but writes float32 results only"
+            reason = reason.and_also(f"{in_float32.key} would be faster, but writes float32 results only")
     return Choice(order[position], block_of(order[position]), reason)
 
 
@@ -143,23 +145,25 @@ def _reason(
     problem: Problem,
     mask: Mask,
     is_simulated: bool,
-) -> str:
+) -> Reason:
     """Return why the variant at a position was chosen: its time, and its neighbours' times."""
     chosen, passed_over, after = order[position], order[:position][:1], order[position + 1 :][:1]
     if math.isinf(times_us[chosen.key]):
-        return "nothing was measured of those that suit"
-    words = f"estimated {_milliseconds(times_us[chosen.key])}{' on the GPU that was measured' * is_simulated}"
-    for other in after:
-        if not math.isinf(times_us[other.key]):
-            words += f"; next best: {other.key} ({_milliseconds(times_us[other.key])})"
+        return Reason("not-measured", "nothing was measured of those that suit")
+    short = f"estimated {_milliseconds(times_us[chosen.key])}{' on the GPU that was measured' * is_simulated}"
+    also = [
+        f"next best: {other.key} ({_milliseconds(times_us[other.key])})"
+        for other in after
+        if not math.isinf(times_us[other.key])
+    ]
     if chosen.library:
-        words += "; a Fourier transform, exact because results are whole numbers of a unit"
+        also.append("a Fourier transform, exact because results are whole numbers of a unit")
     for other in passed_over:
         but = "its error may exceed that of a direct sum"
         if other.finite_only and other.added_error(problem, mask) == 0.0:
             but = "it takes no NaN and no infinity"
-        words += f"; not {other.key} ({_milliseconds(times_us[other.key])}): {but}"
-    return words
+        also.append(f"not {other.key} ({_milliseconds(times_us[other.key])}): {but}")
+    return Reason("least-estimated-time", short).and_also(*also)
 
 
 def _milliseconds(time_us: float) -> str:

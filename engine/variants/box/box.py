@@ -25,10 +25,9 @@ from engine.device.cuda_passes import prepare_passes
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -143,8 +142,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         return refusal
     rows, columns = problem.mask_shape
     return Refusal(
+        "shared-memory",
+        f"Needs {needed:,} bytes of shared memory",
         f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
-        f"memory for its sums; a block has {available:,}. Use tiled, or fewer channels."
+        f"memory for its sums; a block has {available:,}.",
+        "Use tiled, or fewer channels.",
     )
 
 
@@ -252,7 +254,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
+        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)
     shape, (launch,) = box_shape(problem), plan(problem, block)
     signature = (image_type(problem), float32, *(types.int64,) * 3, float32, float32, result_type(problem))
     numbers = (problem.width, problem.anchor[0], rows_of(problem, shape))

@@ -22,7 +22,7 @@ filters", IEEE PAMI 15 (1993), section II.
 
 import numpy as np
 
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 
 
@@ -40,6 +40,9 @@ def refuse_other_masks(mask: Mask, instead: str) -> Refusal | None:
     row, column = divmod(int(np.argmax(weights.ravel() != weights[0, 0])), mask.columns)
     digits = 9 if f"{weights[row, column]:.4g}" == f"{weights[0, 0]:.4g}" else 4
     return Refusal(
+        "weights-differ",
+        "Needs equal weights",
         f"Needs equal weights; the weight in row 1, column 1 is {weights[0, 0]:.{digits}g}, "
-        f"that in row {row + 1}, column {column + 1} is {weights[row, column]:.{digits}g}. Use {instead}."
+        f"that in row {row + 1}, column {column + 1} is {weights[row, column]:.{digits}g}.",
+        f"Use {instead}.",
     )

@@ -25,9 +25,8 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -93,7 +92,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
     """Return compiled running sums; raise UnsupportedVariant for a mask that is not a box."""
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
+        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)
     return BoxSums(problem, mask).compiled()
 
 

@@ -25,7 +25,7 @@ from engine.device.index_rules import cpu_code
 from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work

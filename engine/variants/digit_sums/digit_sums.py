@@ -33,8 +33,8 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -108,39 +108,57 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
     return (sample_tile(problem, at, shape.before, *loads, results, thread_of, warps=WARPS, note=note),)
 
 
+_INSTEAD = "Use register-blocked."
+
+
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device, the ghost cells, the mask or the picture do not suit; None if all do."""
     if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
         has = ".".join(map(str, limits.compute_capability))
         return Refusal(
-            f"It needs tensor cores for 8-bit integers of compute capability 8.0; this device has {has}. Use "
-            "register-blocked."
+            "tensor-cores",
+            "Needs tensor cores of compute capability 8.0",
+            f"It needs tensor cores for 8-bit integers of compute capability 8.0; this device has {has}.",
+            _INSTEAD,
         )
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return Refusal(
+            "ghost-value",
+            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255",
             f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255: they have to "
-            "be bytes as the picture's. Use register-blocked, or another border or value."
+            "be bytes as the picture's.",
+            "Use register-blocked, or another border or value.",
         )
     rows, columns = problem.mask_shape
     if problem.taps > MOST_CELLS:
         return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {MOST_CELLS} cells",
             f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
-            f"{MOST_CELLS}, such as 11 x 11. Use register-blocked."
+            f"{MOST_CELLS}, such as 11 x 11.",
+            _INSTEAD,
         )
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
         return Refusal(
+            "shared-memory",
+            f"A mask of {rows} x {columns} needs more shared memory than there is",
             f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared "
-            "memory than there is room for. Use register-blocked, or fewer channels."
+            "memory than there is room for.",
+            "Use register-blocked, or fewer channels.",
         )
     if overflows(mask):
-        return Refusal("The weights are so large that sums on the way could overflow. Use register-blocked.")
+        short = "The weights are so large that sums on the way could overflow"
+        return Refusal("weights-too-large", short, remedy=_INSTEAD)
     digits = digits_of(mask)
     if not digits.holds_bound:
         return Refusal(
+            "bound-exceeded",
+            f"The weights take {digits.count} digits of 8 bit",
             f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up "
-            f"could round more than a direct sum of {mask.taps} cells does. Use register-blocked."
+            f"could round more than a direct sum of {mask.taps} cells does.",
+            _INSTEAD,
         )
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 

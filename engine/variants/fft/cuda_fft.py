@@ -26,7 +26,7 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceKind
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.variants.contract import Growth, Variant
@@ -49,12 +49,18 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     """Return that CuPy is missing, or that it cannot be simulated, or None."""
     if SIMULATED:
         return Refusal(
-            "The simulator runs kernels of Numba, not those of cuFFT. Use tiled, or a real device."
+            "library-in-simulator",
+            "The simulator does not run cuFFT",
+            "The simulator runs kernels of Numba, not those of cuFFT.",
+            "Use tiled, or a real device.",
         )
     if not _has_cupy():
         return Refusal(
-            "The transform is cuFFT's, by way of CuPy, which is not installed. Install it with "
-            "'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12), or use cpu-fft."
+            "library-missing",
+            "CuPy is not installed",
+            "The transform is cuFFT's, by way of CuPy, which is not installed.",
+            "Install it with 'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12), or use "
+            "cpu-fft.",
         )
     return None
 

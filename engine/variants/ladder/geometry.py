@@ -7,8 +7,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import (
     MAX_GRID_Y as MAX_GRID_Y,  # for variants too: grids are this module's subject
 )
-from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
+from engine.geometry.block_rules import SharedBytes, grid_too_high, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import cells_inside
@@ -64,7 +65,7 @@ def refuse_launch(
     *,
     least_x: int = 1,
     idle_rows: int = 0,
-    too_small: Callable[[], str] = lambda: "",
+    too_small: Callable[[], Refusal | None] = lambda: None,
 ) -> Refusal | None:
     """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; else None.
 
@@ -78,21 +79,18 @@ def refuse_launch(
         Least width of a block, in threads, with which the variant can load its tile.
     idle_rows : int
         Rows of a block's threads that compute no result.
-    too_small : callable of () -> str
-        The reason for refusing a block that is narrower, or has no row that computes.
+    too_small : callable of () -> Refusal
+        The refusal of a block that is narrower, or has no row that computes.
     """
     least = Block(max(1, least_x), idle_rows + blocks_along(problem.height, MAX_GRID_Y))
 
-    def reason() -> str:
+    def refuse_small() -> Refusal | None:
         rows = block.y - idle_rows
         if block.x < least_x or rows < 1:
             return too_small()
-        return (
-            f"{problem.height:,} rows need {blocks_along(problem.height, rows):,} blocks of {block} down; "
-            f"CUDA allows {MAX_GRID_Y:,}."
-        )
+        return grid_too_high(problem.height, "rows", blocks_along(problem.height, rows), block)
 
-    return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
 
 
 def no_launches(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -110,6 +108,8 @@ def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal
     if launch.grid[1] <= MAX_GRID_Y:
         return None
     return Refusal(
+        "grid-too-high",
+        f"Takes pictures of up to {MAX_GRID_Y * rows_of_block:,} rows",
         f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to "
-        f"{MAX_GRID_Y * rows_of_block:,}."
+        f"{MAX_GRID_Y * rows_of_block:,}.",
     )

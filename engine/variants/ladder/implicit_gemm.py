@@ -35,10 +35,10 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
+from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan, grid_of_cells
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps
@@ -133,16 +133,11 @@ def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits)
     """Return why the block, its tiles or the grid is illegal, or None."""
     pixels = problem.height * problem.width
 
-    def too_small() -> str:
+    def too_small() -> Refusal:
         if block.y < least.y:
-            return (
-                f"{masks:,} masks need {blocks_along(masks, block.y):,} blocks of {block} down; "
-                f"CUDA allows {MAX_GRID_Y:,}."
-            )
-        return (
-            f"{pixels:,} pixels need {blocks_along(pixels, block.x):,} blocks of {block} across; "
-            f"CUDA allows {MAX_GRID_X:,}."
-        )
+            return grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
+        across = blocks_along(pixels, block.x)
+        return grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
 
     least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
     return refuse_block(
@@ -229,7 +224,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_implicit_gemm
 
 
-def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
+def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple[Pass, ...]:
     """Return the one pass that applies all masks of a bank."""
     from numba import types
 
@@ -239,9 +234,11 @@ def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
     function = kernel(problem.border, problem.mask_shape, block)
     # As every filter kernel's, with a matrix of weights and an array of offsets.
     *types_before, _, out_type = filter_signature(problem)
-    image, _, *numbers, _, out = filter_arguments(problem, bank.masks[0])
+    image, _, *numbers, _, out = filter_arguments(problem, bank[0])
     signature = (*types_before, types.Array(types.float32, 1, "C"), out_type)
-    arguments = (image, bank.weight_matrix, *numbers, bank.offsets32, out)
+    weights = np.stack([mask.weights32.reshape(-1) for mask in bank])
+    offsets = np.array([mask.offset for mask in bank], np.float32)
+    arguments = (image, weights, *numbers, offsets, out)
     return (Pass("correlate_implicit_gemm", function, signature, launch, arguments),)
 
 
@@ -254,7 +251,7 @@ def bank_block(masks: int) -> Block:
     return Block(min(256, 512 // at_once // 32 * 32), at_once)
 
 
-def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Variant:
+def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: Any) -> Variant:
     """Return the variant that applies a bank of so many masks; the bank may depend on its mask."""
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
@@ -274,22 +271,22 @@ def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Vari
 
 VARIANT = _variant(
     1,
-    lambda mask: Bank((mask,)),
+    lambda mask: (mask,),
     title="Implicit matrix product",
     tiles=tiles,
     default_block=Block(256, 1),
     remark="A block is x pixels by y masks: with one mask only its first row of threads computes. It pays "
-    "with a bank of masks, which share the tiles.",
+    "with several masks in one launch, as the paper has them.",
 )
 
 
-def for_bank(bank: Bank) -> Variant:
-    """Return the variant that applies a whole bank in one launch.
+def for_bank(bank: tuple[Mask, ...]) -> Variant:
+    """Return the variant that applies masks of one shape and anchor in one launch.
 
     Its functions do not use the mask that they are given, and its `Prepared` writes the masks' results one
     below the other: `out` has as many rows as all results together.
     """
-    masks, title = len(bank), f"{VARIANT.title}, {bank.name}"
+    masks, title = len(bank), f"{VARIANT.title}, {len(bank)} masks"
     # The window draws the tile of one mask alone.
     more = {
         "tiles": lambda problem, block, at: (),

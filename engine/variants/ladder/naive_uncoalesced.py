@@ -28,8 +28,9 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along, refuse_block
+from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, grid_too_high, refuse_block
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -46,12 +47,9 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why a block or its grid is illegal, with the nearest legal block, or None."""
 
-    def too_small() -> str:
-        blocks = blocks_along(problem.width, block.y)
-        return (
-            f"{problem.width:,} columns need {blocks:,} blocks of {block} along y, which counts columns in "
-            f"this kernel; CUDA allows {MAX_GRID_Y:,}."
-        )
+    def too_small() -> Refusal:
+        along = "along y, which counts columns in this kernel"
+        return grid_too_high(problem.width, "columns", blocks_along(problem.width, block.y), block, along)
 
     least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
     return refuse_block(block, limits, least=least, too_small=too_small)

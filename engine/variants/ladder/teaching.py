@@ -9,7 +9,7 @@ import numpy as np
 from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
@@ -115,8 +115,10 @@ def row_variant(
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         if mask.rows > 1:
             return Refusal(
-                f"A 1-D kernel takes a mask of one row, and this one has {mask.rows}. Take a mask of one "
-                f"row, or {wider}, which does the same with a mask of several rows."
+                "one-row-only",
+                "A 1-D kernel takes a mask of one row",
+                f"A 1-D kernel takes a mask of one row, and this one has {mask.rows}.",
+                f"Take a mask of one row, or {wider}, which does the same with a mask of several rows.",
             )
         if unsupported is not None:
             return unsupported(problem, mask, block, limits)
@@ -140,9 +142,11 @@ def refuse_wide_halo(
             limits,
             partial(shared_bytes, mask.shape),
             least_x=wider,
-            too_small=lambda: (
+            too_small=lambda: Refusal(
+                "block-too-small",
+                f"A block of {block} is narrower than the halo",
                 f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
-                "across; each loads one cell of it."
+                "across; each loads one cell of it.",
             ),
         )
 

@@ -24,8 +24,8 @@ from functools import lru_cache, partial
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -44,9 +44,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if problem.taps > limits.max_threads:
         return Refusal(
+            "mask-too-large",
+            f"A mask of {rows} x {columns} needs a block of {problem.taps:,} threads",
             f"The block covers the input tile, so a mask of {rows} x {columns} needs a block of at least "
-            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block. Use tiled, whose "
-            "threads load several cells each, or a smaller mask."
+            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block.",
+            "Use tiled, whose threads load several cells each, or a smaller mask.",
         )
     return refuse_launch(
         problem,
@@ -56,9 +58,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         partial(bytes_of_own_cells, problem.mask_shape),
         least_x=columns,
         idle_rows=rows - 1,
-        too_small=lambda: (
+        too_small=lambda: Refusal(
+            "block-too-small",
+            f"A block of {block} is smaller than the mask",
             f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a "
-            f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high."
+            f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high.",
         ),
     )
 

@@ -34,9 +34,8 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Launch, Operand, Pass
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -95,14 +94,15 @@ def refuse_mask(mask: Mask, instead: str = _OTHERS) -> Refusal | None:
     if factor(mask).separable:
         return None
     sentence = _why_not_separable(mask.shape, mask.weights.tobytes())
-    return Refusal(f"{sentence} Two passes need one column times one row; {instead}.")
+    detail = f"{sentence} Two passes need one column times one row; {instead}."
+    return Refusal("not-separable", "The mask is not separable", detail)
 
 
 def required_factors(mask: Mask, instead: str = _OTHERS) -> Factors:
     """Return a mask's column and row; raise UnsupportedVariant where it has none."""
     refusal = refuse_mask(mask, instead)
     if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
+        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal)
     return factor(mask)
 
 
@@ -112,7 +112,7 @@ def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
     from engine.mask.analysis import analyse, why_not_separable
 
     mask = Mask(np.frombuffer(weights).reshape(shape))
-    return why_not_separable(mask, analyse(mask))
+    return why_not_separable(mask, analyse(mask)).sentence
 
 
 def ghost_row_value(problem: Problem, factors: Factors) -> np.float32:

@@ -29,9 +29,8 @@ import numpy as np
 
 from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.factors import factor
 from engine.mask.float_step import may_be_exact
@@ -58,36 +57,55 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     (rows, columns), word = mask.shape, _WORDS[terms]
     if factor(mask).separable:
         fitting = "separable-fused" if max(mask.shape) <= MOST_FUSED else "separable-l1"
-        return Refusal(f"The mask is one column times one row. Use {fitting}, which needs no more.")
+        return Refusal(
+            "mask-rank",
+            "The mask is one column times one row",
+            remedy=f"Use {fitting}, which needs no more.",
+        )
     if rows > product_strips.MOST_ROWS:
         return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {product_strips.MOST_ROWS} rows",
             f"A mask of {rows} rows is too high for the registers of a thread, which hold the sums of up to "
-            f"{product_strips.MOST_ROWS} rows. Use tiled or fft."
+            f"{product_strips.MOST_ROWS} rows.",
+            "Use tiled or fft.",
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
+        short = (
+            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds per result"
+        )
         return Refusal(
-            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds per result; "
-            f"the mask itself takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
+            "mask-too-small",
+            short,
+            f"{short}; the mask itself takes {mask.taps}, which is {beside}.",
+            "Use register-blocked or tiled.",
         )
     found = low_rank(mask, terms)
     if found.rank > terms:
         is_for_more = found.rank <= MOST_TERMS and refuse_mask(mask, MOST_TERMS) is None
         other = "low-rank-3" if is_for_more else "register-blocked, tiled or fft"
         return Refusal(
-            f"The mask's rank is {found.rank}: it is not a sum of {word} columns times rows. Use {other}."
+            "mask-rank",
+            f"The mask's rank is {found.rank}",
+            f"The mask's rank is {found.rank}: it is not a sum of {word} columns times rows.",
+            f"Use {other}.",
         )
     # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
     is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE
     if not (is_small and np.isfinite(found.left_out).all()):
         return Refusal(
-            "The weights are so large that a column would overflow. Use register-blocked or tiled."
+            "weights-too-large",
+            "The weights are so large that a column would overflow",
+            remedy="Use register-blocked or tiled.",
         )
     # Of rank 1 are masks that are no product weight by weight (docs/decisions/0003-separable-factors.md).
     if found.rank <= 2 < terms:
         return Refusal(
-            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which "
-            "needs no more."
+            "mask-rank",
+            f"The mask's rank is {found.rank}",
+            f"The mask's rank is {found.rank}, for which two columns and rows do.",
+            "Use low-rank-2, which needs no more.",
         )
     return None
 
@@ -109,8 +127,11 @@ def low_rank_variant(terms: int) -> Variant:
         is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
         if is_exact and not factor(mask).separable:
             return Refusal(
+                "exact-sums",
+                "The weights have so few digits that sums are exact",
                 "The weights have so few digits that sums over a picture of whole numbers are exact, and "
-                "rounded columns and rows would not give them. Use register-blocked or tiled."
+                "rounded columns and rows would not give them.",
+                "Use register-blocked or tiled.",
             )
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
@@ -119,15 +140,18 @@ def low_rank_variant(terms: int) -> Variant:
         most = min(limits.shared_bytes, product_strips.SHARED_BYTES)
         if launch.shared_bytes > most:
             return Refusal(
+                "shared-memory",
+                f"Needs {launch.shared_bytes:,} bytes of shared memory",
                 f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} "
-                f"bytes of shared memory; a block has {most:,}. Use register-blocked, or fewer channels."
+                f"bytes of shared memory; a block has {most:,}.",
+                "Use register-blocked, or fewer channels.",
             )
         return None
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
-            raise UnsupportedVariant("The mask cannot be applied as a sum of products", refusal.reason)
+            raise UnsupportedVariant("The mask cannot be applied as a sum of products", refusal)
         found = low_rank(mask, terms)
         return (product_strips.pass_of(problem, found.columns, found.rows, mask.offset),)
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.work import product_work

@@ -22,7 +22,7 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -76,7 +76,9 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     needed = filter_bytes(problem)[0]
     if needed > CONSTANT_BYTES:
         return Refusal(
-            f"The first convolution's filters take {needed:,} bytes; constant memory has {CONSTANT_BYTES:,}."
+            "constant-memory",
+            f"The first convolution's filters take {needed:,} bytes",
+            f"The first convolution's filters take {needed:,} bytes; constant memory has {CONSTANT_BYTES:,}.",
         )
     return refuse_batch(problem)
 

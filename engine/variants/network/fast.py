@@ -26,7 +26,8 @@ import numpy as np
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, blocks_along
+from engine.geometry.block_rules import blocks_along
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -141,9 +142,11 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     for launch in plan(problem, block):
         threads = launch.block[0] * launch.block[1]
         if threads > limits.max_threads or launch.shared_bytes > limits.shared_bytes:
+            short = f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory"
             return Refusal(
-                f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory; this "
-                f"device allows {limits.max_threads:,} and {limits.shared_bytes:,}."
+                "block-too-large-for-device",
+                short,
+                f"{short}; this device allows {limits.max_threads:,} and {limits.shared_bytes:,}.",
             )
     return None
 

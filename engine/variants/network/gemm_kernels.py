@@ -9,7 +9,8 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, blocks_along
+from engine.geometry.block_rules import blocks_along
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork, network_work
@@ -57,8 +58,10 @@ def refuse_threads(limits: Limits) -> Refusal | None:
     if limits.max_threads >= BLOCK.threads and limits.shared_bytes >= SHARED_BYTES:
         return None
     return Refusal(
+        "block-too-large-for-device",
+        f"Its blocks of 25 x 25 need {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory",
         f"Its blocks of 25 x 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
-        f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes."
+        f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes.",
     )
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Launch
 from engine.geometry.block import Block
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along
+from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.work import LayerWork, network_work
 from engine.tasks.work import Work
@@ -81,8 +82,10 @@ def refuse_batch(problem: ForwardPass) -> Refusal | None:
         return None
     down = blocks_along(problem.batch, TILE)
     return Refusal(
+        "batch-too-large",
+        f"The largest batch is {most:,}",
         f"{problem.batch:,} drawings need {down:,} blocks down, and CUDA allows {MAX_GRID_Y:,}: "
-        f"the largest batch is {most:,}."
+        f"the largest batch is {most:,}.",
     )
 
 

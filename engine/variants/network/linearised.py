@@ -21,7 +21,7 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork

@@ -17,7 +17,7 @@ network, the running time became around 9 seconds."
 
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.tasks.work import Work

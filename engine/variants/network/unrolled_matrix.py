@@ -22,7 +22,8 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, blocks_along
+from engine.geometry.block_rules import blocks_along
+from engine.geometry.refusal import Refusal
 from engine.image import budget
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
@@ -97,8 +98,10 @@ def _refuse_memory(problem: ForwardPass) -> Refusal | None:
         return None
     most = budget.DEFAULT_MAX_BYTES // (needed // problem.batch)
     return Refusal(
+        "batch-too-large",
+        f"The largest batch is {most:,}",
         f"With both unrolled matrices {problem.size_text} take {budget.bytes_text(needed)}, the limit is "
-        f"{budget.bytes_text(budget.DEFAULT_MAX_BYTES)}: the largest batch is {most:,}."
+        f"{budget.bytes_text(budget.DEFAULT_MAX_BYTES)}: the largest batch is {most:,}.",
     )
 
 

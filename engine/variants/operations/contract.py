@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.work import Work
@@ -38,6 +38,9 @@ class OperationVariant(AnyVariant[OperationProblem, Patch | None]):
         if problem.operation != self.operation:
             keys = [other.key for other in known if other.operation == problem.operation]
             return Refusal(
-                f"It computes {self.operation}, not {problem.operation}. Choose one of: {', '.join(keys)}."
+                "other-operation",
+                f"Computes {self.operation}, not {problem.operation}",
+                f"It computes {self.operation}, not {problem.operation}.",
+                f"Choose one of: {', '.join(keys)}.",
             )
         return self.unsupported(problem, constant, block, limits)

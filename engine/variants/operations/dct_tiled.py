@@ -24,7 +24,8 @@ from functools import lru_cache
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, blocks_along, nearest_legal
+from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
+from engine.geometry.refusal import Refusal
 from engine.tasks.operation.compress import SIDE
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
@@ -60,8 +61,9 @@ def unsupported(
     )
     if refusal is None and block.x % SIDE == 0 and block.y % SIDE == 0:
         return None
-    own = f"A block of {block} has no whole 8 x 8 pixels; its sides must be multiples of 8."
-    return Refusal(own if refusal is None else refusal.reason, _nearest(problem, block, limits))
+    short = f"A block of {block} has no whole 8 x 8 pixels"
+    own = Refusal("block-no-multiple", short, f"{short}; its sides must be multiples of 8.")
+    return (refusal or own).nearest(_nearest(problem, block, limits))
 
 
 def _nearest(problem: OperationProblem, block: Block, limits: Limits) -> Block | None:

@@ -7,7 +7,8 @@ import numpy as np
 
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, Refusal, SharedBytes, blocks_along, refuse_block
+from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
+from engine.geometry.refusal import Refusal
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.work import Work
@@ -30,12 +31,11 @@ def refuse_launch(
 ) -> Refusal | None:
     """Return why a block is illegal for so many rows of threads, with the nearest legal one; else None."""
 
-    def reason() -> str:
-        needed = blocks_along(rows, block.y)
-        return f"{rows:,} rows need {needed:,} blocks of {block} down; CUDA allows {MAX_GRID_Y:,}."
+    def refuse_small() -> Refusal:
+        return grid_too_high(rows, "rows", blocks_along(rows, block.y), block)
 
     least = Block(1, max(1, blocks_along(rows, MAX_GRID_Y)))
-    return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
 
 
 def pass_of(

@@ -30,8 +30,8 @@ from engine.device.cuda_passes import filter_arguments, prepare_passes
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -170,15 +170,20 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {MAX_SIDE} x {MAX_SIDE}",
             f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may "
-            f"have up to {MAX_SIDE} rows and columns. Use tiled."
+            f"have up to {MAX_SIDE} rows and columns.",
+            "Use tiled.",
         )
     (launch,) = plan(problem, block)
     if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
+            "shared-memory",
+            f"Needs {launch.shared_bytes:,} bytes of shared memory",
             f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
-            f"bytes of shared memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer "
-            "channels."
+            f"bytes of shared memory for its tile; a block has {limits.shared_bytes:,}.",
+            "Use tiled, or fewer channels.",
         )
     return refuse_rows(problem, launch, _shape_of(problem).out_rows)
 

@@ -26,7 +26,7 @@ import numpy as np
 from engine.device.cuda_passes import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -75,8 +75,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {MAX_SIDE} x {MAX_SIDE}",
             f"A mask of {rows} x {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} "
-            "rows and columns. Use separable-l1 or separable-l0."
+            "rows and columns.",
+            "Use separable-l1 or separable-l0.",
         )
     refusal = refuse_mask(mask)
     if refusal is not None:
@@ -84,9 +87,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     (launch,) = plan(problem, block)
     if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
+            "shared-memory",
+            f"Needs {launch.shared_bytes:,} bytes of shared memory",
             f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
-            f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}. Use separable-l1, or "
-            "fewer channels."
+            f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}.",
+            "Use separable-l1, or fewer channels.",
         )
     # Of a picture of any height: strips are as high as the grid needs.
     return None

@@ -36,8 +36,8 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.float_step import may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
@@ -106,46 +106,61 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     shape, (rows, columns), capability = shape_of(problem), problem.mask_shape, limits.compute_capability
     if capability is not None and capability < LEAST_CAPABILITY:
         has = ".".join(map(str, capability))
-        reason = f"It needs tensor cores and copies of compute capability 8.0; this device has {has}"
-    elif (problem.dtype, problem.channels) != ("float32", 1):
+        return _refusal(
+            "tensor-cores",
+            "Needs tensor cores of compute capability 8.0",
+            f"It needs tensor cores and copies of compute capability 8.0; this device has {has}.",
+        )
+    if (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
-        reason = (
+        return _refusal(
+            "float32-grey-only",
+            "Takes float32 pictures of one channel",
             f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}, where "
-            "register-blocked is faster"
+            "register-blocked is faster.",
         )
-    elif registers_of(rows, shape.eights) > MOST_REGISTERS:
-        reason = (
+    if registers_of(rows, shape.eights) > MOST_REGISTERS:
+        return _refusal(
+            "mask-too-large",
+            f"The weights of {rows} x {columns} cells do not fit into registers",
             f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's "
-            "registers; those of 17 x 17 and 9 x 31 do"
+            "registers; those of 17 x 17 and 9 x 31 do.",
         )
-    elif shape.shared_bytes > limits.shared_bytes:
-        reason = (
-            f"It needs {shape.shared_bytes:,} bytes of shared memory; a block has {limits.shared_bytes:,}"
-        )
-    else:
-        reason = _why_not_weights(mask, shape)
-    return Refusal(f"{reason}. Use register-blocked.") if reason else None
+    if shape.shared_bytes > limits.shared_bytes:
+        short = f"Needs {shape.shared_bytes:,} bytes of shared memory"
+        return _refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
+    return _refuse_weights(mask, shape)
 
 
-def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
+def _refusal(code: str, short: str, detail: str) -> Refusal:
+    return Refusal(code, short, detail, "Use register-blocked.")
+
+
+def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
     if not is_in_range(mask):
-        return (
+        return _refusal(
+            "weights-out-of-range",
+            "The largest weight is not between 2^-30 and 2^30",
             "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too "
-            "large for float32"
+            "large for float32.",
         )
     if may_be_exact(mask.weights32):
-        return (
+        return _refusal(
+            "exact-sums",
+            "The weights have so few digits that sums are exact",
             "The weights have so few digits that sums of them over whole numbers are exact, and promised bit "
-            "for bit; samples of more than 22 bits would lose their last one here"
+            "for bit; samples of more than 22 bits would lose their last one here.",
         )
     steps = min(shape.group_rows, shape.mask_rows) * len(shape.products)
     additions = -(-shape.mask_rows // shape.group_rows) + 1
     needed, granted = roundings_of(mask, steps, additions), mask.taps + 2
     if needed <= granted:
-        return ""
-    return (
+        return None
+    return _refusal(
+        "bound-exceeded",
+        f"Could round as {needed:.0f} additions do",
         f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum of "
-        f"{mask.taps} cells is granted {granted}"
+        f"{mask.taps} cells is granted {granted}.",
     )
 
 
@@ -276,5 +291,4 @@ VARIANT = Variant(
     picture_types=("float32",),
     most_channels=1,
     rounds_weights=True,
-    jumps=lambda problem: shape_of(problem).eights,
 )

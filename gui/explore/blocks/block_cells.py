@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability, FilterJob
+from engine.reason import Reason
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import RunResult
 from gui.explore.results.results_model import ResultsModel
@@ -31,7 +32,7 @@ class BlockCell:
 
     state: CellState
     run: Compared | None = None
-    reason: str = ""
+    reason: Reason | None = None
 
 
 Cells = dict[Block, BlockCell]

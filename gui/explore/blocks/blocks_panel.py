@@ -200,7 +200,7 @@ class BlocksPanel(QWidget):
         devices = [device for device in self._engine_state.devices if device.kind == "cuda"]
         if not devices or any(device.is_usable_gpu for device in devices):
             return ""
-        why = next((device.reason for device in devices if device.reason), "").split(". ")[0].rstrip(".")
+        why = next((device.reason.short for device in devices if device.reason), "")
         return f"\nThere is no GPU here{f' ({why})' if why else ''}. {_SIMULATOR}"
 
     def _limits(self) -> Limits:

@@ -100,10 +100,10 @@ def _cell(block: Block, cell: BlockCell | None, shown: Metric, limits: Limits) -
     if cell is None:
         # Without the nearest legal block: of 100 cells that takes 300 ms.
         if reason := why_illegal(block, limits):
-            return MapCell(Kind.ILLEGAL, reason)
+            return MapCell(Kind.ILLEGAL, str(reason))
         return MapCell(Kind.NOT_CHOSEN, f"{block}: not in the list of blocks.")
     if cell.state is CellState.REFUSED:
-        return MapCell(Kind.REFUSED, cell.reason)
+        return MapCell(Kind.REFUSED, str(cell.reason))
     if cell.run is None:
         return MapCell(Kind.WAITING, f"{block}: waiting for its turn.")
     result = cell.run.result
@@ -111,5 +111,5 @@ def _cell(block: Block, cell: BlockCell | None, shown: Metric, limits: Limits) -
     if value is not None and math.isfinite(value) and not result.is_refuted:
         return MapCell(Kind.VALUE, f"{block}: {shown.words(cell.run)}, {result.proof}.", float(value))
     if result.is_refuted:
-        return MapCell(Kind.FAILED, f"{block}: {result.reason}")
+        return MapCell(Kind.FAILED, f"{block}: {result.status}")
     return MapCell(Kind.NO_NUMBER, f"{block}: {result.proof}; no {shown.title}.")

@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, refuse_block
+from engine.geometry.block_rules import refuse_block
+from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
@@ -157,7 +157,8 @@ class BlockEditor(QWidget):
 
     def _show_refusal(self) -> None:
         refused = None if self._typing_refusal else self._refused()
-        reason = refused.reason if refused else self._typing_refusal
+        # The nearest legal block is offered by a button.
+        reason = refused.sentence if refused else self._typing_refusal
         self._offered = refused.nearest_block if refused else None
         self.refusal.setText(reason)
         self.refusal.setVisible(bool(reason))
@@ -188,14 +189,14 @@ class BlockEditor(QWidget):
         job = self._workspace.job()
         return problem_of(job) if job else None
 
-    def _refused(self) -> Availability | Refusal | None:
+    def _refused(self) -> Refusal | None:
         """Return why the chosen kernel refuses the block; for auto, the first refusal of any kernel."""
         settings = self._workspace.settings
         for key, entry in self._engine_state.availability.items():
             is_about_it = settings.variant in (AUTO, key)
             # An answer that offers the very block that is set is about the block before.
-            if is_about_it and entry.nearest_block and entry.nearest_block != settings.block:
-                return entry
+            if is_about_it and entry.nearest_block not in (None, settings.block):
+                return entry.refusal
         if settings.block is None or self._why_no_block()[0]:
             return None
         # A block that no device takes is refused at once, also where no kernel with blocks can run. Without a

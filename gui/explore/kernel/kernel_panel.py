@@ -119,8 +119,8 @@ class KernelPanel(QWidget):
         if entry is None or not self._engine_state.variants:
             self.note.say("The kernels are listed once the engine is up.")
             return
-        is_reason = bool(entry.reason) and not entry.selectable
-        self.note.say(*filter(None, (entry.reason if is_reason else entry.idea, entry.remark)))
+        text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
+        self.note.say(*filter(None, (text, entry.remark)))
 
     def _refresh_baselines(self) -> None:
         keys = [variant.key for variant in self._engine_state.variants]

@@ -134,7 +134,7 @@ class BreakdownBar(QWidget):
 def _why_no_bars(result: RunResult) -> str:
     """Return why a run has no times, in a few words."""
     is_simulated = result.device == SIMULATOR and not result.failure
-    return "Simulated: no times" if is_simulated else result.reason
+    return "Simulated: no times" if is_simulated else result.status
 
 
 class WorkLine(ElidedLabel):

@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.reason import Reason
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
 from gui.engine_link.engine_state import EngineState
@@ -38,8 +39,8 @@ class VariantRow:
     subtitle: str = ""
     # Newest kernel time on the present problem, or a word in its place.
     time: str = ""
-    # Why the variant cannot do the present job; empty if it can.
-    reason: str = ""
+    # Why the variant cannot do the present job; None if it can.
+    reason: Reason | None = None
     # False where only another device or picture would help; a block can be mended once the row is chosen.
     selectable: bool = True
     # Under the title of a greyed row: the reason, unless the row above has said it.
@@ -62,7 +63,7 @@ class VariantsModel(QAbstractListModel):
         self._results = results
         self._rows: list[VariantRow] = []
         # The variant that auto chose, why, and for which job.
-        self._choice: tuple[str, str, Hashable] | None = None
+        self._choice: tuple[str, Reason, Hashable] | None = None
         self.refresh()
         for signal in (
             engine_state.ready_changed,
@@ -118,7 +119,7 @@ class VariantsModel(QAbstractListModel):
                 why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
                 return "\n\n".join(filter(None, (why, row.remark)))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return ", ".join(filter(None, (row.title, row.key, row.time, row.reason)))
+                return ", ".join(filter(None, (row.title, row.key, row.time, str(row.reason or ""))))
             case Qt.ItemDataRole.UserRole:
                 return row
         return None
@@ -127,7 +128,7 @@ class VariantsModel(QAbstractListModel):
         times = self._newest_times()
         variants = self._engine_state.variants
         rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
-        reasons = reasons_in_list(["" if row.selectable else row.reason for row in rows])
+        reasons = reasons_in_list([None if row.selectable else row.reason for row in rows])
         return [replace(row, under=under) for row, under in zip(rows, reasons, strict=True)]
 
     def _variant_row(self, variant: VariantInfo, newest_time: str) -> VariantRow:
@@ -164,8 +165,8 @@ class VariantsModel(QAbstractListModel):
         variant, because, chosen_for = self._choice
         if chosen_for != self._chosen_for():
             return row
-        estimate, semicolon, rest = because.partition(";")
-        return replace(row, idea=f"Chose {variant} ({estimate}){semicolon}{rest}.", subtitle=variant)
+        choice = "; ".join(filter(None, (f"Chose {variant} ({because.short})", because.detail)))
+        return replace(row, idea=f"{choice}.", subtitle=variant)
 
     def _keep_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
@@ -179,22 +180,13 @@ class VariantsModel(QAbstractListModel):
         return job and problem_of(job), settings.device, settings.block
 
 
-def short_reason(reason: str) -> str:
-    """Return the beginning of a reason; its details and the remedy are left to the tooltip."""
-    for end in (". ", "; ", ", and "):
-        reason = reason.split(end)[0]
-    reason = reason.rstrip(".")
-    # The name of a variant keeps its letters.
-    return reason[:1].upper() + reason[1:] if reason.partition(" ")[0].isalpha() else reason
-
-
-def reasons_in_list(reasons: Sequence[str]) -> list[str]:
+def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:
     """Return the text under each kernel of a list: its short reason, once for neighbours that share it.
 
-    `reasons` has the whole reason of each kernel that is greyed, "" for the others.
+    `reasons` has the reason of each kernel that is greyed, None for the others.
     """
     texts: list[str] = []
-    for short, group in groupby(reasons, key=short_reason):
+    for short, group in groupby(reason.short if reason else "" for reason in reasons):
         count = len(list(group))
         text = f"{short}: {count} kernels" if short and count > 1 else short
         texts += [text] + [""] * (count - 1)

@@ -1,10 +1,12 @@
 """What is worth knowing about the mask, in two lines, or why an edit was refused."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QColor
 from shiboken6 import isValid
 
-from engine.mask.analysis import describe
+from engine.mask.analysis import Fact, describe, weights_sum
 from engine.mask.mask import Mask
 from gui.explore.workspace import Workspace
 from gui.style.theme import current_theme
@@ -19,7 +21,7 @@ _LARGEST_AT_ONCE = 15 * 15
 class MaskFacts(ElidedLabel):
     """Two lines of facts, all facts in the tooltip; a refusal is shown in full."""
 
-    _described = Signal(object, object)
+    _described = Signal(object, str, str)
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(_LINES, most=_MOST_LINES, small=True)
@@ -40,9 +42,9 @@ class MaskFacts(ElidedLabel):
         mask = self._workspace.mask
         self._is_refusal = False
         if mask.taps <= _LARGEST_AT_ONCE:
-            self._show(mask, describe(mask))
+            self._show(mask, *_texts(describe(mask)))
         else:
-            self._show(mask, (f"The weights add up to {mask.total:.6g}.",))
+            self._show(mask, weights_sum(mask) + ".")
             QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
@@ -57,20 +59,19 @@ class MaskFacts(ElidedLabel):
             self.show_facts()
 
     def _describe(self, mask: Mask) -> None:
-        sentences = describe(mask)
+        texts = _texts(describe(mask))
         # The window may have been closed meanwhile.
         if isValid(self):
-            self._described.emit(mask, sentences)
+            self._described.emit(mask, *texts)
 
-    def _show(self, mask: Mask, sentences: tuple[str, ...]) -> None:
+    def _show(self, mask: Mask, text: str, tooltip: str = "") -> None:
         if mask is not self._workspace.mask or self._is_refusal:
             return
         self.set_most(_LINES)
-        self.setText(" ".join(map(_head, sentences[:3])))
-        self.setToolTip("\n".join(sentences))
+        self.setText(text)
+        self.setToolTip(tooltip or text)
 
 
-def _head(sentence: str) -> str:
-    """Return what a sentence says before it explains."""
-    head, colon, _ = sentence.partition(":")
-    return f"{head}." if colon else head
+def _texts(facts: Sequence[Fact]) -> tuple[str, str]:
+    """Return the first facts in short, and all of them whole."""
+    return " ".join(f"{fact.short}." for fact in facts[:3]), "\n".join(fact.sentence for fact in facts)

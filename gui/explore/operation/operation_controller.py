@@ -82,7 +82,7 @@ class OperationController(QObject):
             able = [entry.variant for entry in found if not entry.reason]
             self._jobs.add([self._run_of(replace(job, variant=variant)) for variant in able])
             if not able:
-                why = found[0].reason if found else "there are none"
+                why = str(found[0].reason) if found else "there are none"
                 what = "No variant can do this"
                 self._messages.show(Message(RUN_SOURCE, Severity.WARNING, what, why))
 
@@ -191,7 +191,7 @@ class OperationController(QObject):
             self._results.add(result)
             if not result.is_proven:
                 what = f"{result.title} gave no time"
-                self._messages.show(Message(RUN_SOURCE, Severity.ERROR, what, result.reason))
+                self._messages.show(Message(RUN_SOURCE, Severity.ERROR, what, result.status))
         wanted = self._operations.job()
         is_wanted = wanted is not None and wanted == replace(job, variant=wanted.variant)
         if found.shown.values is not None and is_wanted:

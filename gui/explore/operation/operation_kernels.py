@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
+from engine.reason import Reason
 from engine.results.measurement import OperationResult
 from engine.results.quantities import ms_text, ratio_text
 from gui.engine_link.device_box import DeviceBox
@@ -148,7 +149,7 @@ class OperationKernels(QWidget):
         self._items.appendRow(self._row("Automatic", AUTO, _AUTO_IDEA))
         for one in variants:
             found = self._operations.availability.get(one.key)
-            reason = found.reason if found else ""
+            reason = found.reason if found else None
             tooltip = f"{one.title}: {one.idea}\n\n{one.key}"
             self._items.appendRow(self._row(one.title, one.key, tooltip, runs.get(one.key), baseline, reason))
         self.table.setCurrentIndex(self._items.index(at, 0))
@@ -163,7 +164,7 @@ class OperationKernels(QWidget):
         for one in self._operations.variants:
             entry = self._operations.availability.get(one.key)
             if entry is not None and entry.reason and entry.nearest_block is None:
-                found.setdefault(entry.reason.split(". ")[0].rstrip("."), []).append(one.title)
+                found.setdefault(entry.reason.short, []).append(one.title)
         return "; ".join(
             f"{names[0] if len(names) == 1 else f'{len(names)} kernels'} cannot run: {why}"
             for why, names in found.items()
@@ -176,7 +177,7 @@ class OperationKernels(QWidget):
         tooltip: str,
         run: OperationResult | None = None,
         baseline: OperationResult | None = None,
-        reason: str = "",
+        reason: Reason | None = None,
     ) -> list[QStandardItem]:
         time = "unavailable" if reason else ""
         speed_up = ""
@@ -193,7 +194,7 @@ class OperationKernels(QWidget):
             cell.setEnabled(not reason or self._can_be_mended(key))
             if number:
                 cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        words = (title, time, speed_up, reason)
+        words = (title, time, speed_up, str(reason or ""))
         cells[0].setData(", ".join(filter(None, words)), Qt.ItemDataRole.AccessibleTextRole)
         return cells
 
@@ -205,7 +206,7 @@ class OperationKernels(QWidget):
         chosen, choice = self._chosen, self._operations.choice
         found = self._operations.availability.get(choice.variant)
         if found is not None and found.reason:
-            self.note.setText(found.reason)
+            self.note.setText(str(found.reason))
         elif choice.variant == AUTO:
             self.note.setText(f"Automatic uses {chosen.title} here. {chosen.idea}" if chosen else _AUTO_IDEA)
         else:

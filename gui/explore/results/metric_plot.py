@@ -263,7 +263,7 @@ class MetricPlot(RowPlot):
         for run in of_problem:
             word = run.result.no_speed
             if word in ("failed", "unavailable", "not verified"):
-                word = f"{word} ({run.result.reason})"
+                word = f"{word} ({run.result.status})"
             if word:
                 variants.setdefault(word, {})[self._name(run)] = None
         parts = [f"{', '.join(names)}: {word}" for word, names in variants.items()]

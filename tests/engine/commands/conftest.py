@@ -20,6 +20,7 @@ from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host.executor import SimulatorExecutor
+from engine.reason import Reason
 from engine.tasks.filtering.task import Filtering
 from tests.fresh_python import ROOT
 
@@ -152,7 +153,7 @@ def refused(command, tmp_path):
 def no_gpu(monkeypatch):
     """Make this a machine without a CUDA device."""
     known = {device.key: device for device in device_module.devices()}
-    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.")
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, Reason("no-driver", "There is no driver"))
     found = known["cpu"], missing, known["simulator"]
     monkeypatch.setattr(device_module, "devices", lambda: found)
     monkeypatch.setattr(device_list, "listed_devices", lambda: found)

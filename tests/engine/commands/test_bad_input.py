@@ -109,7 +109,7 @@ def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, 
     ],
 )
 def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder, out, says):
-    monkeypatch.setattr("engine.commands.filter_file.filter_file", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
     refused("filter", GOOD, f"{folder}/{out}", "--mask box-3", says=says)
 
 
@@ -130,7 +130,7 @@ def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatc
 
 def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refused, monkeypatch, tmp_path):
     engine.save_image(np.zeros((1, 20_000), np.uint8), tmp_path / "wide.png")
-    monkeypatch.setattr("engine.commands.filter_file.filter_file", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
     says = "WebP holds 16,383 pixels on a side, this picture has 20,000 x 1. Save it as PNG, JPEG or TIFF."
     refused("filter", tmp_path / "wide.png", tmp_path / "out.webp", "--mask box-3", says=says)
 

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from PIL import Image
 
 import engine
+import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_memory, batch_pipeline, batch_steps, opening
-from engine.commands.batch_files import tasks_for
+from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_filter
+from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
+from engine.image import formats
 from engine.image.samples import sample_path
 from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
@@ -58,14 +61,13 @@ def batch(command, out):
 @pytest.fixture
 def on_this_thread(monkeypatch):
     """Filter as on a GPU: on the calling thread, while workers open and save."""
-    batch_class = batch_pipeline.Batch
-    monkeypatch.setattr(batch_class, "_run_on_workers", batch_class._run_on_this_thread)
+    monkeypatch.setattr(batch_command, "source_for", batch_sources.OneByOne)
 
 
 @pytest.fixture
-def in_a_stream(monkeypatch, on_this_thread):
+def in_a_stream(monkeypatch):
     """Filter as on a GPU, in a stream."""
-    monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: True)
+    monkeypatch.setattr(batch_command, "source_for", batch_sources.Stream)
 
 
 def names(folder):
@@ -97,16 +99,16 @@ def test_that_results_are_those_of_filter_and_a_bad_file_stops_nothing(
 
 def test_that_files_folders_and_patterns_are_taken_once_and_in_order(photos, out):
     inputs = [str(photos / "rgb.tif"), str(photos), str(photos / "*.png")]
-    assert [Path(task.source).name for task in tasks_for(inputs, str(out))] == [
+    assert [Path(file.source).name for file in files_for(inputs, str(out))] == [
         "rgb.tif",
         "broken.png",
         "grey.png",
     ]
-    deep = tasks_for([str(photos)], str(out), recursive=True)
-    targets = [Path(task.target).relative_to(out).as_posix() for task in deep]
+    deep = files_for([str(photos)], str(out), recursive=True)
+    targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
     assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
     # A folder that a pattern matches is searched as if it was named.
-    assert tasks_for([str(photos / "mor*")], str(out)) == tasks_for([str(photos / "more")], str(out))
+    assert files_for([str(photos / "mor*")], str(out)) == files_for([str(photos / "more")], str(out))
 
 
 def test_that_a_pattern_that_matches_nothing_is_reported_and_stops_nothing(batch, photos, out):
@@ -135,14 +137,37 @@ def test_that_nothing_is_replaced_unasked(batch, photos, out):
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
 
 
+def test_that_a_file_is_planned_once_and_only_its_result_is_encoded(batch, monkeypatch, photos, out):
+    asked, encoded = [], []
+    format_to_save = formats.format_to_save
+
+    def counted(path):
+        asked.append(path)
+        return format_to_save(path)
+
+    def encoding(known):
+        def encode(picture, quality):
+            encoded.append(known.title)
+            return known.encode(picture, quality)
+
+        return replace(known, encode=known.encode and encode)
+
+    for module in (batch_files, engine.image.save):
+        monkeypatch.setattr(module, "format_to_save", counted)
+    monkeypatch.setattr(formats, "FORMATS", tuple(map(encoding, formats.FORMATS)))
+    batch(photos / "grey.png", photos / "rgb.tif", "--depth 16")
+    assert asked == [str(out / "grey.png"), str(out / "rgb.tif")]
+    assert sorted(encoded) == ["PNG", "TIFF"]
+
+
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
-    encoded = batch_steps.encoded_image
+    encoded = batch_sources.encoded_image
 
     def encode_while_another_writes(picture, target, **how):
         Path(target).write_bytes(b"mine")
         return encoded(picture, target, **how)
 
-    monkeypatch.setattr(batch_steps, "encoded_image", encode_while_another_writes)
+    monkeypatch.setattr(batch_sources, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
     assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"
@@ -219,7 +244,7 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
 def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
     if where:
         request.getfixturevalue(where)
-    monkeypatch.setattr(batch_pipeline, "cores", lambda: 2)
+    monkeypatch.setattr(batch_loop, "cores", lambda: 2)
     take, blocks = batch_memory.PictureMemory.take, {}
 
     def taken(self, size):
@@ -280,13 +305,13 @@ def test_that_after_a_lost_device_results_are_saved_and_the_rest_is_listed(
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, on_this_thread):
-    look_up = batch_pipeline.look_up
+    job_for = batch_sources.job_for
 
     def interrupted(*arguments, **how):
         ctrl_c()
-        return look_up(*arguments, **how)
+        return job_for(*arguments, **how)
 
-    monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
+    monkeypatch.setattr(batch_sources, "job_for", interrupted)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
@@ -302,7 +327,7 @@ def test_that_a_second_interrupt_ends_a_batch_at_once_and_counts_what_is_written
         ctrl_c()
         ctrl_c()
 
-    monkeypatch.setattr(batch_pipeline, "cores", lambda: 1)
+    monkeypatch.setattr(batch_loop, "cores", lambda: 1)
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
     with pytest.raises(Left) as left:
         batch(photos / "grey.png", photos / "rgb.tif")
@@ -313,10 +338,10 @@ def test_that_a_second_interrupt_ends_a_batch_at_once_and_counts_what_is_written
 def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(
     batch, ctrl_c, photos, out, monkeypatch
 ):
-    begun, stopped, look_up = threading.Event(), threading.Event(), batch_pipeline.look_up
+    begun, stopped, job_for = threading.Event(), threading.Event(), batch_sources.job_for
     filter_one, log_progress = engine.api.filtering.Request.filter, batch_command._log_progress
-    monkeypatch.setattr(batch_pipeline, "cores", lambda: 3)
-    monkeypatch.setattr(batch_pipeline, "Event", lambda: stopped)
+    monkeypatch.setattr(batch_loop, "cores", lambda: 3)
+    monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
     files = [photos / f"{name}.png" for name in "abcd"]
     for shade, path in enumerate(files):
         engine.save_image(np.full((3, 4), shade, np.uint8), path)
@@ -326,9 +351,9 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(
         if not stopped.is_set():
             ctrl_c()
 
-    def looked_up(options, mask, task, *arguments, **how):
-        assert task.source.endswith(("a.png", "b.png")) or stopped.wait(20)
-        return look_up(options, mask, task, *arguments, **how)
+    def looked_up(how, file, *arguments):
+        assert file.source.endswith(("a.png", "b.png")) or stopped.wait(20)
+        return job_for(how, file, *arguments)
 
     def filtered(self, out=None):
         # The first ends, and stops the batch, when the second is in its filter.
@@ -339,7 +364,7 @@ def test_that_a_stopped_batch_saves_what_is_in_its_filter_and_nothing_more(
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
-    monkeypatch.setattr(batch_pipeline, "look_up", looked_up)
+    monkeypatch.setattr(batch_sources, "job_for", looked_up)
     monkeypatch.setattr(engine.api.filtering.Request, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out
@@ -392,6 +417,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(opening, "open_image", None)
+    monkeypatch.setattr(picture_filter, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

@@ -1,6 +1,6 @@
 import pytest
 
-import engine.commands.benchmark as benchmark
+import engine.commands.measuring as measuring
 from engine.geometry.block_list import every_block
 from engine.results.best_blocks import best_blocks_path, load_best_blocks
 from tests.made_runs import ENVIRONMENT, make_result
@@ -11,7 +11,7 @@ def timed(monkeypatch):
     """Let every cell of a benchmark have a time: the best block is the one nearest to 64 threads."""
     sweeps = []
 
-    def measured(jobs, device, budget_s, executor_for, on_result):
+    def measured(jobs, device, budget_s, executor_for, on_result, measure):
         results = []
         for job in jobs:
             kernel_ms = 0.1 + abs(job.block.threads - 64) / 100
@@ -21,7 +21,7 @@ def timed(monkeypatch):
         sweeps.append(results)
         return results, None
 
-    monkeypatch.setattr(benchmark, "measured", measured)
+    monkeypatch.setattr(measuring, "sweep", measured)
     return sweeps
 
 

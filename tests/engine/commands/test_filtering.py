@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import filter_steps
-from engine.commands.arguments import size_in_bytes
+from engine.commands import mask_run
+from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
@@ -260,7 +260,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(
 
 def test_that_ctrl_c_after_the_file_was_written_says_so(command, ctrl_c, monkeypatch, grey, tmp_path):
     out = tmp_path / "out.png"
-    monkeypatch.setattr("engine.commands.filter_file.print_answer", ctrl_c)
+    monkeypatch.setattr("engine.commands.filtering.print_answer", ctrl_c)
     with pytest.raises(Left) as left:
         command("filter", grey(), out, "--mask 1 --variant cpu-serial")
     assert str(left.value) == f"Stopped: {out} was written."
@@ -329,7 +329,7 @@ def test_that_a_gpu_that_takes_longer_to_start_is_not_even_asked_for(command, mo
     def refuse():
         raise AssertionError("the driver is started")
 
-    monkeypatch.setattr(filter_steps, "has_driver", lambda: True)
+    monkeypatch.setattr(mask_run, "has_driver", lambda: True)
     monkeypatch.setattr(device_module, "devices", refuse)
     out = tmp_path / "out.png"
     said = command("filter", sample_path("camera"), out, "--mask box:5").out

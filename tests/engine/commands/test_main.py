@@ -75,7 +75,7 @@ def test_that_a_list_loads_only_what_it_shows_also_beside_a_driver(command, unne
 def test_that_a_filter_loads_only_what_it_needs(tmp_path):
     """Of 450 modules 30 were not needed: 15 of 200 ms."""
     unneeded = (
-        "numpy.random statistics engine.mask.text engine.mask.bank engine.tasks.network engine.tasks.product "
+        "numpy.random statistics engine.mask.text engine.tasks.network engine.tasks.product "
         "engine.results.columns engine.streams engine.device.cuda numba scipy PIL tifffile"
     )
     words = ["filter", sample_path("impulse"), tmp_path / "out.png", "--mask", "box-3", "--device", "cpu"]
@@ -121,7 +121,7 @@ def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
     ids=repr,
 )
 def test_that_every_end_is_one_line(command, monkeypatch, left, error, status, line):
-    monkeypatch.setattr("engine.commands.listing.run_masks", raising(error))
+    monkeypatch.setattr("engine.commands.listing.print_answer", raising(error))
     answer = command("masks")
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.startswith(line)

@@ -109,7 +109,7 @@ def test_that_a_plot_has_8_bits_whatever_the_picture_has(command, tmp_path):
         assert command("filter", folder / source, tmp_path / target, "--operation histogram").status == 0
         plot = engine.open_image(tmp_path / target).pixels
         assert (plot.shape, plot.dtype) == ((256, 512, 3), np.uint8)
-    answer = command("batch", folder, "--out", out, "--format", "jpg", "--operation histogram")
+    answer = command("batch", folder, "--out", out, "--format", "jpg", "--operation histogram --depth 16")
     assert answer.status == 0
     # A picture that is not a plot keeps its samples, which these formats do not hold.
     refused = command("filter", folder / "float.tif", tmp_path / "n.png", "--operation negative")

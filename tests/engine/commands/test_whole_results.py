@@ -1,15 +1,16 @@
 """Results that the kernel writes in the type of the file: the same bits as float32 ones that are rounded."""
 
-import argparse
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine
-from engine.commands import filter_file
-from engine.commands.filter_steps import finished_result, request_for
-from engine.commands.opening import Opened
+from engine.commands import mask_run
+from engine.commands.filtering import load_code
+from engine.commands.mask_run import MaskRun, request_for
+from engine.commands.picture_filter import MaskFilter, Opened
+from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
@@ -23,23 +24,12 @@ from tests.engine.image.encoded import smooth_rgb
 from tests.fresh_python import fresh_python
 
 WHOLE = [known.key for known in VARIANTS if known.device == "cpu" and known.integer_output]
-DEFAULTS = {
-    "alpha": "keep",
-    "block": None,
-    "border": "zero",
-    "cval": 0.0,
-    "depth": "keep",
-    "device": "cpu",
-    "flip": False,
-    "layout": "pitched",
-    "range": "clip",
-    "result_type": "auto",
-    "variant": "auto",
-}
 
 
-def options_of(**changed):
-    return argparse.Namespace(**DEFAULTS | changed)
+def filter_of(mask, **changed):
+    """Return a filter on the CPU with a mask, given as on the command line, and options."""
+    settings = PictureSettings(mask=str(mask), **{"device": "cpu"} | changed)
+    return MaskFilter(settings, resolve_mask(mask))
 
 
 def random_mask(generator, key):
@@ -89,14 +79,13 @@ def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(ke
 def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
     pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
     picture = Picture(pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=("EXIF data",))
-    opened, mask = Opened(picture, picture.dtype), resolve_mask("sharpen")
+    opened = Opened(picture, picture.dtype)
     found = []
     for result_type in ("auto", "float32"):
-        options = options_of(alpha=alpha or "keep", result_type=result_type)
-        request = request_for(options, mask, picture, opened.dtype)
-        assert request.problem.is_quantised == (result_type == "auto")
-        found.append(finished_result(options, opened, request.filter()))
-    (whole, no_notes), (rounded, no_more_notes) = found
+        run = MaskRun(filter_of("sharpen", alpha=alpha or "keep", result_type=result_type), opened)
+        assert run.call.problem.is_quantised == (result_type == "auto")
+        found.append(run.finished(run.call.filter()))
+    (whole, no_notes, *_), (rounded, no_more_notes, *_) = found
     assert (no_notes, no_more_notes) == ((), ())
     assert np.array_equal(whole.pixels, rounded.pixels)
     assert whole.alpha is rounded.alpha is None or np.array_equal(whole.alpha, rounded.alpha)
@@ -118,14 +107,14 @@ def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
 def test_that_float32_results_stay_where_something_depends_on_them(changed, saved, mask):
     picture = open_sample("camera")
     saved = None if saved is None else np.dtype(saved)
-    request = request_for(options_of(**changed), resolve_mask(mask), picture, saved)
+    request = request_for(filter_of(mask, **changed), picture, saved)
     assert request.problem.result_dtype == "float32"
 
 
 def test_that_the_variant_and_its_reason_are_those_for_float32():
-    picture, mask = Picture(np.zeros((300, 400, 3), np.uint8)), resolve_mask("gaussian:9:1.5")
-    floats = request_for(options_of(), mask, picture)
-    whole = request_for(options_of(), mask, picture, picture.dtype)
+    picture, how = Picture(np.zeros((300, 400, 3), np.uint8)), filter_of("gaussian:9:1.5")
+    floats = request_for(how, picture)
+    whole = request_for(how, picture, picture.dtype)
     assert whole.choice == floats.choice
     assert (whole.asked.result_type, floats.asked.result_type) == ("same", "float32")
 
@@ -134,8 +123,10 @@ def test_that_what_filters_is_imported_while_the_picture_is_opened():
     """Its import takes 70 ms, which decoding takes too."""
     fresh_python(
         "-c",
-        "import sys, engine.commands.filtering as command\n"
-        "command._parser().read(['in.png', 'out.png', '--mask', 'box-3'])\n"
+        "import sys\n"
+        "from engine.commands.arguments import read\n"
+        "from engine.commands.filtering import FilterSettings\n"
+        "read('filter', FilterSettings, ['in.png', 'out.png', '--mask', 'box-3'])\n"
         "later = {'engine.api.filtering', 'engine.run.job', 'engine.variants.registry', 'llvmlite'}\n"
         "assert not later & set(sys.modules), later & set(sys.modules)",
     )
@@ -164,8 +155,8 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
         request.choice = request.choice._replace(variant=chosen)
         return request
 
-    monkeypatch.setattr(filter_file, "request_for", watched)
-    filter_file.load_code(options_of(**{"max_bytes": 10**9} | changed), resolve_mask("box-3"), form)
+    monkeypatch.setattr(mask_run, "request_for", watched)
+    load_code(filter_of("box-3", **changed), form)
     assert bool(prepared) == is_loaded
     for problem, _, _ in prepared:
         assert (problem.height, problem.width, problem.channels) == (form.height, form.width, form.channels)

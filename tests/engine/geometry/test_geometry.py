@@ -48,7 +48,7 @@ def test_that_more_digits_than_any_block_has_are_called_too_large(text):
 def test_that_an_illegal_block_is_refused_with_the_nearest_one(block, words, nearest):
     refused = refuse_block(block, Limits())
     assert refused is not None
-    assert words in refused.reason
+    assert words in str(refused)
     assert refused.nearest_block == nearest
 
 

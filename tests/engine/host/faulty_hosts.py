@@ -106,7 +106,7 @@ LIGHT_HANDLERS = {
 
 def light(connection, options, gpu=None):
     """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
-    devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, "", True),)
+    devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, None, True),)
     shared.use_prefix(options.segment_prefix)
     Worker(connection, LIGHT_HANDLERS).run(Ready((), devices))
 

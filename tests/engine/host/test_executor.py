@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import HostLost, UnsupportedVariant, VerificationFailed
+from engine.errors import HostLost, VerificationFailed
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host import executor as executor_module
 from engine.host.client import EngineClient
 from engine.host.executor import Call, SimulatorExecutor
@@ -120,7 +121,11 @@ def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_
 
 
 @pytest.mark.parametrize(
-    "error", [VerificationFailed("a", "b", "c"), UnsupportedVariant("a", "b", "c", engine.Block(8, 4))]
+    "error",
+    [
+        VerificationFailed("a", "b", "c"),
+        UnsupportedVariant("a", Refusal("b", "c", nearest_block=engine.Block(8, 4))),
+    ],
 )
 def test_that_an_error_comes_back_as_it_was(error):
     back = pickle.loads(pickle.dumps(error))

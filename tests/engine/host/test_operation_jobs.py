@@ -80,7 +80,7 @@ def test_that_a_patch_is_found_and_framed_and_a_run_is_verified_and_timed(calm, 
 @pytest.mark.slow
 def test_that_what_cannot_be_done_is_said_and_a_bad_request_is_refused(calm, photo):
     job = job_of(photo, "compress", device="simulator", block=Block(12, 8))
-    reasons = {entry.variant: entry.reason for entry in calm.ask(CheckOperation(job))}
+    reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(CheckOperation(job))}
     assert reasons["cpu-dct"] == ""
     assert "64 x 64" in reasons["dct-direct"]
     for request, error, words in (

@@ -10,12 +10,12 @@ import pytest
 import tifffile
 from PIL import Image
 
-from bench.open_memory import openings
 from engine.image import jpeg, metadata, png, scratch
 from engine.image.png_chunks import png_chunk
 from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
 from tests.engine.image import hostile
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
+from tests.engine.image.open_memory import openings
 from tests.fresh_python import fresh_python
 
 PHOTO = hostile.photograph(300, 300)

@@ -283,7 +283,7 @@ def test_that_a_mask_of_rank_1_that_is_not_separable_names_a_weight(mask, words)
     facts = analyse(mask)
     assert (facts.rank, facts.separable) == (1, False)
     assert 0.0 < facts.rank1_error < 1e-7
-    sentence = describe(mask)[0]
+    sentence = describe(mask)[0].sentence
     assert sentence.startswith("Not separable in float32: its rank is 1 only within the rounding")
     assert sentence.endswith(words)
     assert analyse(gaussian(15, sigma=1.0)).separable
@@ -313,4 +313,4 @@ def test_that_a_mask_of_rank_1_that_is_not_separable_names_a_weight(mask, words)
     ],
 )
 def test_that_the_sentences_fit_the_mask(mask, words):
-    assert any(words in sentence for sentence in describe(mask))
+    assert any(words in fact.sentence for fact in describe(mask))

@@ -1,4 +1,4 @@
-"""Masks: their weights, anchors and changes, and those that formulas, presets and banks make."""
+"""Masks: their weights, anchors and changes, and those that formulas and presets make."""
 
 import json
 import math
@@ -17,7 +17,6 @@ from hypothesis.extra import numpy as hnp
 import engine
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.mask.analysis import analyse, describe
-from engine.mask.bank import Bank
 from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
 from engine.mask.generators import laplacian_of_gaussian as log
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
@@ -188,7 +187,6 @@ def test_that_sums_are_rounded_once_and_normalising_divides_by_one_however_small
 SMOOTHING = "box:7x3 box:4 gaussian:5 gaussian:9x5:1.5 gaussian:4:0.1 motion:9:30 motion:8 disk:7"
 MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
 MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
-EDGES = Bank((Mask([[1, 0, -1]], offset=2.5), Mask([[3, 4, 5]]), Mask([[0, 1, 0]], offset=-1)))
 
 
 @pytest.mark.parametrize("spelling", SMOOTHING.split())
@@ -357,28 +355,3 @@ def test_that_names_of_presets_forgive_capitals_and_blanks_and_an_unknown_one_is
     assert "masks" in refusal.value.remedy
     with pytest.raises(UnknownName, match="a preset is named by text"):
         preset(3)
-
-
-def test_that_each_mask_of_a_bank_is_a_row_with_its_own_offset_and_a_flip_turns_all_and_the_anchor():
-    bank = Bank((Mask([[1, 2], [3, 4], [5, 6]]), Mask([[7, 8], [9, 10], [11, 12]])))
-    assert bank.weight_matrix.tolist() == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]
-    assert bank.weight_matrix.flags.c_contiguous
-    assert (len(bank), bank.shape, bank.anchor, bank.name) == (2, (3, 2), (1, 1), "bank of 2, 3 x 2")
-    assert EDGES.offsets32.tolist() == [2.5, 0.0, -1.0]
-    assert EDGES.offsets32.dtype == bank.weight_matrix.dtype == np.float32
-    bank = Bank((Mask([[1, 2]], (0, 0)), Mask([[3, 4]], (0, 0)))).flipped()
-    assert (bank.weight_matrix.tolist(), bank.anchor) == ([[2, 1], [4, 3]], (0, 1))
-
-
-TALL, SHIFTED = Mask([[1], [2], [3]]), Mask([[1, 2, 3]], (0, 2))
-REFUSED_BANKS = {
-    (): r"there is none\. Give at least one mask",
-    (*EDGES.masks[:2], TALL): "mask 1 has 1 x 3 cells and mask 3 has 3 x 1.* zeros around it",
-    (*EDGES.masks[:2], SHIFTED): r"anchor at \(0, 1\) and mask 3 at \(0, 2\).*one after another",
-}
-
-
-@pytest.mark.parametrize(("masks", "says"), REFUSED_BANKS.items(), ids=["none", "shape", "anchor"])
-def test_that_no_mask_and_masks_that_do_not_go_together_are_refused(masks, says):
-    with pytest.raises(MaskError, match=says):
-        Bank(masks)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.device.device_list import NO_DRIVER
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -132,11 +133,11 @@ MEASURED = RunResult(
     work=Work(3150, 1575, 105, 1575, 420, 525, 1500, 900, 100, 75), seed=7, layout="packed",
     chosen_because="the fastest",
 )  # fmt: skip
-FAILED = RunResult("naive", "Naive", "cuda:0", Problem(1, 1), None, Environment(""), failure="no driver")
+FAILED = RunResult("naive", "Naive", "cuda:0", Problem(1, 1), None, Environment(""), failure=NO_DRIVER)
 WRONG = replace(MEASURED, timing=None, verification=Verification(False, math.inf, 3e-6, 30, 35, False, "off"))
 PRODUCT = ProductResult(
     "matmul-tiled", "Tiled", "cuda:0", MatrixProduct(5, 6, 7), Block(4, 4),
-    Environment("a GPU", bandwidth_gb_s=86.4), failure="no", refused=True, work=MEASURED.work,
+    Environment("a GPU", bandwidth_gb_s=86.4), failure=NO_DRIVER, refused=True, work=MEASURED.work,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import engine
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.reason import Reason
 from engine.results.columns import columns_of, mask_text, problem_text, repeated, table_text
 from engine.results.compare import Compared, comparable, compared
 from engine.results.environment import Environment
@@ -88,8 +89,8 @@ def test_that_a_spread_says_what_numpy_says(samples):
     [
         ({}, "", "verified"),
         ({"verification": replace(PROOF, exact=True)}, "", "verified, exact"),
-        ({"failure": "it broke"}, "failed", "failed"),
-        ({"failure": "no GPU", "refused": True}, "unavailable", "unavailable"),
+        ({"failure": Reason("error", "It broke")}, "failed", "failed"),
+        ({"failure": Reason("no-gpu", "No GPU"), "refused": True}, "unavailable", "unavailable"),
         ({"verification": None}, "not run yet", "not run yet"),
         ({"verification": replace(PROOF, passed=False)}, "not verified", "failed"),
         ({"timing": None}, "not timed", "verified, not timed"),
@@ -103,17 +104,14 @@ def test_that_what_has_no_speed_says_why_in_a_word(changes, no_speed, proof):
     assert (result.kernel_ms is None) == bool(no_speed)
 
 
-def test_that_a_reason_does_not_name_its_variant_again_and_a_proof_says_how_much_it_covers():
-    for status, told in (
-        ("variant 'tiled': it is for CUDA devices. Take another.", "It is for CUDA devices. Take another."),
-        ("variant 'tiled' with a block of 64 x 64: 4,096 threads: too many.", "4,096 threads: too many."),
-        ("out of memory. Use a smaller picture.", "out of memory. Use a smaller picture."),
-        ("variant 'naive': another one's.", "variant 'naive': another one's."),
-        ("variant 'tiled' stopped", "variant 'tiled' stopped"),
-    ):  # fmt: skip
-        assert result_of(1.0, failure=status).reason == told
+def test_that_a_failure_has_a_short_and_a_whole_status():
+    failed = result_of(1.0, failure=Reason("memory", "Out of memory", "Out of memory: 9 GB.", "Crop it."))
+    assert (failed.short_status, failed.status) == ("Out of memory", "Out of memory: 9 GB. Crop it.")
+
+
+def test_that_a_proof_says_how_much_it_covers():
     wrong = result_of(1.0, verification=replace(PROOF, passed=False, reason="row 3 is off"))
-    assert wrong.reason == "row 3 is off"
+    assert wrong.short_status == wrong.status == "row 3 is off"
     exact = replace(PROOF, exact=True).sentence()
     assert exact == "verified: every pixel matches the float64 reference exactly"
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
@@ -136,7 +134,9 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result
     assert data["block"] == {"x": 8, "y": 4}
     assert data["environment"]["device"] == "a GPU"
     assert data["status"] == PROOF.sentence()
-    failed = result_of(1.0, timing=None, verification=None, failure="It failed: why. Do this.").as_json()
+    failed = result_of(
+        1.0, timing=None, verification=None, failure=Reason("error", "It failed: why")
+    ).as_json()
     assert (failed["timing"], failed["status"]) == (None, failed["failure"])
 
 

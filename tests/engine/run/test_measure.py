@@ -10,24 +10,18 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend, simulator_info
 from engine.device.host_clock import HostClock
-from engine.errors import (
-    BadValue,
-    Cancelled,
-    DeviceFault,
-    DeviceUnavailable,
-    OutOfDeviceMemory,
-    UnknownName,
-    UnsupportedVariant,
-)
+from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import box
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from engine.results.metrics import number_of
 from engine.run.compute import compute
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import Job, filter_job
-from engine.run.measure import measure, unrun
+from engine.run.measure import measure, measure_each, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.product_job import product_job
 from engine.run.resolve import as_samples, describe_problem
@@ -105,7 +99,9 @@ IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
 PROBLEM = describe_problem(IMAGE, MASK, Border.MIRROR, 0.0)
 SERIAL = variant("cpu-serial")
-FILTER_JOB = filter_job(Choice(SERIAL, Block(1, 1), "because"), PROBLEM, MASK, IMAGE, seed=7)
+FILTER_JOB = filter_job(
+    Choice(SERIAL, Block(1, 1), Reason("chosen", "because")), PROBLEM, MASK, IMAGE, seed=7
+)
 SMALL = MatrixProduct(6, 9, 5)
 A, B = random_matrices(SMALL, 1)
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
@@ -189,7 +185,7 @@ def test_that_a_variant_that_fails_is_a_result_with_its_reason(job, error):
     outcome = measure(raising(job, error), CPU, QUICK)
     result = outcome.result
     assert (outcome.values, outcome.error) == (None, error)
-    assert result.failure == result.status == str(error)
+    assert (result.failure, result.status) == (error.failure, str(error.failure))
     assert (result.timing, result.verification) == (None, None)
     json.dumps(result.as_json(), allow_nan=False)
 
@@ -239,7 +235,7 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     assert isinstance(outcome.error, UnsupportedVariant)
     assert outcome.result.refused
     for asked in ((variant("naive"), PROBLEM, MASK, Block(8, 8)), (TILED, SMALL, None, Block(16, 16))):
-        with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
+        with pytest.raises(UnsupportedVariant, match="It is written for CUDA devices"):
             refuse_unsuitable(*asked, cpu_info())
     for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
         assert device_for(on_cpu, "cuda:3").key == "cpu"
@@ -389,7 +385,7 @@ def test_that_inner_sizes_that_differ_are_refused_and_a_way_without_a_tile_is_on
 
 def test_that_counting_needs_no_device():
     lecture = unrun(uncomputed(TILED, MatrixProduct(64, 64, 64)), None, "cuda:0", DeviceUnavailable("no GPU"))
-    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "no GPU")
+    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "No GPU.")
     assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
     assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
     known = unrun(uncomputed(NAIVE, SMALL), replace(simulator_info(), bandwidth_gb_s=100.0))
@@ -489,3 +485,42 @@ def test_that_a_result_is_handed_over_before_its_proof_once_nothing_is_launched(
         assert launches_then == launched.launches == 2
         assert np.array_equal(values, image)
         assert len(result.timing.kernel.samples_ms) == 1
+
+
+class CountingBackend(CpuBackend):
+    """Counts how often a picture is copied to it."""
+
+    uploads = 0
+
+    def upload(self, image, buffers):
+        self.uploads += 1
+
+
+def test_that_jobs_of_one_picture_copy_it_once_and_each_has_a_result_of_its_own():
+    samples = np.random.default_rng(5).random((9, 8, 2), np.float32)
+    masks, serial = [box(3), Mask([[1, 2]]), Mask([[5]])], variant("cpu-serial")
+    choice = Choice(serial, serial.default_block)
+    problems = [describe_problem(samples, mask, Border.ZERO, 0.0) for mask in masks]
+    jobs = [filter_job(choice, problem, mask, samples) for problem, mask in zip(problems, masks, strict=True)]
+    machine = CountingBackend()
+    outcomes = measure_each(jobs, machine, NO_SAMPLES)
+    assert machine.uploads == 1
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        assert outcome.result.verification.passed
+        assert np.array_equal(outcome.values, compute(job, backend("cpu")))
+
+
+def test_that_jobs_of_one_picture_can_be_stopped_between_two_of_them():
+    samples, serial = np.zeros((5, 4, 1), np.float32), variant("cpu-serial")
+    mask, seen = box(3), []
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0)
+
+    def stop_at_the_second(step):
+        seen.append(step.stage)
+        if seen.count("compiling") == 2:
+            raise Cancelled("The run was stopped")
+
+    job = filter_job(Choice(serial, serial.default_block), problem, mask, samples)
+    with pytest.raises(Cancelled):
+        measure_each([job, job], backend("cpu"), NO_SAMPLES, stop_at_the_second)
+    assert seen[:2] == ["compiling", "first launch"]

@@ -8,9 +8,10 @@ import pytest
 import engine
 from engine.device.devices import devices
 from engine.device.launches import DeviceKind
-from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant, VerificationFailed
+from engine.errors import BadValue, Cancelled, EngineError, VerificationFailed
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.host.executor import SimulatorExecutor
 from engine.results.progress import Progress
 from engine.run.measure import Outcome

@@ -170,7 +170,7 @@ def refused(variant, problem, mask, limits=None, block=None):
     """Return the reason of a refusal, which offers no block; empty where there is none."""
     refusal = variant.unsupported(problem, mask, block or variant.default_block, limits or Limits())
     assert refusal is None or refusal.nearest_block is None
-    return refusal.reason if refusal else ""
+    return str(refusal) if refusal else ""
 
 
 @cache

@@ -67,7 +67,7 @@ def suited(variant, case):
     refusal = variant.unsupported(case.problem(), case.mask(), case.block, LIMITS)
     if refusal is None:
         return case
-    assert any(word in refusal.reason for word in ("block", "shared memory", "registers")), refusal.reason
+    assert any(word in str(refusal) for word in ("block", "shared memory", "registers")), str(refusal)
     return None if refusal.nearest_block is None else replace(case, block=refusal.nearest_block)
 
 
@@ -113,5 +113,5 @@ def block_for(variant, mask, block):
     refusal = variant.unsupported(problem, mask, block, LIMITS)
     if refusal is None:
         return block
-    assert refusal.nearest_block is not None, refusal.reason
+    assert refusal.nearest_block is not None, str(refusal)
     return refusal.nearest_block

@@ -105,7 +105,7 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known):
     illegal |= dict.fromkeys((Block(0, 16), Block(16, 0), Block(-3, 4)), "no threads")
     for block, words in illegal.items():
         refusal = known.unsupported(problem, mask, block, LIMITS)
-        assert words in refusal.reason
+        assert words in str(refusal)
         assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
         assert refusal.remedy == f"The nearest legal block is {refusal.nearest_block}."
 
@@ -159,7 +159,7 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
     problem = problem_of(1 << 24, 8, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
     if block == Block(32, 8):
-        assert "16,777,216 rows need 2,097,152 blocks of 32 x 8 down; CUDA allows 65,535" in refusal.reason
+        assert "16,777,216 rows need 2,097,152 blocks of 32 x 8 down; CUDA allows 65,535" in str(refusal)
     if refusal.nearest_block is None:
         # 257 rows of threads and 62 of halo are too much for any width of this tile.
         assert (known.key, side) == ("tiled", 63)

@@ -7,6 +7,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from tests.gui.fake_engine import READY
 from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
+from tests.made_runs import made_reason
 
 
 def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_again_is_no_change(qtbot):
@@ -17,9 +18,9 @@ def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_ag
     assert state.variant("tiled").title == "Tiled"
     assert state.variant("none") is None
     assert state.device("cuda:0").reason
-    state.set_availability((Availability("naive", "no"),))
+    state.set_availability((Availability("naive", made_reason("no")),))
     with qtbot.assertNotEmitted(state.availability_changed):
-        state.set_availability((Availability("naive", "no"),))
+        state.set_availability((Availability("naive", made_reason("no")),))
     state.set_task("run", "sampling", 0.5)
     with qtbot.assertNotEmitted(state.progress_changed):
         state.set_task("run", "sampling", 0.5)

@@ -44,7 +44,7 @@ def impatient(monkeypatch, make_bench):
 
 def test_that_a_preview_follows_the_picture_and_the_replaced_result_is_released_after_it(bench):
     assert bench.state.last_result is not None
-    assert bench.state.availability["cpu-serial"].reason == ""
+    assert bench.state.availability["cpu-serial"].reason is None
     assert bench.state.availability["tiled"].reason
     old = bench.state.last_result.values.name
     released_in_signal = []

@@ -93,7 +93,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
         small.jobs.cancel()
     assert [request.tile for request in small.fake.cancelled] == [4]
     assert [row.is_proven for row in small.matmul.rows] == [True] + [False] * 6
-    assert [row.failure for row in small.matmul.rows] == [""] * 7
+    assert [row.failure for row in small.matmul.rows] == [None] * 7
     assert not small.state.running
     assert small.messages.count == 0
 
@@ -101,7 +101,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
 def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(small):
     small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     first = small.matmul.rows[0]
-    assert first.failure == "The product: the memory is full. Choose a smaller size."
+    assert first.status == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
     assert len(small.fake.waiting(RunMatmul)) == 1
     assert small.messages.newest.why == "the memory is full"

@@ -226,7 +226,7 @@ def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_pa
     assert status(haloscope).startswith(told)
     assert status(haloscope).endswith("simulated: its times mean nothing")
     haloscope.matmul.add(made_rows(product, (8,))[0])
-    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
+    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: No NVIDIA" in status(haloscope)
     assert "No NVIDIA driver" in status(haloscope)
 
 

@@ -211,7 +211,7 @@ def test_that_a_stage_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(
     slow.answer_all(CheckStages)
     slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), RunNetwork)
     row = slow.network.rows[0]
-    assert row.failure == "The batch: the memory is full. Choose a smaller one."
+    assert row.status == "The batch: the memory is full. Choose a smaller one."
     assert not row.refused
     assert [one.request.stage for one in slow.fake.waiting(RunNetwork)] == ["network-cpu"]
 

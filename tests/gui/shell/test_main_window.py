@@ -13,6 +13,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.protocol import Run
 from engine.mask.presets import preset
+from engine.reason import Reason
 from gui.engine_link.engine_start import StartedEngine
 from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
@@ -163,7 +164,7 @@ def test_that_run_or_cancel_can_be_chosen_and_a_refused_run_is_told_without_its_
     haloscope.actions["run"].trigger()
     asked = client.waiting(Run)[0]
     reply = client._reply(asked.request)
-    failure = f"variant '{reply.result.variant}': row 50 is nan. Use another."
+    failure = Reason("not-finite", "Row 50 is nan", remedy="Use another.")
     client._take(asked).future.set_result(
         replace(reply, result=replace(reply.result, failure=failure, timing=None))
     )

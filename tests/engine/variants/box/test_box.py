@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
@@ -40,7 +40,7 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
     weights[2, 1] = 0.1 + 1e-7
     mask = Mask(weights)
     refusal = variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS)
-    assert re.search("that in row 3, column 2 is 0.100000098.*Use ", refusal.reason)
+    assert re.search("that in row 3, column 2 is 0.100000098.*Use ", str(refusal))
     with pytest.raises(UnsupportedVariant, match="row 3, column 2"):
         variant(key).prepare(problem_of(9, 9, mask), mask, BLOCK)
     for weight in (1.0, -0.3, 0.0, 1 / 9):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
@@ -77,7 +77,7 @@ def test_that_a_missing_library_is_told_with_what_to_install(monkeypatch):
     mask = Mask(np.ones((3, 3)))
     problem = describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0)
     refusal = variant("fft").unsupported(problem, mask, BLOCK, Limits())
-    assert "pip install cupy" in refusal.reason
+    assert "pip install cupy" in str(refusal)
 
 
 def test_that_8_bit_results_are_the_float32_ones_rounded_half_to_even():

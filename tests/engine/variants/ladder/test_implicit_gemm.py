@@ -7,7 +7,6 @@ from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
-from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.ladder import implicit_gemm
@@ -20,7 +19,7 @@ LIMITS = Limits()
 
 
 def random_bank(masks, shape, anchor=None):
-    return Bank(tuple(Mask(RANDOM.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
+    return tuple(Mask(RANDOM.standard_normal(shape), anchor, 3.0 * number) for number in range(masks))
 
 
 def counted(bank, problem, block, image):
@@ -29,7 +28,7 @@ def counted(bank, problem, block, image):
     height, width, channels = image.shape
     padded = CountingArray(np.pad(image, ((0, 0), (0, 2), (0, 0)), constant_values=77), counts, "picture")
     out = np.full((len(bank) * height, width + 3, channels), np.nan, np.float32)
-    (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
+    (step,) = for_bank(bank).passes(problem, bank[0], block)
     run_pass(step, counts, {Operand.IMAGE: padded, Operand.OUT: CountingArray(out, counts, "out")})
     assert np.isnan(out[:, width:]).all()
     return counts, out[:, :width].reshape(len(bank), *image.shape)
@@ -39,7 +38,7 @@ def counted(bank, problem, block, image):
 @pytest.mark.parametrize(("height", "width", "masks"), [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)])
 def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks(height, width, masks, block):
     bank = random_bank(masks, (3, 5))
-    (launch,) = for_bank(bank).plan(problem_of(height, width, bank.masks[0], 3), block)
+    (launch,) = for_bank(bank).plan(problem_of(height, width, bank[0], 3), block)
     pixel_blocks, mask_blocks, deep = launch.grid
     assert (pixel_blocks - 1) * block.x < height * width <= pixel_blocks * block.x
     assert (mask_blocks - 1) * block.y < masks <= mask_blocks * block.y
@@ -55,9 +54,9 @@ def test_that_tiles_grow_up_to_one_phase():
 
 def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_that_takes_two():
     mask = Mask([[1.0]])
-    bank = Bank((mask,) * (MAX_GRID_Y + 1))
+    bank = (mask,) * (MAX_GRID_Y + 1)
     refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
-    assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in refusal.reason
+    assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in str(refusal)
     assert refusal.nearest_block == Block(8, 2)
 
 
@@ -69,9 +68,9 @@ def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_t
 )  # fmt: skip
 def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks, block):
     assert bank_block(masks) == block
-    bank = Bank((Mask(np.ones((15, 15))),) * masks)
+    bank = (Mask(np.ones((15, 15))),) * masks
     assert for_bank(bank).default_block == block
-    assert for_bank(bank).unsupported(problem_of(99, 99, bank.masks[0]), bank.masks[0], block, LIMITS) is None
+    assert for_bank(bank).unsupported(problem_of(99, 99, bank[0]), bank[0], block, LIMITS) is None
 
 
 @pytest.mark.slow
@@ -89,7 +88,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
 ):
     image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
     bank = random_bank(masks, shape, anchor)
-    problem = describe_problem(image, bank.masks[0], border, 2.5)
+    problem = describe_problem(image, bank[0], border, 2.5)
     counts, results = counted(bank, problem, block, image)
     model = for_bank(bank).work(problem, block)
     assert model.picture_loads == counts.picture_loads
@@ -100,7 +99,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
     assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
     assert model.flops == 2 * counts.multiplications
     assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
-    for mask, result in zip(bank.masks, results, strict=True):
+    for mask, result in zip(bank, results, strict=True):
         assert error_in_bounds(VARIANT, problem, mask, image, result) <= 1
 
 
@@ -109,15 +108,15 @@ def test_that_nothing_is_multiplied_to_fill_up_a_phase(value):
     # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of its cell.
     image = np.zeros((1, 40, 1), np.float32)
     image[0, 30] = value
-    bank = Bank((Mask(np.ones((1, 26)), (0, 0)),))
-    _, (result,) = counted(bank, describe_problem(image, bank.masks[0], Border.ZERO, 0.0), Block(8, 2), image)
+    bank = (Mask(np.ones((1, 26)), (0, 0)),)
+    _, (result,) = counted(bank, describe_problem(image, bank[0], Border.ZERO, 0.0), Block(8, 2), image)
     touched = ~np.isfinite(result[0, :, 0])
     assert touched.nonzero()[0].tolist() == list(range(5, 31))
 
 
 def test_that_the_masks_at_once_divide_the_loads_of_the_picture():
     bank = random_bank(8, (5, 5))
-    problem = problem_of(2048, 2048, bank.masks[0])
+    problem = problem_of(2048, 2048, bank[0])
     loads = [for_bank(bank).work(problem, Block(64, rows)).picture_loads for rows in (1, 2, 4, 8)]
     assert [loads[0] // own for own in loads] == [1, 2, 4, 8]
     assert loads[-1] == VARIANT.work(problem, Block(256, 1)).picture_loads
@@ -126,10 +125,10 @@ def test_that_the_masks_at_once_divide_the_loads_of_the_picture():
 def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel():
     block = Block(64, 8)
     two, nine = random_bank(2, (5, 5)), random_bank(9, (5, 5))
-    problem = problem_of(50, 60, two.masks[0])
-    (one,) = VARIANT.passes(problem, two.masks[0], block)
+    problem = problem_of(50, 60, two[0])
+    (one,) = VARIANT.passes(problem, two[0], block)
     for bank in (two, nine):
-        (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
+        (step,) = for_bank(bank).passes(problem, bank[0], block)
         assert step.kernel is one.kernel
         assert step.signature == one.signature
     assert implicit_gemm.kernel(Border.WRAP, (5, 5), block) is not one.kernel

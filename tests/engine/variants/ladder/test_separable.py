@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
@@ -152,7 +152,7 @@ def refusal_of(known, mask, block=DEFAULT_BLOCK):
 @every_variant
 def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(known, mask, sentence):
     refusal = refusal_of(known, mask)
-    assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", refusal.reason)
+    assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", str(refusal))
     assert refusal.nearest_block is None
     with pytest.raises(UnsupportedVariant, match=sentence):
         known.passes(problem_of(9, 9, mask), mask, Block(8, 8))

@@ -106,7 +106,7 @@ def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one(
 ):
     for variant in variants:
         refusal = variant.unsupported(product, None, Block(tile, tile), limits)
-        assert words in refusal.reason
+        assert words in str(refusal)
         legal = None if nearest is None else Block(nearest, nearest)
         assert refusal.nearest_block == legal
         assert legal is None or variant.unsupported(product, None, legal, limits) is None

@@ -230,7 +230,7 @@ def test_that_the_second_filters_are_refused_for_constant_memory_in_bytes():
     assert "constant memory has 65,536" in network_variant("network-constant").remark
     many = ForwardPass(1, first=656, second=2)
     refusal = constant_filters.unsupported(many, None, BLOCK, Limits())
-    assert "65,600 bytes" in refusal.reason
+    assert "65,600 bytes" in str(refusal)
 
 
 def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
@@ -244,7 +244,7 @@ def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
 def test_that_a_batch_whose_matrices_would_fill_the_memory_is_refused_with_the_largest():
     refused = unrolled_matrix.unsupported
     assert refused(ForwardPass(10_000), None, BLOCK, Limits()) is None
-    reason = refused(ForwardPass(30_000), None, BLOCK, Limits()).reason
+    reason = refused(ForwardPass(30_000), None, BLOCK, Limits()).sentence
     assert "30,000 drawings take 10.6 GiB, the limit is 4.0 GiB" in reason
     most = int(reason.split()[-1].rstrip(".").replace(",", ""))
     assert refused(ForwardPass(most), None, BLOCK, Limits()) is None
@@ -266,7 +266,7 @@ def test_that_the_plan_has_a_launch_for_each_pass_and_a_device_without_blocks_of
     refusal = stage.unsupported(problem, None, BLOCK, Limits(max_threads=512))
     needs = max(x * y * z for x, y, z in (launch.block for launch in plan)) > 512
     assert (refusal is not None) == needs
-    assert refusal is None or "25 x 25" in refusal.reason
+    assert refusal is None or "25 x 25" in str(refusal)
 
 
 def test_that_stages_that_are_the_same_network_give_the_same_digits():

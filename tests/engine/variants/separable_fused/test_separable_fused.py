@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from engine.errors import UnsupportedVariant
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem

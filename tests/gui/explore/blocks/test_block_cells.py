@@ -8,7 +8,15 @@ from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.blocks.block_cells import BlockCells, CellState
 from gui.explore.blocks.map_cells import Kind, map_of
-from tests.made_runs import PROBLEM, WORK, make_failure, make_result, make_simulated, make_unverified
+from tests.made_runs import (
+    PROBLEM,
+    WORK,
+    made_reason,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+)
 
 CUDA = Limits()
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
@@ -28,7 +36,8 @@ def drawn(cells, key=KERNEL, variant="tiled", limits=CUDA):
 
 
 def test_that_a_plan_is_waiting_or_refused_and_becomes_what_ran(cells, results, workspace):
-    plan = [BlockAvailability("tiled", B8), BlockAvailability("tiled", B16, "its tile is too large")]
+    too_large = made_reason("its tile is too large")
+    plan = [BlockAvailability("tiled", B8), BlockAvailability("tiled", B16, too_large)]
     plan += [BlockAvailability("tiled", B32), BlockAvailability("cpu-serial", None)]
     cells.plan(workspace.job(), plan)
     assert {block: cell.state for block, cell in cells.of("tiled").items()} == {
@@ -41,7 +50,7 @@ def test_that_a_plan_is_waiting_or_refused_and_becomes_what_ran(cells, results, 
     assert cells.of("tiled")[B8].run.result.block == B8
     results.add(make_result("cpu-serial", 20.0))
     assert cells.of("tiled")[B8].run.speed_up == pytest.approx(200.0)
-    assert cells.of("tiled")[B16].reason == "its tile is too large"
+    assert cells.of("tiled")[B16].reason == too_large
     # What a stopped run leaves waits no longer.
     cells.end_plan()
     assert set(cells.of("tiled")) == {B8, B16}

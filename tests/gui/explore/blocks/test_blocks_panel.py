@@ -16,7 +16,7 @@ from gui.explore.blocks.map_cells import Kind
 from gui.style.heat import HEAT
 from gui.style.theme import current_theme
 from tests.gui.made_results import VARIANTS, make_engine_state
-from tests.made_runs import make_result, make_simulated
+from tests.made_runs import made_reason, make_result, make_simulated
 
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
 LIST = (B8, B16, B32)
@@ -108,7 +108,10 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
 
 def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypatch):
     entries = [BlockAvailability("tiled", B8)]
-    entries += [BlockAvailability("tiled", one, f"{one}: no room") for one in (Block(64, 8), Block(8, 64))]
+    entries += [
+        BlockAvailability("tiled", one, made_reason(f"{one}: no room"))
+        for one in (Block(64, 8), Block(8, 64))
+    ]
     shown.cells.plan(shown.workspace.job(), entries)
     shown.settle()
     shown.click(Block(64, 8))

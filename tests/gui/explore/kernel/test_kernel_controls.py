@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from engine.results.best_blocks import fastest_blocks, keep_best_blocks
@@ -12,7 +13,7 @@ from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
-from tests.made_runs import make_result
+from tests.made_runs import made_reason, make_result
 
 TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
 
@@ -46,7 +47,8 @@ def test_that_any_whole_number_can_be_typed_and_the_arrows_double_and_halve(qtbo
 def test_that_a_refused_block_says_why_and_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
     # For auto it is the refusal of the first kernel that refuses the block.
     workspace.change(variant=variant, block=Block(64, 64))
-    refused = [Availability(known.key, TOO_MANY, Block(32, 32)) for known in VARIANTS if known.uses_block]
+    refusal = Refusal("block-threads", "Too many threads", TOO_MANY, nearest_block=Block(32, 32))
+    refused = [Availability(known.key, refusal) for known in VARIANTS if known.uses_block]
     state.set_availability((Availability("cpu-serial"), *refused))
     assert editor.refusal.isVisible()
     assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 x 32")
@@ -188,7 +190,7 @@ def test_that_a_list_of_blocks_is_told_where_the_one_block_is_edited(editor, wor
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
-    state.set_availability((Availability("tiled", "No NVIDIA driver."),))
+    state.set_availability((Availability("tiled", made_reason("No NVIDIA driver.")),))
     for block in (Block(0, 8), Block(64, 32), Block(33, 33)):
         workspace.change(variant="auto", block=block)
         assert "threads" in editor.refusal.text()
@@ -200,7 +202,7 @@ def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(edi
 def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, workspace, state):
     editor.width_box.selectAll()
     qtbot.keyClicks(editor.width_box, "12")
-    state.set_availability((Availability("tiled", "no driver"),))
+    state.set_availability((Availability("tiled", made_reason("no driver")),))
     qtbot.keyClicks(editor.width_box, "8")
     qtbot.keyClick(editor.width_box, Qt.Key.Key_Return)
     assert workspace.settings.block == Block(128, 8)
@@ -217,7 +219,7 @@ def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbo
     assert "4,096 threads" in editor.refusal.text()
     type_number(qtbot, editor.width_box, "1e3")
     # A refusal without a nearest block is not about the block.
-    state.set_availability((Availability("tiled", "no driver"),))
+    state.set_availability((Availability("tiled", made_reason("no driver")),))
     workspace.change(block=None)
     assert not editor.refusal.isVisible()
 

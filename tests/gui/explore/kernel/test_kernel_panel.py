@@ -9,12 +9,14 @@ from PySide6.QtWidgets import QApplication, QLabel
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.reason import Reason
 from engine.variants import registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list, short_reason
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -26,7 +28,7 @@ from tests.gui.made_results import (
     make_engine_state,
     make_workspace,
 )
-from tests.made_runs import WORK, make_failure, make_result, make_simulated
+from tests.made_runs import WORK, made_reason, make_failure, make_result, make_simulated
 
 TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
@@ -49,7 +51,9 @@ class Shown:
         QApplication.processEvents()
 
     def refuse(self, **reasons):
-        self.state.set_availability(tuple(Availability(key, reason) for key, reason in reasons.items()))
+        self.state.set_availability(
+            tuple(Availability(key, made_reason(text)) for key, text in reasons.items())
+        )
         QApplication.processEvents()
 
     def click(self, key):
@@ -87,7 +91,7 @@ def ladder_of_fourteen():
     state = EngineState()
     state.set_ready(Ready(VARIANTS + more, (CPU_DEVICE, CUDA_DEVICE)))
     reason = "A 1-D kernel takes a mask of one row, and this one has 3. Take a mask of one row."
-    state.set_availability(tuple(Availability(variant.key, reason) for variant in more[-3:]))
+    state.set_availability(tuple(Availability(variant.key, made_reason(reason)) for variant in more[-3:]))
     return state
 
 
@@ -118,7 +122,8 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
         qtbot.keyClick(shown.kernels, Qt.Key.Key_Down)
     assert shown.workspace.settings.variant == "cpu-parallel"
     # One that only refuses its block can be chosen, and says so beside the block.
-    shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
+    refusal = Refusal("block", "40 x 40 has too many threads", nearest_block=Block(32, 32))
+    shown.state.set_availability((Availability("tiled", refusal),))
     assert shown.under("tiled") == ""
 
 
@@ -344,19 +349,19 @@ def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbo
 
 def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed(model, state, results):
     results.add(make_simulated("naive"))
-    refused = Availability("tiled", "The block is too large.", Block(16, 16))
+    refused = Availability("tiled", Refusal("block", "The block is too large", nearest_block=Block(16, 16)))
     state.set_availability((refused,))
     assert times(model, "naive", "tiled") == ["simulated", "block refused"]
     # So that its block can be mended.
     assert model.index(model.position("tiled")).flags() & Qt.ItemFlag.ItemIsSelectable
 
 
-def preview(variant, because=""):
+def preview(variant, because=None):
     return Filtered(None, None, variant, "cpu", 3.0, chosen_because=because)
 
 
 def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_changes(model, workspace, state):
-    state.show_filtered(preview("tiled", "estimated 0.13 ms; next best: naive (1 ms)"))
+    state.show_filtered(preview("tiled", Reason("chosen", "estimated 0.13 ms", "next best: naive (1 ms)")))
     assert model.rows()[0].idea == "Chose tiled (estimated 0.13 ms); next best: naive (1 ms)."
     # A run of a named variant chose nothing.
     state.show_filtered(preview("cpu-serial"))
@@ -369,15 +374,10 @@ def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_chang
     assert model.rows()[0].subtitle == ""
 
 
-def test_that_a_reason_is_shown_up_to_its_first_stop_and_neighbours_share_it():
-    for reason, short in (
-        ("No NVIDIA driver. Install one.", "No NVIDIA driver"),
-        ("It needs equal weights; that in row 1 is 0.3. Use tiled.", "It needs equal weights"),
-        ("Not separable: its rank is 2, and 25 % are left over. Use tiled.", "Not separable: its rank is 2"),
-        ("Its rank is 2.5 at most.", "Its rank is 2.5 at most"),
-        ("", ""),
-    ):
-        assert short_reason(reason) == short
-    driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
-    given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
+def test_that_neighbours_share_their_short_reason():
+    driver, rank = (
+        Reason("driver", "No driver", remedy="Install one."),
+        Reason("rank", "Rank 2", "Rank 2; not 1."),
+    )
+    given = [None, driver, Reason("driver", "No driver", remedy="Or else."), driver, None, rank, driver]
     assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]

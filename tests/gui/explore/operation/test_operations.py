@@ -26,7 +26,7 @@ from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.operation_results import OperationResults
 from gui.explore.operation.operation_state import OperationState
 from tests.gui.fake_engine import OPERATION_INFOS
-from tests.made_runs import make_result
+from tests.made_runs import made_reason, make_result
 
 
 @pytest.fixture
@@ -122,7 +122,9 @@ def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
     qtbot.addWidget(kernels)
     model = kernels.table.model()
     assert [model.index(row, 0).data() for row in range(3)] == ["Automatic", "CPU, all cores", "Tiled"]
-    operations.set_availability((Availability("cpu-median"), Availability("median-tiled", "No GPU.")))
+    operations.set_availability(
+        (Availability("cpu-median"), Availability("median-tiled", made_reason("No GPU.")))
+    )
     assert model.index(2, 1).data() == "unavailable"
     assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert kernels.reasons.text() == "Tiled cannot run: No GPU"
@@ -155,7 +157,7 @@ def test_that_the_title_of_each_kernel_has_one_line_at_the_first_width(operation
     kernels.resize(320, 500)
     kernels.show()
     table, model = kernels.table, kernels.table.model()
-    operations.set_availability((Availability("median-1", "No GPU."),))
+    operations.set_availability((Availability("median-1", made_reason("No GPU.")),))
     assert model.index(2, 1).data() == "unavailable"
     for row in range(model.rowCount()):
         assert table.rowHeight(row) == table.rowHeight(0)

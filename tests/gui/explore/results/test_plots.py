@@ -194,7 +194,7 @@ def test_that_an_empty_plot_says_how_to_fill_it_and_a_reason_comes_without_the_n
     results.clear()
     assert marks(plot) == written(plot) == []
     assert not plot.empty_text.isHidden()
-    results.add(make_failure("cpu-fft", "variant 'cpu-fft': Row 50 is nan. Use cpu-parallel."))
+    results.add(make_failure("cpu-fft", "Row 50 is nan. Use cpu-parallel."))
     QApplication.processEvents()
     assert plot.omitted.text() == "Not plotted: cpu-fft: failed (Row 50 is nan. Use cpu-parallel.)"
 

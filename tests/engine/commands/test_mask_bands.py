@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
-from engine.commands import batch_bands
-from engine.commands.batch_bands import filtered_in_bands, is_for_bands
+from engine.commands import mask_bands
 from engine.commands.batch_memory import Loan, PictureMemory
-from engine.commands.filter_steps import finished_result, request_for
-from engine.commands.opening import Opened
+from engine.commands.mask_bands import filtered_in_bands, is_for_bands
+from engine.commands.mask_run import MaskRun, request_for
+from engine.commands.picture_filter import Opened
 from engine.geometry.border import Border
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
-from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.agreement import regions_to_check, verify
 from engine.verify.checked_samples import CheckedSamples
-from tests.engine.commands.test_whole_results import options_of
+from tests.engine.commands.test_whole_results import filter_of
 
 RANDOM = np.random.default_rng(5)
 AFFORDABLE = 20_000  # multiply-adds: a grid of pixels is checked
@@ -28,16 +27,12 @@ def picture_of(dtype, shape=(83, 41, 3), alpha=False):
 
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(batch_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
-    options, opened = options_of(**changed), Opened(picture, np.dtype(dtype))
-    request = request_for(options, resolve_mask(mask), picture, opened.dtype)
-    assert is_for_bands(options, opened, request)
-    checked = CheckedSamples(
-        request.samples.shape, np.dtype(np.float32), regions_to_check(request.problem, SEED, AFFORDABLE)
-    )
-    in_bands = filtered_in_bands(options, opened, request, Loan(PictureMemory(None, 1 << 20)), checked)
-    whole, _ = finished_result(options, opened, request.filter())
-    return in_bands, whole.pixels, request, checked
+    monkeypatch.setattr(mask_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
+    monkeypatch.setattr(mask_bands, "AFFORDABLE_MULTIPLY_ADDS", AFFORDABLE)
+    run = MaskRun(filter_of(mask, **changed), Opened(picture, np.dtype(dtype)))
+    assert is_for_bands(run)
+    in_bands, checked = filtered_in_bands(run, Loan(PictureMemory(None, 1 << 20)), SEED)
+    return in_bands, run.finished(run.call.filter()).picture.pixels, run.call, checked
 
 
 @pytest.mark.parametrize("mode", RANGE_MODES)
@@ -102,19 +97,16 @@ def test_that_only_pieces_of_what_was_kept_can_be_read():
     ],
 )
 def test_that_other_results_are_made_whole(changed, source, saved, alpha, mask):
-    picture, options = picture_of(source, alpha=alpha), options_of(**changed)
-    opened = Opened(picture, np.dtype(saved))
-    assert not is_for_bands(options, opened, request_for(options, resolve_mask(mask), picture, opened.dtype))
+    opened = Opened(picture_of(source, alpha=alpha), np.dtype(saved))
+    assert not is_for_bands(MaskRun(filter_of(mask, **changed), opened))
 
 
 def test_that_results_that_cannot_be_negative_are_written_by_the_kernel_for_absolute_too():
     picture = picture_of(np.uint8)
     for mask, is_whole in (("gaussian-5", True), ("0 1 0", True), ("sobel-x", False)):
-        request = request_for(options_of(range="absolute"), resolve_mask(mask), picture, np.dtype(np.uint8))
+        request = request_for(filter_of(mask, range="absolute"), picture, np.dtype(np.uint8))
         assert request.problem.is_quantised == is_whole
-    floats = request_for(
-        options_of(range="absolute", border="constant", cval=-3.0), resolve_mask("0 1 0"), picture
-    )
+    floats = request_for(filter_of("0 1 0", range="absolute", border=Border.CONSTANT, cval=-3.0), picture)
     assert not floats.problem.is_quantised
 
 

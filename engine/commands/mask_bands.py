@@ -5,67 +5,65 @@ worker. In bands a worker holds the picture, the picture to save, and one band o
 used again; what is verified of them is kept. The bits are those of the whole float32 result.
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.api.filtering import Request
 from engine.commands.batch_memory import Loan
-from engine.commands.filter_steps import is_finite
-from engine.commands.opening import Opened
+from engine.commands.mask_run import MaskRun, is_finite
+from engine.commands.picture_run import AFFORDABLE_MULTIPLY_ADDS, PictureRun
 from engine.device.launches import Prepared
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import scale_to
 from engine.streams.bands import cut, rows_of_chunk
+from engine.tasks.filtering.agreement import regions_to_check
 from engine.verify.checked_samples import CheckedSamples
 
 # Of float32 results: they stay in the caches of a core until they are converted.
 BAND_BYTES = 2 << 20
 
 
-def is_for_bands(options: argparse.Namespace, opened: Opened, request: Request) -> bool:
+def is_for_bands(run: PictureRun) -> TypeGuard[MaskRun]:
     """Return whether a result can be converted band by band: whole numbers in, whole numbers out.
 
     An alpha that is filtered is converted otherwise than the colours.
     """
-    types = {request.samples.dtype, opened.dtype}
+    if not isinstance(run, MaskRun):
+        return False
+    request, opened = run.call, run.opened
     return (
         request.device.kind == "cpu"
         and request.choice.variant.band_invariant
         and not request.problem.is_quantised
-        and np.dtype(np.float32) not in types
-        and (options.alpha == "keep" or opened.picture.alpha is None)
+        and np.dtype(np.float32) not in {request.samples.dtype, opened.dtype}
+        and (run.how.settings.alpha == "keep" or opened.picture.alpha is None)
         and is_finite(request)
     )
 
 
-def filtered_in_bands(
-    options: argparse.Namespace, opened: Opened, request: Request, loan: Loan, checked: CheckedSamples | None
-) -> NDArray[Any]:
-    """Return the colours to save, filtered and converted; keep the float32 values that are to be checked."""
+def filtered_in_bands(run: MaskRun, loan: Loan, seed: int) -> tuple[NDArray[np.generic], CheckedSamples]:
+    """Return the colours to save, filtered and converted, and the float32 values that `seed` has checked."""
+    request, opened, mode = run.call, run.opened, run.how.settings.range
     scale, ends = scale_to(opened.picture.dtype, opened.dtype), None
+    regions = regions_to_check(request.problem, seed, AFFORDABLE_MULTIPLY_ADDS)
+    checked = CheckedSamples(
+        request.samples.shape, np.dtype(np.float32), regions if run.how.settings.verify else ()
+    )
     out = loan.result(request.samples, opened.dtype)
     bands = _Bands(request, loan)
-    if options.range == "rescale":
+    if mode == "rescale":
         found = [finite_range(values, scale) for _, values in bands.filtered()]
         ends = min(low for low, _ in found), max(high for _, high in found)
     for top, values in bands.filtered():
-        if checked is not None:
-            checked.keep(top, values)
-        to_depth(
-            values,
-            opened.dtype,
-            range_mode=options.range,
-            scale=scale,
-            ends=ends,
-            out=out[top : top + len(values)],
-        )
-    return out.reshape(request.shape)
+        checked.keep(top, values)
+        part = out[top : top + len(values)]
+        to_depth(values, opened.dtype, range_mode=mode, scale=scale, ends=ends, out=part)
+    return out.reshape(request.shape), checked
 
 
 class _Bands:

@@ -1,0 +1,163 @@
+"""The plan of a batch: which files, what is done with them, and on which device."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.commands.arguments import Settings, group, operands, option, required
+from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
+from engine.commands.option_readers import one_of
+from engine.commands.picture_filter import PictureFilter, filter_for, unused_quality
+from engine.commands.picture_settings import PictureSettings
+from engine.device.cuda_presence import has_driver
+from engine.device.devices import device_named
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import BadValue, EngineError, FileWriteError
+from engine.files.output_checks import check_place, make_folder
+from engine.image.form import Form
+from engine.image.formats import FORMATS, offered_suffixes, titles
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.save import check_holds, saved_format
+from engine.run.device_choice import device_for
+
+_KEEP = "keep"
+
+
+def _format_text() -> str:
+    not_written = titles((known for known in FORMATS if known.encode is None), "and")
+    keep = f"keep: each picture's own; {not_written} are not written"
+    return f"--format FORMAT  of the results: {', '.join(_formats())} ({keep})"
+
+
+def _formats() -> tuple[str, ...]:
+    return _KEEP, *(suffix.lstrip(".") for suffix in offered_suffixes())
+
+
+def _format(text: str) -> str:
+    return one_of("--format", _formats())(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings(Settings):
+    """What `batch` takes."""
+
+    about = (
+        "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges "
+        "and a grid), and appears whole or not at all; nothing is replaced without --overwrite. A file "
+        "that fails is listed with its reason and does not stop the others; the exit status is not 0 then. "
+        "On a GPU the pictures go through in one stream, copies beside kernels."
+    )
+    examples = (
+        "photos --out soft --mask gaussian:9:1.5 --border mirror",
+        "a.jpg b.jpg c.png --out edges --mask sobel-x --range absolute --format png",
+        "scans --recursive --out sharper --mask sharpen --result-type same --overwrite",
+        '"shots/*.tif" --out out --mask box:31 --no-verify --json',
+    )
+
+    inputs: tuple[str, ...] = operands("IN  pictures, folders of pictures, or patterns in quotes")
+    out: str = required("--out FOLDER  folder for the results; it is made if it does not exist", str)
+    format: str = option(_format_text, _KEEP, _format)
+    recursive: bool = option(
+        "--recursive  also search the folders within folders, and make them in --out", False
+    )
+    overwrite: bool = option("--overwrite  replace files of the same names", False)
+    picture: PictureSettings = group(PictureSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What is done with which files, on which device, and what is to be said of it."""
+
+    how: PictureFilter
+    files: Sequence[PictureFile]
+    device: DeviceInfo
+    notes: Sequence[str]
+
+
+def planned(settings: BatchSettings) -> BatchPlan:
+    """Return the plan; refuse what is wrong with every picture, and make the folder for the results."""
+    how = filter_for(settings.picture)
+    notes = _check(how, settings)
+    files = files_for(
+        settings.inputs,
+        settings.out,
+        extension="" if settings.format == _KEEP else f".{settings.format}",
+        recursive=settings.recursive,
+        overwrite=settings.overwrite,
+    )
+    if not files:
+        remedy = "Add --recursive to look into its folders too, or name the files."
+        what = f"{', '.join(settings.inputs)}: nothing to filter"
+        raise BadValue(what, "there is no picture in it", remedy)
+    if files[0].refusal is not None and all(is_unmatched_pattern(file.source) for file in files):
+        raise files[0].refusal
+    _prepare_folder(settings.out or ".")
+    how, device, why = settled(how, files)
+    written = [file.saved_as for file in files if file.saved_as is not None]
+    return BatchPlan(how, files, device, [*notes, *why, *unused_quality(how.settings, written)])
+
+
+def _check(how: PictureFilter, settings: BatchSettings) -> list[str]:
+    pixel = np.zeros((1, 1), np.uint8)
+    probe = Picture(pixel, pixel)
+    _, dtype = how.form_of_result(probe)
+    if settings.format != _KEEP and how.settings.depth != _KEEP:
+        saved_as = saved_format(f"picture.{settings.format}")
+        try:
+            check_holds(saved_as, dtype, 1, 1, "")
+        except EngineError as error:
+            what = f"--format {settings.format} with --depth {how.settings.depth}"
+            raise BadValue(what, error.why, error.remedy) from error
+    return how.check(probe)
+
+
+def _prepare_folder(folder: str) -> None:
+    """Make the folder for the results, and check that files can be written there."""
+    make_folder(folder, with_parents=True)
+    try:
+        check_place(os.path.join(folder, "result"))
+    except FileWriteError as error:
+        what = f"No result can be written into the folder {folder!r}"
+        raise FileWriteError(what, error.why, "Choose another folder.") from error
+
+
+def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFilter, DeviceInfo, list[str]]:
+    """Return what is done with its device, the device, and a sentence where `auto` leaves a GPU out.
+
+    With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
+    """
+    asked, run_type = how.settings, how.run_type()
+    if asked.variant != AUTO:
+        return how, device_for(run_type.named_variant(how), asked.device), []
+    if asked.device != AUTO:
+        return how, device_named(asked.device), []
+    why: str | None = ""
+    if has_driver():
+        # Judged by the size of the first picture that can be opened.
+        forms = (_form_of(file.source) for file in files if file.refusal is None)
+        form = next(filter(None, forms), None)
+        why = run_type.why_not_gpu(how, form, len(files)) if form else "no picture can be opened"
+    device = device_named(AUTO if why is None else "cpu")
+    notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
+    return how.asking(replace(asked, device=device.key)), device, notes
+
+
+def _form_of(path: str) -> Form | None:
+    """Return the form of a picture from its header alone; None where it cannot be opened."""
+
+    class Found(Exception):
+        """Ends opening when the form is known."""
+
+    found: list[Form] = []
+
+    def note(form: Form) -> int:
+        found.append(form)
+        raise Found
+
+    with suppress(Found, EngineError):
+        open_image(path, work_bytes=note)
+    return found[0] if found else None

@@ -1,0 +1,248 @@
+"""Who filters the files of a batch: workers of the CPU, a stream on a GPU, or the calling thread one by one.
+
+On the CPU there is a worker per core, and each takes one file all the way: opens, filters, verifies, encodes.
+So no core waits for another stage, and a filter has one core, as the others have work of their own.
+
+On a GPU the calling thread filters: all pictures go through one stream (`engine.filter_stream`), so that
+copies run beside kernels. The workers open what comes next, and verify and encode what is done.
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+
+import numpy as np
+
+from engine.commands.batch_files import PictureFile
+from engine.commands.batch_loop import Finished, Loop, Saving, Source
+from engine.commands.batch_memory import Loan, PictureMemory
+from engine.commands.batch_plan import BatchPlan
+from engine.commands.mask_bands import filtered_in_bands, is_for_bands
+from engine.commands.mask_run import MaskRun, stream_pictures
+from engine.commands.picture_filter import Opened, PictureFilter
+from engine.commands.picture_run import PictureRun, Result
+from engine.device.core_count import cores, launches_on
+from engine.errors import DeviceFault, EngineError
+from engine.image.result_picture import converted_picture
+from engine.image.save import encoded_image
+from engine.verify.verification import Verification
+
+# What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
+# results takes 216 MB. On a GPU about what those that wait before the filter may have, and those after it.
+MOST_BYTES = 4 << 30
+MOST_BYTES_PER_CORE = 256 << 20
+WAITING_BYTES = 1 << 30
+# What is kept for the next pictures.
+MOST_KEPT_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture that can be filtered, and its memory."""
+
+    file: PictureFile
+    run: PictureRun
+    loan: Loan
+
+    @property
+    def seed(self) -> int:
+        """The seed of the pixels that are checked: other ones in each picture."""
+        return zlib.crc32(self.file.source.encode(errors="surrogateescape"))
+
+
+def source_for(plan: BatchPlan) -> Source:
+    """Return the source that suits the device."""
+    if plan.device.kind == "cpu":
+        return Workers(plan)
+    return Stream(plan) if plan.device.is_usable_gpu else OneByOne(plan)
+
+
+class Workers:
+    """Each file all the way on a worker."""
+
+    def __init__(self, plan: BatchPlan) -> None:
+        self._plan = plan
+
+    def run(self, loop: Loop) -> None:
+        """Have the files filtered, with enough under way that no worker waits for the oldest one."""
+        memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * loop.threads), MOST_KEPT_BYTES)
+        for file in self._plan.files:
+            if loop.is_stopped:
+                return
+            loop.hand_over(file, loop.submit(self._filter, loop, file, Loan(memory)), 2 * loop.threads)
+
+    def _filter(self, loop: Loop, file: PictureFile, loan: Loan) -> Saving:
+        """Take a file all the way until it can be written. Called on: a worker."""
+        try:
+            loop.end_if_stopped()
+            opened = open_file(self._plan.how, file, loan)
+            job = job_for(self._plan.how, file, opened, loan)
+            loop.end_if_stopped()
+            loop.note_what_runs(job.run)
+            with launches_on(cores() // loop.threads):
+                data, finished = filter_and_encode(job)
+            return loop.save(data, finished)
+        finally:
+            loan.give_back()
+
+
+class OneByOne:
+    """Files one after the other on the calling thread; workers open some ahead, and save."""
+
+    def __init__(self, plan: BatchPlan) -> None:
+        self._plan = plan
+        # The calling thread waits for the oldest picture, which must not wait for those after it.
+        self._memory = PictureMemory(None, MOST_KEPT_BYTES)
+        self._largest_bytes = 1
+
+    def run(self, loop: Loop) -> None:
+        """Filter each file that can be opened."""
+        for job in self.jobs(loop):
+            self.filter(loop, job)
+
+    def jobs(self, loop: Loop) -> Iterator[Job]:
+        """Yield the pictures that can be filtered, in order; report the others."""
+        waiting: deque[tuple[PictureFile, Loan, Future[Opened]]] = deque()
+        files = iter(self._plan.files)
+        while not loop.is_stopped:
+            for file in islice(files, max(0, self._most_waiting(loop) - len(waiting))):
+                loan = Loan(self._memory)
+                waiting.append((file, loan, loop.submit(open_file, self._plan.how, file, loan)))
+            if not waiting:
+                return
+            file, loan, future = waiting.popleft()
+            job = loop.attempt(file, partial(self._job, file, loan, future))
+            if job is None:
+                loan.give_back()
+            else:
+                yield job
+
+    def _job(self, file: PictureFile, loan: Loan, future: Future[Opened]) -> Job:
+        opened = future.result()
+        self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
+        return job_for(self._plan.how, file, opened, loan, in_bands=True)
+
+    def filter(self, loop: Loop, job: Job) -> None:
+        """Filter a picture alone."""
+        loop.note_what_runs(job.run)
+        values = loop.attempt(job.file, lambda: job.run.compute(job.loan.result))
+        if values is None:
+            job.loan.give_back()
+        else:
+            self.hand_over(loop, job, values)
+
+    def hand_over(self, loop: Loop, job: Job, values: np.ndarray) -> None:
+        """Have a result saved."""
+        # Results are float32 where the pictures may be of 8 bit.
+        self._largest_bytes = max(self._largest_bytes, values.nbytes)
+        loop.hand_over(job.file, loop.submit(self._save, loop, job, values), self._most_waiting(loop))
+
+    def _save(self, loop: Loop, job: Job, values: np.ndarray) -> Saving:
+        try:
+            return loop.save(*verify_and_encode(job, values))
+        finally:
+            job.loan.give_back()
+
+    def _most_waiting(self, loop: Loop) -> int:
+        return max(1, min(loop.threads, WAITING_BYTES // self._largest_bytes))
+
+
+class Stream(OneByOne):
+    """Pictures in one stream on a GPU. What it cannot take, or what breaks it off, is filtered alone."""
+
+    def run(self, loop: Loop) -> None:
+        """Send the pictures through, in another stream where results are of another type."""
+        jobs = self.jobs(loop)
+        begin = next(jobs, None)
+        while begin is not None and not loop.is_stopped:
+            begin = self._stream(loop, begin, jobs) or next(jobs, None)
+
+    def _stream(self, loop: Loop, begin: Job, jobs: Iterator[Job]) -> Job | None:
+        """Filter pictures in a stream; return the first one that it cannot take, None at the end."""
+        run, way = begin.run, begin.run.stream
+        if way is None or not isinstance(run, MaskRun):
+            self.filter(loop, begin)
+            return None
+        in_stream: deque[Job] = deque()
+        other: list[Job] = []
+
+        def pictures() -> Iterator[np.ndarray]:
+            for job in chain((begin,), jobs):
+                if job.run.stream != way:
+                    other.append(job)
+                    return
+                in_stream.append(job)
+                yield job.run.call.samples
+
+        def results() -> Iterator[np.ndarray]:
+            while True:
+                job = in_stream[-1]
+                yield job.loan.result(job.run.call.samples, job.run.call.problem.result_dtype)
+
+        def receive(number: int, values: np.ndarray) -> None:
+            self.hand_over(loop, in_stream.popleft(), values)
+
+        loop.devices[run.call.device.title] = None
+        try:
+            loop.variants |= dict.fromkeys(stream_pictures(run.how, way, pictures(), results(), receive))
+        except DeviceFault:
+            raise
+        except (EngineError, MemoryError):
+            while in_stream:
+                self.filter(loop, in_stream.popleft())
+        return other[0] if other else None
+
+
+def open_file(how: PictureFilter, file: PictureFile, loan: Loan) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread."""
+    if file.refusal is not None:
+        raise file.refusal
+    saved_as = file.saved_as
+    assert saved_as is not None
+    return how.open(
+        file.source,
+        file.target,
+        saved_as,
+        lambda form: loan.picture(form, how.work_bytes(form, saved_as)),
+    )
+
+
+def job_for(
+    how: PictureFilter, file: PictureFile, opened: Opened, loan: Loan, *, in_bands: bool = False
+) -> Job:
+    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot.
+
+    `in_bands` says that the picture may be filtered in bands.
+    """
+    run = how.run_type()(how, opened)
+    run = run.for_bands() if in_bands else run
+    run.refuse()
+    return Job(file, run, loan)
+
+
+def filter_and_encode(job: Job) -> tuple[bytes, Finished]:
+    """Filter a picture on the CPU, verify the result and encode it. Called on: any thread."""
+    run = job.run
+    if not is_for_bands(run):
+        return verify_and_encode(job, run.compute(job.loan.result))
+    pixels, checked = filtered_in_bands(run, job.loan, job.seed)
+    verification = run.verified(checked, job.seed)
+    return _encoded(job, Result(converted_picture(run.opened.picture, pixels)), verification)
+
+
+def verify_and_encode(job: Job, values: np.ndarray) -> tuple[bytes, Finished]:
+    """Verify a result and encode it. Called on: any thread."""
+    verification = job.run.verified(values, job.seed)
+    return _encoded(job, job.run.finished(values), verification)
+
+
+def _encoded(job: Job, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
+    quality, file = job.run.how.settings.quality, job.file
+    data, left_out = encoded_image(result.picture, file.target, quality=quality, saved_as=file.saved_as)
+    notes = (*job.run.opened.picture.notes, *result.lost, *left_out)
+    found = {**job.run.facts, **result.found} if result.found else {}
+    return data, Finished(job.file, None, notes, verification, found)

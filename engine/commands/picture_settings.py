@@ -1,0 +1,150 @@
+"""What `filter` and `batch` take: how to filter, where, and what becomes of the result."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.commands.arguments import option, refuse_given
+from engine.commands.option_readers import cell, number, one_of, size_in_bytes, whole
+from engine.device_info import AUTO
+from engine.errors import BadValue, UnknownName
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.convert import RANGE_MODES, RangeMode
+from engine.image.formats import formats_for, quality_words, titles
+from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
+from engine.tasks.filtering.problem import RESULT_TYPES
+
+# Results of the picture's own type where the file is the same, else float32.
+AUTO_TYPE = "auto"
+_MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "range", "alpha", "result_type"
+_OPERATION = "set", "patch"
+_MODES = "; ".join(
+    f"{mode}: {sentence[0].lower()}{sentence[1:].rstrip('.')}" for mode, sentence in RANGE_MODES.items()
+)
+
+
+def taking_value() -> str:
+    """Return the borders that take a value, in words."""
+    return " or ".join(border for border in Border if border.takes_value)
+
+
+def key_of_filter(key: str) -> str:
+    """Return the key of a variant, known or not; refuse one that multiplies matrices."""
+    if key == AUTO:
+        return key
+    # The picture is opened before what filters is imported (`filtering`).
+    from engine.variants.registry import MATMUL_VARIANTS
+
+    if any(key == known.key for known in MATMUL_VARIANTS):
+        why = "it multiplies matrices and filters no picture"
+        remedy = f"Run python main.py matmul --variants {key}, or choose a filter that `variants` lists."
+        raise UnknownName(f"variant '{key}'", why, remedy)
+    return key
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSettings:
+    """The options by name."""
+
+    mask: str | None = option(
+        """--mask MASK  a preset (`masks` lists them), gaussian:9:1.5, box:7x3 and the like, a file, or the
+        weights themselves""",
+        None,
+    )
+    operation: str | None = option(
+        """--operation KEY  instead of a mask: median, histogram, compress, ... (docs/operations.md;
+        `variants` lists the ways to compute each)""",
+        None,
+    )
+    set: tuple[str, ...] = option(
+        "--set NAME=VALUE  a parameter of the operation, such as size=5; several with commas, or --set again",
+        (),
+    )
+    patch: str | None = option(
+        """--patch FILE  for --operation find-patch: the small picture to find (default: left, top, width and
+        height of the picture itself)""",
+        None,
+    )
+    variant: str = option(
+        "--variant KEY  how to compute it (`variants` lists them; default auto)", AUTO, key_of_filter
+    )
+    block: Block | None = option("--block 16x16  threads of a CUDA block, width x height", None, Block.parse)
+    device: str = option(
+        """--device KEY  auto, cpu, cuda:0 or simulator (`devices` lists them; default auto); a CPU variant
+        always runs on the CPU""",
+        AUTO,
+    )
+    layout: Layout = option(
+        """--layout NAME  rows on a CUDA device: pitched (each on a 128-byte boundary, the default) or packed;
+        the result is the same""",
+        Layout.PITCHED,
+        Layout.named,
+    )
+    result_type: str = option(
+        """--result-type TYPE  what the kernel writes: float32, same (samples of the picture's type, rounded
+        half to even), or auto (default): same where the saved file has the same samples""",
+        AUTO_TYPE,
+        one_of("--result-type", (AUTO_TYPE, *RESULT_TYPES)),
+    )
+    border: Border = option(
+        lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.ZERO, Border.named
+    )
+    cval: float = option(
+        lambda: f"--cval VALUE  their value with --border {taking_value()} (default 0)", 0.0, number("--cval")
+    )
+    anchor: tuple[int, int] | None = option(
+        "--anchor R,C  mask cell that lies on the pixel (default: the middle)", None, cell("--anchor")
+    )
+    flip: bool = option("--flip  convolve: rotate the mask, and its anchor, by 180 degrees", False)
+    normalize: bool = option("--normalize, --normalise  divide the weights by their sum", False)
+    divisor: float | None = option(
+        "--divisor D  divide the weights by this number", None, number("--divisor")
+    )
+    offset: float | None = option(
+        "--offset O  add this to each result, in the picture's units", None, number("--offset")
+    )
+    range: RangeMode = option(
+        f"--range MODE  {_MODES} (default clip)", "clip", one_of("--range", tuple(RANGE_MODES))
+    )
+    depth: str = option(
+        lambda: (
+            f"""--depth DEPTH  of the saved picture: keep (default), 8, 16 or float32
+        ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)"""
+        ),
+        "keep",
+        one_of("--depth", ("keep", *DEPTH_DTYPES)),
+    )
+    alpha: str = option(
+        """--alpha MODE  keep: unchanged (default); filter: filtered as a channel of its own (not
+        premultiplied), then clipped""",
+        "keep",
+        one_of("--alpha", ("keep", "filter")),
+    )
+    quality: int = option(
+        lambda: f"--quality N  1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}",
+        DEFAULT_QUALITY,
+        whole("--quality", 1, 100),
+    )
+    max_bytes: int = option(
+        f"""--max-bytes SIZE  most memory for a picture and its result, such as 8GiB
+        (default {bytes_text(DEFAULT_MAX_BYTES)})""",
+        DEFAULT_MAX_BYTES,
+        size_in_bytes("--max-bytes"),
+    )
+    verify: bool = option("--no-verify  do not compare the result with the oracle", True)
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not belong together."""
+        if self.operation is None and self.mask is None:
+            remedy = "Give --mask gaussian:9:1.5, or --operation median (`--help` lists them)."
+            raise BadValue("nothing to do", "neither --mask nor --operation is given", remedy)
+        if self.operation is None:
+            refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
+            return
+        if self.mask is not None:
+            why = "a picture is either filtered with a mask or changed by another operation"
+            raise BadValue("--mask with --operation", why, "Give one of the two.")
+        refuse_given(self, _MASK, "with --operation", "it says how a mask is applied", "Leave it out.")

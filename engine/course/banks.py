@@ -1,0 +1,70 @@
+"""A bank of masks in one launch of `implicit-gemm`, as the CNN report applies several filters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.mask.mask import Mask
+from engine.run.job import FilterJob, Job
+from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import Filtering, FilterOperands
+from engine.variants.ladder.implicit_gemm import for_bank
+
+if TYPE_CHECKING:
+    from engine.device.backend import Backend, Buffers
+    from engine.verify.verification import Verification
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BankOperands(FilterOperands):
+    """A picture with all masks of a bank; `mask` is the first one."""
+
+    bank: tuple[Mask, ...] = ()
+
+
+class BankFiltering(Filtering):
+    """Filtering with a variant that writes the masks' results one below the other."""
+
+    def allocate(self, backend: "Backend", job: FilterJob, host_out: Any = None) -> "Buffers":
+        """Return buffers for the picture and all results."""
+        height, width, channels = job.operands.samples.shape
+        out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
+        return backend.allocate(job.operands.samples, out, job.operands.layout)
+
+    def verify(self, values: Any, job: FilterJob, checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare every result with the oracle; return the first wrong one's verification, or the last."""
+        bank, samples = _bank_of(job), job.operands.samples
+        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
+        for number, (mask, part) in enumerate(
+            zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
+        ):
+            checkpoint(number / len(bank))
+            found = verify(part, samples, mask, job.problem, seed=job.seed, affordable=affordable)
+            if not found.passed:
+                break
+        return found
+
+
+def _bank_of(job: FilterJob) -> tuple[Mask, ...]:
+    assert isinstance(job.operands, BankOperands)
+    return job.operands.bank
+
+
+BANK_FILTERING = BankFiltering()
+
+
+def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> FilterJob:
+    """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one of the masks.
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    """
+    chosen = for_bank(bank)
+    operands = BankOperands(samples, bank[0], bank=bank)
+    return Job(BANK_FILTERING, chosen, chosen.default_block, problem, operands, seed=seed)

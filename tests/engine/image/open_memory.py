@@ -1,0 +1,165 @@
+"""How much memory opening a picture takes: each file is opened in a process of its own.
+
+The peak is counted from after a small picture of some kinds was opened, so that the libraries are loaded.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.image.open import open_image
+from tests.engine.image.encoded import with_pillow, with_tifffile
+from tests.fresh_python import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What opening one file took; `refusal` is why there is no picture."""
+
+    decoded_bytes: int
+    peak_bytes: int
+    elapsed_s: float
+    cpu_s: float
+    refusal: str = ""
+
+
+def photograph(height, width):
+    """RGB that compresses about as a photograph does: waves with a little noise."""
+    generator = np.random.default_rng(7)
+    y, x = np.ogrid[:height, :width]
+    image = np.empty((height, width, 3), np.uint8)
+    for channel in range(3):
+        waves = 128 + 60 * np.sin(y / (40 + channel)) * np.cos(x / 55.0)
+        image[..., channel] = waves + generator.integers(-6, 7, (height, width), np.int8)
+    return image
+
+
+def encoded(kind, rgb):
+    """Return the bytes of a file of that kind."""
+    zlib = {"photometric": "rgb", "compression": "zlib", "predictor": True}
+    return {
+        "png": lambda: _png(rgb),
+        "png-alpha": lambda: _png(np.dstack([rgb, rgb[..., 0]])),
+        "jpeg": lambda: with_pillow(rgb, "JPEG", quality=92),
+        "jpeg-turned": lambda: with_pillow(rgb, "JPEG", exif=_turned()),
+        "gif": lambda: with_pillow(rgb[..., 0], "GIF"),
+        "webp": lambda: with_pillow(rgb, "WEBP", method=0),
+        "tiff": lambda: with_tifffile(rgb, photometric="rgb"),
+        "tiff-deflate": lambda: with_tifffile(rgb, **zlib),
+        "tiff-one-strip": lambda: with_tifffile(rgb, **zlib, rowsperstrip=len(rgb)),
+        "tiff-planar-16": lambda: with_tifffile(
+            np.moveaxis(rgb, 2, 0).astype(np.uint16) * 257, photometric="rgb", planarconfig="separate"
+        ),
+        "tiff-float64": lambda: with_tifffile(rgb[..., 0].astype(np.float64), photometric="minisblack"),
+    }[kind]()
+
+
+def openings(*paths, way="library"):
+    """Open files, one after another, in a process of their own.
+
+    `way` is "library": `open_image` without limits; "filter": as `filter` does, with its limits; "window": as
+    the window does, into shared memory: its levels for the screen stay, and are not counted.
+    """
+    command = [sys.executable, "-m", "tests.engine.image.open_memory", way, *map(os.fspath, paths)]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [Opening(**one) for one in json.loads(done.stdout)]
+
+
+def _opened_here(way, paths):
+    open_so = {"library": _in_library, "filter": _in_filter, "window": _in_window}[way]
+    # What is imported at the first picture of a format does not count.
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("png", "jpeg", "webp", "tiff", "tiff-deflate", "gif"):
+            small = Path(folder) / kind
+            small.write_bytes(encoded(kind, photograph(64, 64)))
+            open_so(os.fspath(small))
+    return [_opened(path, open_so) for path in paths]
+
+
+def _opened(path, open_so):
+    before = _reset_peak()
+    begin, cpu_begin = time.perf_counter(), time.process_time()
+    decoded_bytes, screen_bytes, refusal = 0, 0, ""
+    try:
+        decoded_bytes, screen_bytes = open_so(path)
+    except EngineError as error:
+        refusal = error.why
+    elapsed_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu_begin
+    return Opening(decoded_bytes, _peak_bytes() - before - screen_bytes, elapsed_s, cpu_s, refusal)
+
+
+def _in_library(path):
+    return _bytes_of(open_image(path, max_bytes=2**40)), 0
+
+
+def _in_filter(path):
+    from engine.commands.picture_filter import WORK, filter_for
+    from engine.commands.picture_settings import PictureSettings
+    from engine.image.save import saved_format
+
+    how = filter_for(PictureSettings(mask="box-3", result_type="float32"))
+    saved_as = saved_format("out.png")
+    picture = open_image(path, work_bytes=lambda form: how.work_bytes(form, saved_as), work=WORK)
+    return _bytes_of(picture), 0
+
+
+def _bytes_of(picture):
+    return picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes)
+
+
+def _in_window(path):
+    from engine.host import shared
+    from engine.host.picture_jobs import open_picture
+    from engine.host.protocol import OpenPicture
+
+    handle = open_picture(OpenPicture(path), lambda step: None)
+    arrays = [handle.pixels] + ([] if handle.alpha is None else [handle.alpha])
+    decoded_bytes = sum(shared.attach(array).nbytes for array in arrays)
+    screen_bytes = sum(shared.attach(level).nbytes for level in handle.screen.levels)
+    shared.unlink(handle.pixels.name)
+    return decoded_bytes, screen_bytes
+
+
+def _reset_peak():
+    """Make the present memory the peak, where the system can, and return the peak."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak_bytes()
+
+
+def _peak_bytes():
+    # On Linux ru_maxrss begins with what the parent held; VmHWM is this process's own.
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    except (OSError, StopIteration):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _png(image):
+    import imagecodecs
+
+    return bytes(imagecodecs.png_encode(image, level=1))
+
+
+def _turned():
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[274] = 6
+    return exif.tobytes()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps([asdict(one) for one in _opened_here(sys.argv[1], sys.argv[2:])]))
