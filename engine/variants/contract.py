@@ -98,6 +98,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
     # is.
     most_sample: float = float("inf")
+    # Of a picture whose largest magnitude is smaller, and not 0, digits would be lost that a direct sum keeps.
+    least_sample: float = 0.0
     # What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
     # whatever the picture.
@@ -191,6 +193,14 @@ class Variant(AnyVariant[Problem, Mask]):
             return None
         if np.isfinite(samples).all():
             largest = float(np.abs(samples).max(initial=0.0))
+            if 0.0 < largest < self.least_sample:
+                return Refusal(
+                    "samples-too-small",
+                    f"The picture's samples are at most {largest:.3g}",
+                    f"The picture's samples are at most {largest:.3g}; below {self.least_sample:.3g} "
+                    f"{self.key} loses digits, because its library takes subnormal numbers for 0.",
+                    "Use register-blocked, tiled or cpu-fft, or multiply the picture.",
+                )
             if largest <= self.most_sample:
                 return None
             return Refusal(

@@ -51,6 +51,8 @@ def suited(variant, case):
         case = replace(case, weights=f"equal {case.weights}")
     if variant.finite_only and case.pixels == "strange":
         return None
+    if variant.least_sample and case.pixels == "subnormal":
+        return False
     if case.is_quantised and not variant.integer_output:
         return None
     if variant.masks is MaskClass.ONE_ROW:
