@@ -52,7 +52,7 @@ def suited(variant, case):
     if variant.finite_only and case.pixels == "strange":
         return None
     if variant.least_sample and case.pixels == "subnormal":
-        return False
+        return None
     if case.is_quantised and not variant.integer_output:
         return None
     if variant.masks is MaskClass.ONE_ROW:
