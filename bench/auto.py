@@ -52,7 +52,7 @@ BORDERS = (Border.MIRROR, Border.ZERO)
 MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
 SAMPLES = 13
-# Of a time that takes longer nothing is lost if it is taken from one launch.
+# For longer times one launch is exact enough.
 LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is read from a smaller picture's time.
 TOO_LONG_MULTIPLY_ADDS = {

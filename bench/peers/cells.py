@@ -26,7 +26,7 @@ class Cell:
     dtype : str
         "float32" or "uint8".
     kind : str
-        Of the mask, a key of `KINDS`.
+        Kind of mask, a key of `KINDS`.
     batch : int
         Pictures of one run.
     cache : str

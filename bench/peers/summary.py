@@ -37,7 +37,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     Parameters
     ----------
     entry : dict
-        Of one cell.
+        The entry of one cell.
     limits : dict
         As `limits_of` gives them.
     """

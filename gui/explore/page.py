@@ -58,8 +58,7 @@ _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
 _RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
-# Of a large window.
-_LOWER_SHARE = 0.27
+_LOWER_HEIGHT_FRACTION = 0.27
 _NO_TIMES = (
     "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
     "Press Run (Ctrl+R) to measure one, or Run all to compare all."
@@ -74,7 +73,7 @@ _NO_BLOCKS = (
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
-# Of a plot: the first layout is made before there are any.
+# Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
@@ -282,7 +281,7 @@ class ExplorePage(Page):
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
+        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_HEIGHT_FRACTION))
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _make_controllers(self, services: Services) -> None:

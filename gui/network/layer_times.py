@@ -26,8 +26,7 @@ _PREFIX = "network-"
 _OF_STREAMS = ("copy in", "kernels", "copy out")
 # Positions in the series of colours, of which two are blue: one of them for six layers.
 _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
-# Of the width.
-_NAMES_SHARE = 0.4
+_NAMES_WIDTH_FRACTION = 0.4
 
 
 class LayerTimesPanel(QWidget):
@@ -98,7 +97,7 @@ class LayerBars(QWidget):
         totals = [ms_text(_total(layers)) for _, layers in self.rows]
         names = min(
             max((metrics.horizontalAdvance(_short(stage)) for stage, _ in self.rows), default=0) + 3 * GRID,
-            int(self.width() * _NAMES_SHARE),
+            int(self.width() * _NAMES_WIDTH_FRACTION),
         )
         ends = max(map(metrics.horizontalAdvance, totals), default=0) + GRID
         above = self._legend_height(self.width())

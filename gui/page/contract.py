@@ -25,7 +25,7 @@ from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
 LAYOUT_VERSION = 1
-"""Of a kept layout: one of another version is not taken."""
+"""Version of stored layouts; one of another version is ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class MainWindow(QMainWindow):
             session_parts=self.session_parts,
             take_session_parts=self.take_session_parts,
         )
-        # Of pages that are not built yet.
+        # Session parts of pages that are not built yet.
         self._session_parts: dict[str, Mapping[str, Any]] = {}
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}

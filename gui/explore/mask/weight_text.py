@@ -61,7 +61,7 @@ def short_texts(weight: float) -> tuple[str, ...]:
     for digits in (4, 3, 2, 1):
         text = _rounded(weight, digits)
         texts |= {text, text.replace("0.", ".", 1) if abs(float(text)) < 1.0 else text}
-    # Of those with one length, the nearest first.
+    # The longest first; among equally long ones the nearest first.
     longest_first = sorted(texts, key=lambda text: (-len(text), abs(float(text) - weight)))
     return tuple(text.replace("-", _MINUS) for text in longest_first)
 

@@ -34,7 +34,7 @@ class MetricPlot(RowPlot):
 
     It is the problem that is set now; where that has no runs, the newest one's, dimmed.
     `key` is the metric that is plotted at first; `name` is for screen readers; `empty` says how to fill it.
-    Of very many rows those in view are drawn. Where there are several, it has its turn among all that follow
+    Only the rows in view are drawn. Where there are several, it has its turn among all that follow
     the results.
     """
 

@@ -247,7 +247,7 @@ def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_sho
     table_of("matrices").show_column("speed_up", shown=True)
     haloscope.window.close()
     open_window(theme="", preferences_path=path).window.close()
-    # Of a later version of the program.
+    # A column of a later version of the program.
     preferences = json.loads(path.read_text())
     preferences["columns"]["explore"]["gone"] = True
     path.write_text(json.dumps(preferences))

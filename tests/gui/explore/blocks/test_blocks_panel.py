@@ -255,7 +255,7 @@ def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_d
     assert "There is no GPU here (There is no NVIDIA driver here)." in text
     assert "In the simulator" in text
     shown = Shown(qtbot, workspace, state, results)
-    # Of a window of 1024 x 640, with a refusal above.
+    # The size in a window of 1024 x 640, with a refusal above.
     shown.panel.resize(445, 190)
     shown.type("8x8, 99x99")
     words = shown.map.empty_text
