@@ -154,7 +154,7 @@ def _measured_rows(
 ) -> dict[str, list[float | None]]:
     """Return rows of times, one time per mask side, microseconds."""
     rows: dict[str, list[float | None]] = {}
-    for (place, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
+    for (index, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
         if kind == "many digits" and mask_side**2 > digit_sums.VARIANT.most_cells:
             continue
         mask = mask_of(kind, mask_side)
@@ -169,7 +169,7 @@ def _measured_rows(
             row = rows.setdefault(name, [None] * len(MASK_SIDES))
             if not is_too_long(known, problem):
                 found = shortest_ms(known, problem, mask, samples, machine)
-                row[place] = found and float(f"{found * 1e3:.4g}")
+                row[index] = found and float(f"{found * 1e3:.4g}")
     return rows
 
 

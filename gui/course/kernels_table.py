@@ -103,8 +103,8 @@ class KernelsTable(QTableView):
         button.setAutoRaise(False)
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))
-        place = QWidget()
+        cell = QWidget()
         line = layout_row(button, margins=(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID))
         line.setAlignment(button, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        place.setLayout(line)
-        return place
+        cell.setLayout(line)
+        return cell

@@ -40,7 +40,7 @@ from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Place
+from gui.widgets.panel_parts import Slot
 from gui.widgets.runs_model import baseline_name
 from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
@@ -98,7 +98,7 @@ class ExplorePage(Page):
             self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
         self.time_place, self.speed_up_place, self.blocks_place = (
-            Place(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
+            Slot(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
         )
         self.blocks_panel: BlocksPanel | None = None
         self.operation_table: OperationResultsPanel | None = None
@@ -312,19 +312,19 @@ class ExplorePage(Page):
     def _add_tile(self, services: Services) -> None:
         """Put the panel Tile behind the mask; it is made when it is first looked at."""
         self.tile = TileState(self.workspace, services.state, services.link)
-        self.tile_place = Place()
+        self.tile_slot = Slot()
         mask = self.docks[0]
-        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_slot, _AREA.LeftDockWidgetArea)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(mask, self.tile_dock)
         self.tile_dock.visibilityChanged.connect(self._watch_tile)
 
     def _watch_tile(self, is_visible: bool) -> None:
-        if is_visible and not self.tile_place.is_filled:
+        if is_visible and not self.tile_slot.is_filled:
             from gui.explore.tile.tile_panel import TilePanel
 
             made = TilePanel(self.tile)
-            self.tile_place.fill(made)
+            self.tile_slot.fill(made)
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
@@ -406,9 +406,9 @@ class ExplorePage(Page):
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
 
 
-def _fill(place: Place, made: QWidget) -> None:
-    place.fill(made)
-    insert_into_tab_order(place, made)
+def _fill(slot: Slot, made: QWidget) -> None:
+    slot.fill(made)
+    insert_into_tab_order(slot, made)
 
 
 def build(services: Services) -> ExplorePage:

@@ -234,9 +234,9 @@ class Page(QMainWindow):
             self._is_arranged = True
             self.arrange()
         away, self._put_away = self._put_away, {}
-        for dock, place in away.items():
+        for dock, geometry in away.items():
             # A window manager may put a window elsewhere that is shown again.
-            dock.setGeometry(place)
+            dock.setGeometry(geometry)
             dock.show()
 
     def hideEvent(self, event: QHideEvent) -> None:

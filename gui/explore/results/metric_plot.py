@@ -279,7 +279,7 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
     blocks: dict[str, dict[object, None]] = {}
     for result in results:
         blocks.setdefault(result.variant, {})[result.block] = None
-    order = {variant: place for place, variant in enumerate(blocks)}
+    order = {variant: index for index, variant in enumerate(blocks)}
     has_types = len({result.problem.result_dtype for result in results}) > 1
     names = {}
     for result in sorted(results, key=lambda one: order[one.variant]):

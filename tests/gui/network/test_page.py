@@ -101,7 +101,7 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     place = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
     qtbot.mouseMove(view, place)
     assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
-    assert page.cell_panel.place.text() == "Convolution 2, map 9, row 3, column 4"
+    assert page.cell_panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
     assert "rows 3 to 7, columns 4 to 8 of all 32 maps" in page.cell_panel.sentence.text()
     assert views[1]._window == (None, range(3, 8), range(4, 9))
     assert views[0]._window == (None, range(6, 16), range(8, 18))

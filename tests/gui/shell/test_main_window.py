@@ -491,7 +491,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name_and_an_unknown_one_is_
     page = haloscope.window.first_page
     page.tile_dock.close()
     page.bring_to_front("tile")
-    assert page.tile_place.isVisible()
+    assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile"):
         page.bring_to_front("tiles")
