@@ -118,7 +118,7 @@ class Measurement(Generic[P]):
     work : Work, optional
         The model of work; None where it is not known.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None in
+        Digest of the weights of a filter's mask: runs with other weights are not compared. None in
         files of version 1.
     """
 

@@ -97,7 +97,7 @@ class ExplorePage(Page):
         self.kernel_dock = EitherOf(
             self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
-        self.time_place, self.speed_up_place, self.blocks_place = (
+        self.time_slot, self.speed_up_slot, self.blocks_slot = (
             Slot(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
         )
         self.blocks_panel: BlocksPanel | None = None
@@ -108,12 +108,12 @@ class ExplorePage(Page):
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
-        self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
-        self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
+        self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
+        self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
         either = EitherOf(self.results_panel, self._operation_table, self.operations)
         beside = self.add_dock("results", "Results", either, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
+            "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
@@ -257,10 +257,10 @@ class ExplorePage(Page):
                 self.operations,
             )
 
-        _fill(self.time_place, plot(KERNEL, "Execution time by variant", _NO_TIMES))
-        _fill(self.speed_up_place, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        _fill(self.time_slot, plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        _fill(self.speed_up_slot, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
-        _fill(self.blocks_place, self.blocks_panel)
+        _fill(self.blocks_slot, self.blocks_panel)
         self.operations.chosen.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.box.fill()

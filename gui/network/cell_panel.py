@@ -98,7 +98,7 @@ class CellPanel(QWidget):
         self.to_explore = QPushButton(_TO_EXPLORE)
         self._which = QWidget()
         self._build()
-        self.before.valueChanged.connect(network.look_at_map)
+        self.before.valueChanged.connect(network.show_origin_map)
         self.to_explore.clicked.connect(self._give_mask)
         for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
             signal.connect(self._show)

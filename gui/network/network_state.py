@@ -166,7 +166,7 @@ class NetworkState(QObject):
             self.is_kept = False
             self.cell_changed.emit()
 
-    def look_at_map(self, number: int | None) -> None:
+    def show_origin_map(self, number: int | None) -> None:
         """Show the window of another input map; None: of the one that adds the most."""
         if number != self.input_map:
             self.input_map = number

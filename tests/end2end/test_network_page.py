@@ -28,7 +28,7 @@ def page(window, qtbot):
     return page
 
 
-def place(canvas, column, row):
+def point_of(canvas, column, row):
     side, field = canvas.cell_side, canvas._field()
     return QPoint(int(field.left() + column * side), int(field.top() + row * side))
 
@@ -46,12 +46,12 @@ def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth
     timer.timeout.connect(tick)
     timer.start()
     left = Qt.MouseButton.LeftButton
-    qtbot.mousePress(canvas, left, pos=place(canvas, *FIVE[0]))
+    qtbot.mousePress(canvas, left, pos=point_of(canvas, *FIVE[0]))
     for (from_x, from_y), (to_x, to_y) in pairwise(FIVE):
         for part in np.linspace(0.0, 1.0, 12):
-            point = place(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
+            point = point_of(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
             qtbot.mouseMove(canvas, point)
-    qtbot.mouseRelease(canvas, left, pos=place(canvas, *FIVE[-1]))
+    qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
     ink = network.drawing.ink.tobytes()
     qtbot.waitUntil(lambda: page.stages.is_settled, timeout=RUN_MS)
     timer.stop()

@@ -503,8 +503,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     def title_is_painted():
         image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
-        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
-        return len({image.pixel(*place) for place in places}) > 1
+        points = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return len({image.pixel(*point) for point in points}) > 1
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()
