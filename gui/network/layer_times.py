@@ -23,7 +23,7 @@ _EMPTY = (
 )
 _PREFIX = "network-"
 # Parts of a stage with streams, which are no layers; in both themes each is known from its neighbours.
-_OF_STREAMS = ("copy in", "kernels", "copy out")
+_STREAM_PARTS = ("copy in", "kernels", "copy out")
 # Positions in the series of colours, of which two are blue: one of them for six layers.
 _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 _NAMES_WIDTH_FRACTION = 0.4
@@ -155,7 +155,7 @@ class LayerBars(QWidget):
         """What the colours are: every layer, and the parts of streams where a bar has them."""
         layers = self._network.facts.layers if self._network.facts else ()
         drawn = {one.name for _, parts in self.rows for one in parts}
-        return [*(layer.key for layer in layers), *(part for part in _OF_STREAMS if part in drawn)]
+        return [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
 
     def _legend(self, room: int) -> list[tuple[QPoint, str]]:
         """Return where each name of the legend stands, in lines of so many pixels."""

@@ -48,7 +48,7 @@ class LayerView(QWidget):
 
     pointed = Signal(object)  # the Cell under the mouse
     chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
-    let_go = Signal()
+    release_cell = Signal()
     zoomed = Signal(int)  # 1: larger maps are wanted, -1: smaller ones, 0: those that fit
 
     def __init__(self, layer: Layer, position: int, parent: QWidget | None = None) -> None:
@@ -144,7 +144,7 @@ class LayerView(QWidget):
         if event.button() != Qt.MouseButton.LeftButton or cell is None:
             return
         if self._is_kept and cell == self._cell:
-            self.let_go.emit()
+            self.release_cell.emit()
         else:
             self.chosen.emit(cell)
 
@@ -165,7 +165,7 @@ class LayerView(QWidget):
             self.zoomed.emit(_ZOOMS[key])
             return
         if key == keys.Key_Escape and self._is_kept:
-            self.let_go.emit()
+            self.release_cell.emit()
             return
         if key in (keys.Key_Left, keys.Key_Right):
             column += 1 if key == keys.Key_Right else -1

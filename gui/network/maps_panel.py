@@ -70,7 +70,7 @@ class MapsPanel(QWidget):
             title = _Title(layer.title, _how(layers, at), view)
             view.pointed.connect(self._network.point)
             view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
-            view.let_go.connect(self._network.let_go)
+            view.release_cell.connect(self._network.release_cell)
             view.zoomed.connect(self._zoom)
             self._titles.append(title)
             self.views.append(view)

@@ -160,7 +160,7 @@ class NetworkState(QObject):
             self.cell, self.is_kept = cell, keep
             self.cell_changed.emit()
 
-    def let_go(self) -> None:
+    def release_cell(self) -> None:
         """Let the chosen cell follow the mouse again."""
         if self.is_kept:
             self.is_kept = False

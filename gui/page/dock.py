@@ -59,9 +59,9 @@ class Dock(QDockWidget):
 
     def follow_docking(self) -> None:
         """Take the title out of the bar where a tab has it, and put it back; raise the bar of a window."""
-        place = "tab" if self.is_tabbed else "window" if self.isFloating() else "dock"
-        if self.property("place") != place:
-            self.setProperty("place", place)
+        docking = "tab" if self.is_tabbed else "window" if self.isFloating() else "dock"
+        if self.property("docking") != docking:
+            self.setProperty("docking", docking)
             self.style().unpolish(self)
             self.style().polish(self)
             self.updateGeometry()

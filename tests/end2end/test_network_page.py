@@ -78,7 +78,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
         scale = sum(float(np.abs(one.values * one.weights).sum()) if one.weights is not None else
                     float(one.values.mean()) for one in parts)  # fmt: skip
         assert network.value_of(cell) == pytest.approx(expected, abs=2.0**-23 * 1024 * scale)
-    network.let_go()
+    network.release_cell()
 
 
 def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtbot):
@@ -88,7 +88,7 @@ def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtb
     assert window.window.page is window.window.first_page
     weights = trained_weights().convolution_1[3, 0]
     assert np.array_equal(window.workspace.mask.weights, weights.astype(np.float64))
-    page.network.let_go()
+    page.network.release_cell()
 
 
 def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told(page, window, qtbot):

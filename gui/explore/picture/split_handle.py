@@ -38,11 +38,11 @@ class SplitHandle(QWidget):
         fraction = min(max(fraction, 0.0), 1.0)
         if fraction != self.fraction:
             self.fraction = fraction
-            self.place()
+            self.update_position()
             self._describe()
             self.moved.emit(fraction)
 
-    def place(self) -> None:
+    def update_position(self) -> None:
         """Lie where the fraction says in the parent as large as it is now."""
         middle = round(self.fraction * self._pane.width())
         self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())

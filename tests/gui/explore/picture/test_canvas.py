@@ -157,7 +157,7 @@ def handle(qtbot):
     pane.resize(200, 100)
     pane.show()
     handle = SplitHandle(pane)
-    handle.place()
+    handle.update_position()
     handle.show()
     return handle
 
