@@ -52,7 +52,7 @@ BORDERS = (Border.MIRROR, Border.ZERO)
 MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
 SAMPLES = 13
-# Of a time that takes longer nothing is lost if it is taken from one launch.
+# For longer times one launch is exact enough.
 LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is read from a smaller picture's time.
 TOO_LONG_MULTIPLY_ADDS = {
@@ -154,7 +154,7 @@ def _measured_rows(
 ) -> dict[str, list[float | None]]:
     """Return rows of times, one time per mask side, microseconds."""
     rows: dict[str, list[float | None]] = {}
-    for (place, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
+    for (index, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
         if kind == "many digits" and mask_side**2 > digit_sums.VARIANT.most_cells:
             continue
         mask = mask_of(kind, mask_side)
@@ -169,7 +169,7 @@ def _measured_rows(
             row = rows.setdefault(name, [None] * len(MASK_SIDES))
             if not is_too_long(known, problem):
                 found = shortest_ms(known, problem, mask, samples, machine)
-                row[place] = found and float(f"{found * 1e3:.4g}")
+                row[index] = found and float(f"{found * 1e3:.4g}")
     return rows
 
 

@@ -23,7 +23,7 @@ class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
     On CUDA their rows may be padded, and the arrays serve the next run once the buffers are dropped
-    (`cuda_pool.py`). Of other tasks `image` is a tuple of dense arrays: of a product (A, B). `host_out` is
+    (`cuda_pool.py`). For other tasks `image` is a tuple of dense arrays: (A, B) for a product. `host_out` is
     where the result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh
     memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
@@ -70,9 +70,9 @@ class Backend(Protocol):
             The host's memory for the result; allocated where none is given. It may have another shape:
             a histogram has a row per channel.
         layout : Layout
-            Of the rows on a CUDA device; the host's own are always packed.
+            Layout of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
-            Of the result where there is no `host_out`.
+            Sample type of the result where there is no `host_out`.
 
         Raises
         ------

@@ -84,7 +84,7 @@ def encode_jpeg(picture: Picture, quality: int) -> bytes:
 
     # Grey has no chroma.
     subsampling = "444" if quality >= _FULL_CHROMA_QUALITY else "420"
-    # Of a single row or column NumPy keeps the strides of the array that it was cut from; imagecodecs refuses
+    # NumPy keeps the strides of the original array for a single row or column, and imagecodecs refuses
     # those.
     pixels = picture.pixels.reshape(-1).reshape(picture.pixels.shape)
     data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality, subsampling=subsampling))

@@ -51,7 +51,7 @@ def open_image(
 
     The depth of the file is kept (8 bit, 16 bit, 32-bit float; other depths become the next of these that
     holds them). Palettes, CMYK, Lab and YCbCr become RGB, premultiplied alpha becomes straight, and the EXIF
-    orientation is applied. Of an animation or a file of several pages the first picture is opened.
+    orientation is applied. An animation or a file of several pages gives its first picture.
     `Picture.notes` has a sentence on each of these changes.
 
     Parameters

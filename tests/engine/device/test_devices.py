@@ -148,7 +148,7 @@ def v1(quota):
         # Version 1.
         ("5:memory:/\n4:cpu,cpuacct:/docker/1234\n", v1("250000\n"), 2.5),
         ("4:cpu,cpuacct:/\n", v1("-1\n"), None),
-        # Of another controller, and what is no such file.
+        # Another controller, and texts that are no such file.
         ("5:memory:/\n", {"cpu.max": "200000 100000"}, None),
         ("0::/\n", {"cpu.max": "nonsense"}, None),
         ("0::/\n", {"cpu.max": "100000 0"}, None),
