@@ -98,7 +98,7 @@ class Variant(AnyVariant[Problem, Mask]):
     # The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
     # is.
     most_sample: float = float("inf")
-    # Of a picture whose largest magnitude is smaller, and not 0, digits would be lost that a direct sum keeps.
+    # A picture whose largest magnitude is smaller, and not 0, would lose digits that a direct sum keeps.
     least_sample: float = 0.0
     # What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds

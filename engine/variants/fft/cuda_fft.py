@@ -132,7 +132,7 @@ class TransformedPicture:
                 self._filter.filter(_as_cupy(cupy, image), _as_cupy(cupy, out), tile, channel)
 
 
-# cuFFT flushes what is below 2^-126 to 0, seen on an H100 with a picture of 1e-42: the result was 0. From here
+# cuFFT flushes what is below 2^-126 to 0: on an H100 the result of a picture of 1e-42 was 0. From here
 # on a flushed number is 2^-26 of the largest sample and less, within what the transform may be off anyway.
 _LEAST_SAMPLE = 2.0**-100
 
