@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
+from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
-from engine.variants.cpu.thread_pool import SharedCall, compiled
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16
@@ -18,18 +18,8 @@ LEAST_OF_COST = 4
 # Rows that are computed at once: all bands but the last of a tile have a multiple of these. With any number,
 # `cpu-separable` took 10 % longer for 15 x 15.
 WHOLE_ROWS = 8
-# Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
-LEAST_MULTIPLY_ADDS = 2_000_000
 # Results of smaller magnitude can be converted to integers of 32 bits, sums' rounding included.
 MOST_RESULT = 2.0**30
-
-
-def workers_for(multiply_adds: int, most: int) -> int:
-    """Return how many threads so much work is worth, at most `most`."""
-    shares = multiply_adds // LEAST_MULTIPLY_ADDS
-    # A second thread helps from one share on: 512 x 512 with 3 x 3 takes 40 % less time after another filter,
-    # when the thread is awake, and 5 to 15 % less by itself.
-    return max(1, min(most, 2 if shares == 1 else shares))
 
 
 def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:

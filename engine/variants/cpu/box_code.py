@@ -3,10 +3,10 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
 from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one

@@ -6,11 +6,11 @@ first cache.
 """
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_integers import larger, smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 

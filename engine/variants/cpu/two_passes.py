@@ -10,10 +10,11 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
+from engine.device.threads.thread_pool import BOARD, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
     BLOCK_OF_MASK_ROWS,
@@ -23,7 +24,6 @@ from engine.variants.cpu.register_tiles import (
     RESULTS_AT_ONCE,
     VECTOR,
 )
-from engine.variants.cpu.thread_pool import BOARD
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
 # stretches of memory.

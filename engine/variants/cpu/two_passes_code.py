@@ -1,11 +1,11 @@
 """The compiled part of `engine.variants.cpu.two_passes`."""
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
 from engine.variants.cpu.register_tiles import DOWN_SAMPLES, FETCHES_RESULTS, RESULTS_AT_ONCE, VECTOR
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
 

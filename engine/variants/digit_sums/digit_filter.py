@@ -28,7 +28,7 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
 from engine.variants.ir.value import F32, I32
-from engine.variants.register_blocked.result_storer import store_block
+from engine.variants.tiles.result_storer import store_block
 
 Values = list[Any]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000

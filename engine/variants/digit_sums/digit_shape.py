@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.variants.register_blocked.byte_tile_shape import aligned_loads
+from engine.variants.tiles.byte_tile_shape import aligned_loads
 
 PIXELS = 4
 """Neighbouring pixels of one channel in a word, and rows of results that four lanes share."""

@@ -44,9 +44,9 @@ from engine.variants.contract import Variant
 from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
-from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.piece_tiles import piece_loads
-from engine.variants.register_blocked.vector_tiles import LANES, sample_tile
+from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
+from engine.variants.tiles.piece_tiles import piece_loads
+from engine.variants.tiles.vector_tiles import LANES, sample_tile
 
 LEAST_CAPABILITY = (8, 0)
 SHARED_BYTES = 48 * 1024
@@ -175,7 +175,7 @@ def kernel(border: Border, shape: DigitShape):
     from engine.device.numba_cuda import cuda
     from engine.variants.digit_sums.digit_filter import digit_filter
     from engine.variants.ir.device_function import waiter
-    from engine.variants.register_blocked.byte_loader import byte_tile_loader
+    from engine.variants.tiles.byte_loader import byte_tile_loader
 
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before

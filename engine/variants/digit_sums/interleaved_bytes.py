@@ -11,7 +11,7 @@ from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32
-from engine.variants.register_blocked.result_storer import store_block
+from engine.variants.tiles.result_storer import store_block
 
 Places = list[tuple[int, int] | None]
 

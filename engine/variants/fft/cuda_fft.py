@@ -32,7 +32,7 @@ from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
-from engine.variants.ladder.geometry import no_launches
+from engine.variants.tiles.geometry import no_launches
 
 
 def _sides(problem: Problem) -> tuple[int, int]:

@@ -15,8 +15,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.contract import MaskClass, Variant
-from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
 from engine.variants.ladder.tile_plans import direct_tiles
+from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
 
 DEFAULT_BLOCK = Block(32, 8)
 

@@ -7,8 +7,8 @@ from numba import types
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.register_blocked.accumulator import row_sums, window_pointers
-from engine.variants.strips.strip_shape import FactorStripShape
+from engine.variants.tiles.accumulator import row_sums, window_pointers
+from engine.variants.tiles.strip_shape import FactorStripShape
 
 Values = list[Any]
 

@@ -1,8 +1,8 @@
 """The compiled part of `network-cpu`: threads take a few drawings at a time and compute all their layers."""
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
-from engine.variants.cpu.shared_call import finish, share
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.network.cpu_fast import GROUP
 from engine.variants.network.cpu_tiles import (

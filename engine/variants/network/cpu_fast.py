@@ -31,11 +31,11 @@ from engine.compiled.cpu_target import cpu_target
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.launches import DeviceKind, Prepared
+from engine.device.threads.thread_pool import BOARD, SharedCall, compiled
 from engine.geometry.block import Block
 from engine.tasks.network.problem import FILTER_CELLS, FILTER_SIDE, ForwardPass
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.work import Work
-from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
 from engine.variants.network.contract import NetworkVariant
 
 AT_ONCE = 4

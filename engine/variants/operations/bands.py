@@ -8,11 +8,10 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
+from engine.device.threads.thread_pool import BOARD, SharedCall, compiled, workers_for
 from engine.geometry.block import Block
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
-from engine.variants.cpu.banded_filter import workers_for
-from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
 from engine.variants.operations.contract import OperationVariant
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.

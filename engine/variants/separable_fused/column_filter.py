@@ -4,9 +4,9 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.box.window_sums import ColumnWindows
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.tiles.window_sums import ColumnWindows
 
 # Multiply-adds that are written one after another; more of them go through a loop.
 MOST_UNROLLED = 500

@@ -11,9 +11,9 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
 
 Values = list[Any]
 # Returns, by the rounds of the loop before it (None: none), what loads a vector: by its number in that round.

@@ -59,8 +59,8 @@ from engine.variants.split_float16.weight_halves import (
     is_in_range,
     roundings_of,
 )
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
-from engine.variants.strips.strip_tiles import strip_tiles
+from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
+from engine.variants.tiles.strip_tiles import strip_tiles
 
 LEAST_CAPABILITY = (8, 0)
 BLOCKS = 2
@@ -181,7 +181,7 @@ def kernel(border: Border, shape: SplitShape):
         pair_storer,
         split_accumulator,
     )
-    from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 
     place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)

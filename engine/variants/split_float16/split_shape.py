@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
-from engine.variants.strips.strip_shape import StripShape
+from engine.variants.tiles.strip_shape import StripShape
 
 EIGHT = 8
 """Results of a row of the samples, and cells that neighbouring rows are apart."""

@@ -27,7 +27,7 @@ from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32, in_pairs
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.tiles.strip_shape import LANES
 
 Values = list[Any]
 

@@ -190,13 +190,6 @@ def test_that_a_slow_core_holds_up_a_launch_by_little(tiles, workers):
     assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
 
 
-def test_that_small_work_stays_on_one_thread():
-    least = bands.LEAST_MULTIPLY_ADDS
-    work = (0, least - 1, least, 2 * least, 3 * least, 10**12)
-    assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
-    assert bands.workers_for(least, 1) == 1
-
-
 def test_that_only_what_samples_are_exactly_is_held():
     assert all((holds("uint8", 255.0), holds("uint16", 256.0), holds("float32", -0.5)))
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))

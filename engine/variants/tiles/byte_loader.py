@@ -10,7 +10,7 @@ from numba import types
 
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
-from engine.variants.register_blocked.byte_tile_shape import PIECE
+from engine.variants.tiles.byte_tile_shape import PIECE
 
 
 def byte_tile_loader(shape: Any, rule: Rule) -> Any:

@@ -9,13 +9,8 @@ import pytest
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
 from engine.device.per_process import OncePerProcess
-from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.run.resolve import describe_problem
-from engine.variants.cpu import serial
-from engine.variants.cpu import thread_pool as threads
-from engine.variants.cpu.board import (
+from engine.device.threads import thread_pool as threads
+from engine.device.threads.board import (
     AWAITED,
     CORE,
     LEFT,
@@ -26,8 +21,13 @@ from engine.variants.cpu.board import (
     TAKEN,
     WAKE,
 )
-from engine.variants.cpu.board import BEGUN as BEGUN_STAGE
-from engine.variants.cpu.shared_call import finish, row_of, share
+from engine.device.threads.board import BEGUN as BEGUN_STAGE
+from engine.device.threads.shared_call import finish, row_of, share
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.variants.cpu import serial
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
 from tests.fresh_python import fresh_python
@@ -216,7 +216,7 @@ def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_
 import os, numpy, engine
 from engine.device import core_count
 from engine.variants.cpu import streamed_bands
-from engine.variants.cpu import thread_pool as threads
+from engine.device.threads import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)
 core_count.time_quota = lambda: 3.0
 picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)
@@ -226,3 +226,10 @@ assert numpy.array_equal(values, rolled)
 print(threads.mailboxes()[:, threads.CORE].tolist())
 """
     assert fresh_python("-c", program) == "[-1, -1]\n"
+
+
+def test_that_small_work_stays_on_one_thread():
+    least = threads.LEAST_MULTIPLY_ADDS
+    work = (0, least - 1, least, 2 * least, 3 * least, 10**12)
+    assert [threads.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
+    assert threads.workers_for(least, 1) == 1

@@ -9,8 +9,7 @@ import numpy as np
 from engine.geometry.tile_plan import UNUSED, Cells, TilePlan, grid_of_cells
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.vector_tiles import drawn_lots, sample_tile
-from engine.variants.strips.strip_shape import (
+from engine.variants.tiles.strip_shape import (
     LANES,
     STRIP_SAMPLES,
     StripGrid,
@@ -18,6 +17,7 @@ from engine.variants.strips.strip_shape import (
     beside,
     shares_out,
 )
+from engine.variants.tiles.vector_tiles import drawn_lots, sample_tile
 
 
 def strip_tiles(

@@ -1,9 +1,9 @@
-"""The compiled part of `engine.variants.cpu.thread_pool`: serving a mailbox, posting orders, waiting."""
+"""The compiled part of `engine.device.threads.thread_pool`: serving a mailbox, posting orders, waiting."""
 
 from numba import types
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import (
+from engine.device.threads.board import (
     ARGUMENTS,
     AWAITED,
     BEGUN,
@@ -25,7 +25,7 @@ from engine.variants.cpu.board import (
     WANTED,
     WRITTEN,
 )  # fmt: skip
-from engine.variants.cpu.shared_call import call_at, exchange, look_at, replace_if, rest
+from engine.device.threads.shared_call import call_at, exchange, load_acquire, pause, replace_if
 
 # How often the caller looks whether the others are done before it sleeps: 0.1 to 0.2 ms. Being woken takes 25
 # to 60 us, of the 700 us that a small mask takes on 2048 x 2048.
@@ -45,16 +45,16 @@ def serve(mailbox):
     entry_point()
     while True:
         looks = LOOKS_FOR_ORDER
-        while looks > 0 and look_at(mailbox, STATE) & STAGE != POSTED:
-            rest()
+        while looks > 0 and load_acquire(mailbox, STATE) & STAGE != POSTED:
+            pause()
             looks -= 1
-        _acquire(look_at(mailbox, WAKE), 1)
-        state = look_at(mailbox, STATE)
+        _acquire(load_acquire(mailbox, WAKE), 1)
+        state = load_acquire(mailbox, STATE)
         # An order that has been taken back, or a later one, which wakes this thread itself.
         if state & STAGE != POSTED or not replace_if(mailbox, STATE, state, state - POSTED + BEGUN):
             continue
-        call_at(look_at(mailbox, ORDER), look_at(mailbox, ORDER_ARGUMENTS))
-        done = look_at(mailbox, DONE)
+        call_at(load_acquire(mailbox, ORDER), load_acquire(mailbox, ORDER_ARGUMENTS))
+        done = load_acquire(mailbox, DONE)
         if exchange(mailbox, STATE, 0) & STAGE == AWAITED:
             _release(done)
 
@@ -62,15 +62,19 @@ def serve(mailbox):
 def post(board):
     """Post an order to as many free threads as are wanted, except that of the caller's own core."""
     entry_point()
-    mailbox, past, order = look_at(board, MAILBOXES), look_at(board, PAST_MAILBOXES), board << STAGE_BITS
-    here, done, wanted = look_at(board, HERE), look_at(board, LEFT), look_at(board, WANTED)
+    mailbox, past, order = (
+        load_acquire(board, MAILBOXES),
+        load_acquire(board, PAST_MAILBOXES),
+        board << STAGE_BITS,
+    )
+    here, done, wanted = load_acquire(board, HERE), load_acquire(board, LEFT), load_acquire(board, WANTED)
     while wanted > 0 and mailbox < past:
-        if look_at(mailbox, CORE) != here and replace_if(mailbox, STATE, 0, order + WRITTEN):
-            exchange(mailbox, ORDER, look_at(board, FUNCTION))
-            exchange(mailbox, ORDER_ARGUMENTS, look_at(board, ARGUMENTS))
+        if load_acquire(mailbox, CORE) != here and replace_if(mailbox, STATE, 0, order + WRITTEN):
+            exchange(mailbox, ORDER, load_acquire(board, FUNCTION))
+            exchange(mailbox, ORDER_ARGUMENTS, load_acquire(board, ARGUMENTS))
             exchange(mailbox, DONE, done)
             exchange(mailbox, STATE, order + POSTED)
-            _release(look_at(mailbox, WAKE))
+            _release(load_acquire(mailbox, WAKE))
             wanted -= 1
         mailbox += MAILBOX_BYTES
 
@@ -78,12 +82,16 @@ def post(board):
 def wait(board):
     """Take back the orders of a launch that have not begun, and wait until the others are done."""
     entry_point()
-    mailbox, past, order = look_at(board, MAILBOXES), look_at(board, PAST_MAILBOXES), board << STAGE_BITS
+    mailbox, past, order = (
+        load_acquire(board, MAILBOXES),
+        load_acquire(board, PAST_MAILBOXES),
+        board << STAGE_BITS,
+    )
     looks = LOOKS
     while mailbox < past:
         if not replace_if(mailbox, STATE, order + POSTED, 0):
-            while looks > 0 and look_at(mailbox, STATE) == order + BEGUN:
+            while looks > 0 and load_acquire(mailbox, STATE) == order + BEGUN:
                 looks -= 1
             if replace_if(mailbox, STATE, order + BEGUN, order + AWAITED):
-                _acquire(look_at(board, LEFT), 1)
+                _acquire(load_acquire(board, LEFT), 1)
         mailbox += MAILBOX_BYTES

@@ -5,7 +5,7 @@ infinity would stay for the rest of the line. Windows are summed from their own 
 1992, Gil and Werman 1993, for the maximum): a line is cut where two neighbours begin to differ; then each
 window is the end of one piece, added up from the back, and the beginning of the next one, added up from the
 front. `cpu-box` cuts columns into segments as long as the window; `box` has the cells that some neighbours
-share in one piece (`engine/variants/box/window_sums.py`). NaN and infinity stay where the direct sum has
+share in one piece (`engine/variants/tiles/window_sums.py`). NaN and infinity stay where the direct sum has
 them.
 
 Rounding

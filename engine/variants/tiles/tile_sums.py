@@ -6,9 +6,9 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, window_sums
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, window_sums
 
 Values = list[Any]
 

@@ -13,10 +13,10 @@ from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.low_rank.product_sums import streaming_accumulator
 from engine.variants.split_float16 import split_float16
-from engine.variants.strips import waves
-from engine.variants.strips.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
-from engine.variants.strips.strip_shape import LANES, shares_out
-from engine.variants.strips.waves import rows_of_strips
+from engine.variants.tiles import waves
+from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+from engine.variants.tiles.strip_shape import LANES, shares_out
+from engine.variants.tiles.waves import rows_of_strips
 from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132

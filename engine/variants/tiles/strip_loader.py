@@ -1,6 +1,6 @@
 """Rows of a warp's strip, loaded by vectors.
 
-As `engine/variants/register_blocked/tile_loader.py`, for one warp that comes back for more rows of the same
+As `engine/variants/tiles/tile_loader.py`, for one warp that comes back for more rows of the same
 columns again and again: which samples the cells outside the picture stand for is found out once.
 """
 
@@ -13,8 +13,8 @@ from numba import types
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.tile_loader import Piece, copy_pieces
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, after_strip, beside, shares_out
+from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, after_strip, beside, shares_out
+from engine.variants.tiles.tile_loader import Piece, copy_pieces
 
 
 def vectors_of(shape: TileShape) -> int:

@@ -8,12 +8,12 @@ import pytest
 from engine.geometry.border import Border
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator, row_store
-from engine.variants.register_blocked.byte_loader import byte_tile_loader
-from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, byte_shape
 from engine.variants.register_blocked.register_blocked import tile_shape
-from engine.variants.register_blocked.result_storer import result_storer
-from engine.variants.register_blocked.tile_loader import tile_loader
+from engine.variants.tiles.accumulator import accumulator, byte_accumulator, row_store
+from engine.variants.tiles.byte_loader import byte_tile_loader
+from engine.variants.tiles.byte_tile_shape import PIECE, WORD, byte_shape
+from engine.variants.tiles.result_storer import result_storer
+from engine.variants.tiles.tile_loader import tile_loader
 from tests.engine.variants.emitted import (
     GHOST,
     RANDOM,

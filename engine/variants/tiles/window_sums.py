@@ -10,7 +10,7 @@ are added from the back, those after them from the front:
 So g windows of k cells take k + 2 g - 3 additions, about 3 per window for k = g and 6 for k = 4 g, where each
 by itself takes k - 1. Each window's sum is made of its own cells only, each of them once: NaN and infinity
 stay in their windows, and there are at most as many roundings as in a direct sum. Source:
-`engine/variants/box/box_mask.py`.
+`engine/variants/tiles/box_mask.py`.
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.geometry.tile_plan import UNUSED, Cells, grid_of_cells
 from engine.tasks.filtering.problem import Problem
-from engine.variants.register_blocked.byte_tile_shape import PIECE
+from engine.variants.tiles.byte_tile_shape import PIECE
 
 
 def piece_loads(problem: Problem, shape: Any, top: int, left: int) -> tuple[Cells, Cells]:

@@ -6,8 +6,8 @@ sums go into a ring of as many rows as the windows of a step need.
 
 from dataclasses import dataclass
 
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
 
 LANES = 32
 SHARED_BYTES = 48 * 1024

@@ -10,7 +10,7 @@ from numba import types
 
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.byte_tile_shape import WORD, ByteTileShape
+from engine.variants.tiles.byte_tile_shape import WORD, ByteTileShape
 
 Values = list[Any]
 

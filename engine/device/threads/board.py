@@ -7,7 +7,7 @@ What belongs to one launch is its board, a flat int64 array:
     POST, FINISH         entry points that post the order and that wait; POST is 0 for a single worker
     SELF                 the address of the board: the slot that these two get
     FUNCTION, ARGUMENTS  the order: an entry point and the address of its slots (`machine_code.Call`)
-    MAILBOXES ... LEFT   what these two need (engine.variants.cpu.thread_pool)
+    MAILBOXES ... LEFT   what these two need (engine.device.threads.thread_pool)
 
 A mailbox is MAILBOX_ELEMENTS int64. Its STATE is 0 where it is empty, else a number of the launch plus one of
 the stages below; stages change atomically, so that an order is begun or taken back, never both.
