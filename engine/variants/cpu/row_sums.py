@@ -31,8 +31,7 @@ from engine.variants.cpu.register_tiles import (
 )
 from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
-from engine.variants.ir.llvm import ArrayArgument
-from engine.variants.ir.value import Value
+from engine.variants.ir.value import ArrayArgument, Value
 
 Values = dict[Any, Value]
 

@@ -16,7 +16,6 @@ has two registers: else it would be moved at every multiplication.
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -24,17 +23,17 @@ from numba import types
 from engine.variants.digit_sums.digit_layout import Sample, Samples, chains_of, fragment_cells
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
 from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
-from engine.variants.ir.value import F32, I32
+from engine.variants.ir.value import F32, I32, Value
 from engine.variants.tiles.result_storer import store_block
 
-Values = list[Any]
+Values = list[Value]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
 
 
-def digit_filter(shape: DigitShape) -> Any:
+def digit_filter(shape: DigitShape) -> DeviceFunction:
     """Return the function that computes and stores a lane's results of 8 bit.
 
     `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
@@ -62,7 +61,7 @@ def digit_filter(shape: DigitShape) -> Any:
 
         def words_of(channel):
             """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
-            rows: list[dict[int, Any]] = [{} for _ in range(shape.fours_of_rows)]
+            rows: list[dict[int, Value]] = [{} for _ in range(shape.fours_of_rows)]
             for row, words in enumerate(rows):
                 for first, count in shape.loads_of(channel):
                     loaded = (first_cell + (row * shape.tile_samples + first)).load(count)
@@ -165,10 +164,7 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
     pass through the stage.
     """
 
-    def filter_(
-        tile: Any, at: int, lane: int, stage: int, fragments: Any, digits: int, unit: Any, offset: Any,
-        out: Any, row: int, sample: int, samples: int,
-    ) -> None:  # fmt: skip
+    def filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
         if lane % 4:
             return
         across = lane // 4 * shape.across
@@ -189,7 +185,7 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
     return filter_
 
 
-def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
+def _cells(shape: DigitShape, tile: np.ndarray, at: int, channel: int) -> np.ndarray:
     """Return the samples of one channel that four lanes load: (rows of the tile, columns)."""
     loads = shape.loads_of(channel)
     samples = [
@@ -206,7 +202,7 @@ def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
     return cells.astype(np.int64) if cells.dtype == np.uint8 else cells
 
 
-def _weights(shape: DigitShape, fragments: Any, digits: int, first_lane: int) -> np.ndarray:
+def _weights(shape: DigitShape, fragments: np.ndarray, digits: int, first_lane: int) -> np.ndarray:
     """Return the mask's weights in units of the top digit, from the words that four lanes load."""
     lanes, vectors = range(first_lane, first_lane + 4), shape.digit_vectors
     cells = fragment_cells(shape)[first_lane : first_lane + 4]

@@ -5,18 +5,17 @@ would write 32 to 64 bytes apart. So each row is laid out in shared memory first
 pieces.
 """
 
-from typing import Any
-
 from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.quantise import stored_words
-from engine.variants.ir.value import I32
+from engine.variants.ir.value import I32, ArrayArgument, Value
 from engine.variants.tiles.result_storer import store_block
 
+Values = list[Value]
 Places = list[tuple[int, int] | None]
 
 
-def planar_word(code: CudaCode, words: dict[int, Any], places: Places) -> Any:
+def planar_word(code: CudaCode, words: dict[int, Value], places: Places) -> Value:
     """Return a word of 4 bytes of any words: one `prmt` (PTX ISA 9.7.9.7) for two, one more for each other.
 
     `places` has the (word, byte) of each byte, lowest first; None where any will do.
@@ -35,7 +34,7 @@ def planar_word(code: CudaCode, words: dict[int, Any], places: Places) -> Any:
     return value
 
 
-def interleaved_words(code: CudaCode, planes: list[list[Any]]) -> list[Any]:
+def interleaved_words(code: CudaCode, planes: list[list[Value]]) -> list[Value]:
     """Return the words of a row of pixels from those of each channel, of 4 pixels each."""
     channels, fours = len(planes), len(planes[0])
     words = dict(enumerate(word for plane in planes for word in plane))
@@ -47,15 +46,21 @@ def interleaved_words(code: CudaCode, planes: list[list[Any]]) -> list[Any]:
     return interleaved
 
 
-def _permuted(code: CudaCode, low: Any, high: Any, chosen: list[int]) -> Any:
+def _permuted(code: CudaCode, low: Value, high: Value, chosen: list[int]) -> Value:
     """Return the bytes of two words, 0 to 3 and 4 to 7, in the order asked for."""
     selector = sum(byte << 4 * place for place, byte in enumerate(chosen))
     return code.assembly(f"prmt.b32 $0, $1, $2, {selector};", "=r,r,r", [low, high], I32)
 
 
 def store_words(
-    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape
-) -> None:
+    code: CudaCode,
+    out: ArrayArgument,
+    place: list[Value],
+    stage: Value,
+    lane: Value,
+    words: list[Value],
+    shape: DigitShape,
+) -> None:  # fmt: skip  # fmt: skip
     """Store the results of a warp, all of whose lanes take part.
 
     Where some results lie outside the picture, or its rows do not begin at whole pieces, or the shape is not

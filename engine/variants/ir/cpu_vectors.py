@@ -12,8 +12,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.compiled.cpu_target import cpu_target
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
-from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
+from engine.variants.ir.llvm import LlvmCode, definition
+from engine.variants.ir.value import F32, I32, I64, ArrayArgument, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
 CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
+from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
 from engine.variants.ir.value import Value
 from engine.variants.network.cpu_fast import GROUP, PART, VECTORS
 
@@ -78,7 +78,7 @@ def _pooled_tile(columns: int) -> Any:
     return cpu_function(types.void)(emit)
 
 
-def _rectified(code: Any, values: Value) -> Value:
+def _rectified(code: Vectors, values: Value) -> Value:
     """Return values with those below 0 as 0; NaN stays."""
     return code.select(values < 0.0, code.zero, values)
 

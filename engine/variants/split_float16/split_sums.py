@@ -14,22 +14,22 @@ group is multiplied in float32, cell by cell, as a direct sum is: slower, and wi
 scale is kept as long as it suits.
 """
 
+from functools import partial
 from itertools import pairwise, product
-from typing import Any
 
 from llvmlite import ir
 from numba import types
 
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.ir.value import F32, I32, in_pairs
+from engine.variants.ir.value import F32, I32, Value, in_pairs
 from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.tiles.strip_shape import LANES
 
-Values = list[Any]
+Values = list[Value]
 
 HALF_STRIP = LANES * PAIR
 """Cells from a lane's first pair to its second one, and results."""
@@ -48,7 +48,7 @@ ZEROS_ONLY = (1.0, 0.0, 2**32 - 1, 0)
 """A scaling that suits a group of zeros, and no other."""
 
 
-def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Any]:
+def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Value]:
     """Return a scaling for a warp's cells, the old one where it suits them, and whether it does."""
     line = "{ .reg .f32 a, b; abs.f32 a, $1; abs.f32 b, $2; max.NaN.f32 $0, a, b; }"
     larger = in_pairs(cells, lambda one, other: code.assembly(line, "=f,f,f", [one, other], F32))
@@ -60,7 +60,7 @@ def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Any
         lambda one, other: code.select(code.is_below(one, other), one, other),
     )
 
-    def suits(largest: Any, smallest: Any, scaling: Values) -> Any:
+    def suits(largest: Value, smallest: Value, scaling: Values) -> Value:
         return code.all_of(
             code.compared(smallest, ">=", scaling[2]), code.compared(largest, "<=", scaling[3])
         )
@@ -75,10 +75,10 @@ def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Any
     return found, is_suited
 
 
-def _scaling_for(code: CudaCode, largest: Any) -> Values:
+def _scaling_for(code: CudaCode, largest: Value) -> Values:
     """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
 
-    def power(exponent: Any) -> Any:
+    def power(exponent: Value) -> Value:
         return exponent << _MANTISSA_BITS
 
     exponent = largest >> _MANTISSA_BITS
@@ -92,10 +92,10 @@ def _scaling_for(code: CudaCode, largest: Any) -> Values:
     return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
 
 
-def _halves(code: CudaCode, pair: Values, scale: Any) -> tuple[Any, Any]:
+def _halves(code: CudaCode, pair: Values, scale: Value) -> tuple[Value, Value]:
     """Return two cells' upper parts in a word, and their lower parts in another."""
 
-    def packed(values: Values) -> Any:
+    def packed(values: Values) -> Value:
         """Return two float32 rounded to float16, in a word (PTX ISA 9.7.9)."""
         return code.assembly("cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", values, I32)
 
@@ -107,7 +107,7 @@ def _halves(code: CudaCode, pair: Values, scale: Any) -> tuple[Any, Any]:
     return word, packed(lowers)
 
 
-def _factors(code: CudaCode, eights: int, lane: Any, pairs: list[tuple[Any, Any]]) -> list[Values]:
+def _factors(code: CudaCode, eights: int, lane: Value, pairs: list[tuple[Value, Value]]) -> list[Values]:
     """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8.
 
     The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the words
@@ -125,7 +125,7 @@ def _factors(code: CudaCode, eights: int, lane: Any, pairs: list[tuple[Any, Any]
     return parts
 
 
-def split_accumulator(shape: SplitShape) -> Any:
+def split_accumulator(shape: SplitShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, accumulators, scaling, weights, mask, unit, offset)`.
 
     It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64
@@ -237,7 +237,7 @@ def split_accumulator(shape: SplitShape) -> Any:
     return device_function(returns, accumulate)
 
 
-def first_scaling() -> Any:
+def first_scaling() -> DeviceFunction:
     """Return the function `fresh()` of the scaling before the first group."""
 
     def fresh(code):
@@ -247,7 +247,7 @@ def first_scaling() -> Any:
     return device_function(SCALING, fresh)
 
 
-def lane_weights(shape: SplitShape) -> Any:
+def lane_weights(shape: SplitShape) -> DeviceFunction:
     """Return the function `held(fragments, lane)` of a lane's words of weights (`fragments_of`)."""
 
     def held(code, fragments, lane):
@@ -257,7 +257,7 @@ def lane_weights(shape: SplitShape) -> Any:
     return device_function(types.UniTuple(types.uint32, shape.fragments), held)
 
 
-def pair_storer(rows: int) -> Any:
+def pair_storer(rows: int) -> DeviceFunction:
     """Return the function that writes two pairs of float32, half a strip from each other, in some rows.
 
     `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
@@ -278,6 +278,9 @@ def pair_storer(rows: int) -> Any:
         def is_row(i):
             return code.all_of(row + i >= first, row + i < end)
 
+        def is_before_end(at, i, place):
+            return at + place < samples
+
         def both_pairs():
             for number, (pointer, place) in enumerate(product(pointers, (0, HALF_STRIP))):
                 stored_samples(code, results, 4).store(pointer + place, PAIR * number, PAIR)
@@ -293,7 +296,7 @@ def pair_storer(rows: int) -> Any:
                         PAIR,
                         signs | samples - (at + PAIR) >= 0,
                         is_row,
-                        lambda i, place, at=at: at + place < samples,
+                        partial(is_before_end, at),
                     )
 
         code.when(signs | samples - (sample + HALF_STRIP + PAIR) >= 0, both_pairs, each_pair)

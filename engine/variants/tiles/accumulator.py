@@ -4,19 +4,20 @@ Emitted they compile in 0.1 to 0.4 s; as unrolled Python statements they took 7 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.value import Value
 from engine.variants.tiles.byte_tile_shape import WORD, ByteTileShape
 
-Values = list[Any]
+Values = list[Value]
 
 
 def row_sums(
-    code: Any, lines: list[Values], weights: Values, apart: int, count: int, sums: Sequence[Any] = ()
+    code: Code, lines: list[Values], weights: Values, apart: int, count: int, sums: Sequence[Value] = ()
 ) -> Values:
     """Return `count` sums over neighbouring windows of each line: chains of fused multiply-adds.
 
@@ -31,7 +32,7 @@ def row_sums(
     return list(sums)
 
 
-def window_pointers(shape: TileShape, row: Any, lane: Any) -> Values:
+def window_pointers(shape: TileShape, row: Value, lane: Value) -> Values:
     """Return the pointers to the vectors of a thread's window in a row, where `vector_index` has them."""
     first, numbers = row + lane * shape.across, range(shape.window // VECTOR)
     if not shape.mixed:
@@ -40,7 +41,7 @@ def window_pointers(shape: TileShape, row: Any, lane: Any) -> Values:
     return [row + shape.vector_index(own + number) * VECTOR for number in numbers]
 
 
-def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
+def accumulator(shape: TileShape, all_weights: int | None = None) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
     `at` is where the row of the tile begins that lies under the mask's first row and the thread's first
@@ -90,7 +91,7 @@ def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
 
 
-def byte_accumulator(shape: ByteTileShape) -> Any:
+def byte_accumulator(shape: ByteTileShape) -> DeviceFunction:
     """Return the same for a tile of bytes; `at` counts bytes.
 
     Each input row is loaded and converted once, and serves every mask row that lies on it for one of the
@@ -116,7 +117,7 @@ def byte_accumulator(shape: ByteTileShape) -> Any:
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
 
 
-def _byte_window(code: Any, shape: ByteTileShape, row: Any) -> Values:
+def _byte_window(code: Code, shape: ByteTileShape, row: Value) -> Values:
     """Return a thread's samples of an input row, the first one under the mask's first column."""
     samples: Values = []
     for word, size in shape.loads:
@@ -124,7 +125,7 @@ def _byte_window(code: Any, shape: ByteTileShape, row: Any) -> Values:
     return samples[shape.shift :]
 
 
-def row_store(shape: TileShape) -> Any:
+def row_store(shape: TileShape) -> DeviceFunction:
     """Return the function `keep(tile, at, lane, values)`: a lane's values, in the row at element `at`.
 
     The lane's vectors are where `vector_index` has them: in the place of the samples of the same columns.

@@ -1,17 +1,17 @@
 """The results of a thread, stored by vectors."""
 
-from typing import Any
-
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import StoredSamples, row_pointers, stored_samples
+from engine.variants.ir.value import ArrayArgument, Value
 
 MOST_BYTES = 16
 """Bytes that a thread stores at once."""
 
 
-def result_storer(rows: int, across: int, itemsize: int = 4) -> Any:
+def result_storer(rows: int, across: int, itemsize: int = 4) -> DeviceFunction:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
     `row` and `sample` are those of its first result; nothing is written past the picture's rows, or from
@@ -33,7 +33,14 @@ def result_storer(rows: int, across: int, itemsize: int = 4) -> Any:
 
 
 def store_block(
-    code: Any, out: Any, row: Any, sample: Any, samples: Any, stored: StoredSamples, rows: int, across: int
+    code: Code,
+    out: ArrayArgument,
+    row: Value,
+    sample: Value,
+    samples: Value,
+    stored: StoredSamples,
+    rows: int,
+    across: int,
 ) -> None:
     """Store a thread's results; the arguments are those of `result_storer` and its function, 32 bits wide."""
     # As many as every thread's first result is aligned to.
@@ -48,7 +55,7 @@ def store_block(
     pointers = row_pointers(first + (code.unsigned(row) * pitch + code.unsigned(sample)), pitch, rows)
     is_whole = code.all_of(is_aligned, samples_left > across - 1, rows_left > rows - 1)
 
-    def is_cell(i: int, k: int) -> Any:
+    def is_cell(i: int, k: int) -> Value:
         return code.all_of(rows_left > i, samples_left > k)
 
     stored.store_rows(pointers, range(across), at_once, is_whole, lambda i: None, is_cell)

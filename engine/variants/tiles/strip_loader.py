@@ -6,13 +6,14 @@ columns again and again: which samples the cells outside the picture stand for i
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.value import Value
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, after_strip, beside, shares_out
 from engine.variants.tiles.tile_loader import Piece, copy_pieces
 
@@ -22,7 +23,7 @@ def vectors_of(shape: TileShape) -> int:
     return -(-shape.tile_samples // (VECTOR * LANES))
 
 
-def strip_place() -> Any:
+def strip_place() -> DeviceFunction:
     """Return the function `place(number, samples)` -> (band, left): a strip's band and its first sample.
 
     Strips are numbered along the rows of a picture, of `samples` samples each, band below band.
@@ -36,16 +37,16 @@ def strip_place() -> Any:
     return device_function(types.UniTuple(types.int64, 2), place)
 
 
-def _by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
+def _by_rule(code: Code, rule: Rule, index: Value, length: Value) -> Value:
     """Return what the border's rule says of an index, 32 bits wide; asked only of one outside."""
     is_outside = index | (length - 1 - index) < 0
     return code.when(is_outside, lambda: code.by_rule(rule, index, length), index)
 
 
-def _edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
+def _edges_of(code: Code, shape: TileShape, samples: Value, left: Value) -> tuple[Value, Value]:
     """Return the first cell of a strip's row in the picture, and the one after its last vector there."""
 
-    def within(value: Any) -> Any:
+    def within(value: Value) -> Value:
         value = code.select(value < 0, 0, value)
         return code.select(value > shape.tile_samples, shape.tile_samples, value)
 
@@ -53,7 +54,7 @@ def _edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any
     return within(0 - left), end
 
 
-def _needed_cells(code: Any, shape: TileShape, samples: Any, left: Any) -> Any:
+def _needed_cells(code: Code, shape: TileShape, samples: Value, left: Value) -> Value:
     """Return how many cells of a strip's row its results in the picture need, in whole vectors.
 
     The last strip of a row needs fewer than it has. With all of them, one by one past the picture, its warp
@@ -64,13 +65,13 @@ def _needed_cells(code: Any, shape: TileShape, samples: Any, left: Any) -> Any:
     return code.smaller(cells, shape.tile_samples)
 
 
-def _cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[Any, Any]:
+def _cells_beside(shape: TileShape, lane: Value, edges: tuple[Value, Value]) -> tuple[Value, Value]:
     """Return a lane's cell among those just before the picture, and among those after its last vector."""
     own, (first, end) = lane & (beside(shape) - 1), edges
     return first - beside(shape) + own, end + own
 
 
-def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
+def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> DeviceFunction:
     """Return the function `columns(samples, lane, left)` -> the samples of a lane's cells, -1 for a ghost.
 
     `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture. The
@@ -100,7 +101,7 @@ def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> Any:
     return device_function(types.UniTuple(types.int32, count), columns)
 
 
-def strip_clearer(shape: TileShape, rows: int) -> Any:
+def strip_clearer(shape: TileShape, rows: int) -> DeviceFunction:
     """Return the function `clear(tile, at, samples, left, lane)`: rows of a strip without stray cells.
 
     What the loader leaves as it is becomes 0 once, so that it is no NaN and no large number.
@@ -120,8 +121,8 @@ def strip_clearer(shape: TileShape, rows: int) -> Any:
 
 
 def _copy_floats(
-    code: Any, shape: TileShape, rows: int, strip: Any, window: PictureWindow, lane: Any,
-    own_samples: list[Any], ghost_value: Any,
+    code: Code, shape: TileShape, rows: int, strip: Value, window: PictureWindow, lane: Value,
+    own_samples: list[Value], ghost_value: Value,
 ) -> None:  # fmt: skip
     """Copy rows of float32 to the strip without waiting; `own_samples` are those of `_cells_beside`.
 
@@ -132,16 +133,16 @@ def _copy_floats(
     is_aligned = window.is_aligned(VECTOR)
     edges = _edges_of(code, shape, window.samples, window.left)
 
-    def is_in_picture(cell: Any) -> Any:
+    def is_in_picture(cell: Value) -> Value:
         return code.all_of(cell >= edges[0], cell < edges[1])
 
-    def sides() -> list[tuple[Any, Any, Any]]:
+    def sides() -> list[tuple[Value, Value, Value]]:
         """Return of a lane's cell on the left, and on the right: whether it is one, the cell, its sample."""
         left, right = _cells_beside(shape, lane, edges)
         is_right = right < _needed_cells(code, shape, window.samples, window.left)
         return [(left >= 0, left, own_samples[0]), (is_right, right, own_samples[1])]
 
-    def copy_cell(target: Any, source: Any, sample: Any) -> None:
+    def copy_cell(target: Value, source: Value, sample: Value) -> None:
         def copied() -> None:
             code.copy_ahead(target, source + sample, 1)
 
@@ -150,7 +151,7 @@ def _copy_floats(
         else:
             copied()
 
-    def copy_vectors(is_needed: Callable[[Any], Any] = lambda cell: None) -> None:
+    def copy_vectors(is_needed: Callable[[Value], Value | None] = lambda cell: None) -> None:
         """Copy each row's vectors: a warp has whole rows; what is left of them all lanes share."""
         source = start = window.row(window.top) + window.left
         jump = code.unsigned(window.pitch)
@@ -204,7 +205,7 @@ def _copy_floats(
             else:
                 copied()
 
-    def copy_row(vectors: list[Any], source: Any, target: Any) -> None:
+    def copy_row(vectors: list[Value], source: Value, target: Value) -> None:
         def by_vectors() -> None:
             for cell in vectors:
                 is_there = is_in_picture(cell)
@@ -221,7 +222,7 @@ def _copy_floats(
             for _ in code.where(code.all_of(is_one, code.is_below(lane, beside(shape)))):
                 copy_cell(target + cell, source, sample)
 
-    def fill_row(vectors: list[Any], needed: Any, target: Any) -> None:
+    def fill_row(vectors: list[Value], needed: Value, target: Value) -> None:
         for cell in vectors:
             for _ in code.where(cell < needed):
                 (target + cell).store([ghost_value] * VECTOR)
@@ -232,7 +233,7 @@ def _copy_floats(
     code.when(code.all_of(is_aligned, window.is_inside(rows, pitch)), copy_vectors, outside)
 
 
-def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
+def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> DeviceFunction:
     """Return the function that fills rows of a strip: that of `tile_loader` for one warp.
 
     `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns`

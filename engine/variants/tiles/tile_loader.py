@@ -2,13 +2,15 @@
 
 from functools import partial, reduce
 from operator import and_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.value import Value
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.
 BYTES_UNDER_WAY = 80
@@ -17,14 +19,14 @@ BYTES_UNDER_WAY = 80
 class Piece(NamedTuple):
     """A vector to copy, so many samples past both pointers, by the threads for which a condition holds."""
 
-    target: Any
-    source: Any
-    only_if: Any = None
+    target: Value
+    source: Value
+    only_if: Value | None = None
     target_at: int = 0
     source_at: int = 0
 
 
-def copy_pieces(code: Any, pieces: list[Piece], itemsize: int, always_there: Any = None) -> None:
+def copy_pieces(code: Code, pieces: list[Piece], itemsize: int, always_there: Value | None = None) -> None:
     """Copy vectors; integers are all under way before the first is stored as float32.
 
     So that no thread branches meanwhile, one that has no such vector loads from `always_there` instead, or
@@ -43,7 +45,7 @@ def copy_pieces(code: Any, pieces: list[Piece], itemsize: int, always_there: Any
             (piece.target + piece.target_at).store([code.float32(value) for value in values])
 
 
-def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
+def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> DeviceFunction:
     """Return the function that fills rows of the input tile.
 
     `load(tile, at, image, samples, top, lane, warp, left, ghost_value)`: row j of them, at element `at` of

@@ -2,22 +2,23 @@
 
 from collections.abc import Callable
 from operator import add
-from typing import Any
 
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.ir.value import ArrayArgument, Value
 from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, window_sums
 
-Values = list[Any]
+Values = list[Value]
 
 
-def _by_vectors(load: Callable[[int], Values], width: int) -> Callable[[int], Any]:
+def _by_vectors(load: Callable[[int], Values], width: int) -> Callable[[int], Value]:
     """Return a function of a sample's number that loads each vector when it is first needed."""
     loaded: dict[int, Values] = {}
 
-    def cell(sample: int) -> Any:
+    def cell(sample: int) -> Value:
         number, k = divmod(sample, width)
         if number not in loaded:
             loaded[number] = load(number)
@@ -26,20 +27,20 @@ def _by_vectors(load: Callable[[int], Values], width: int) -> Callable[[int], An
     return cell
 
 
-def row_summer(row: RowWindows) -> Any:
+def row_summer(row: RowWindows) -> DeviceFunction:
     """Return the function `sum_along(tile, at, weight)` -> sums, one per window, each cell times the weight.
 
     `at` is the thread's first element, aligned.
     """
 
-    def sum_along(code: Any, tile: Any, at: Any, weight: Any) -> Values:
+    def sum_along(code: Code, tile: ArrayArgument, at: Value, weight: Value) -> Values:
         pointer = code.shared(tile) + code.narrow(at)
         cell = _by_vectors(lambda number: (pointer + number * VECTOR).load(VECTOR), VECTOR)
 
-        def product(value: Any) -> Any:
+        def product(value: Value) -> Value:
             return value * weight
 
-        def added(total: Any, value: Any) -> Any:
+        def added(total: Value, value: Value) -> Value:
             return code.fma(value, weight, total)
 
         return window_sums(row.windows, lambda sample: cell(row.shift + sample), product, product, added)
@@ -47,7 +48,7 @@ def row_summer(row: RowWindows) -> Any:
     return device_function(types.UniTuple(types.float32, row.windows.count), sum_along)
 
 
-def column_summer(down: ColumnWindows, first_element: int = 0) -> Any:
+def column_summer(down: ColumnWindows, first_element: int = 0) -> DeviceFunction:
     """Return the function `sum_down(tile, first, column, start)` -> sums, row by row, each with `start`.
 
     `first` is the row under the mask's first row and the thread's first results, in a ring a multiple of
@@ -55,10 +56,10 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> Any:
     multiple of 4.
     """
 
-    def sum_down(code: Any, tile: Any, first: Any, column: Any, start: Any) -> Values:
+    def sum_down(code: Code, tile: ArrayArgument, first: Value, column: Value, start: Value) -> Values:
         data, first, column = code.shared(tile), code.narrow(first), code.narrow(column)
         columns = data + first_element + column
-        pieces: dict[int, Any] = {}
+        pieces: dict[int, Value] = {}
 
         def load(number: int) -> Values:
             piece, row = divmod(number, down.rows) if down.ring_rows else (0, number)
@@ -77,10 +78,10 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> Any:
     return device_function(types.UniTuple(types.float32, down.windows.count), sum_down)
 
 
-def sums_store(count: int) -> Any:
+def sums_store(count: int) -> DeviceFunction:
     """Return the function `keep(tile, at, sums)`, which stores `count` sums, whole vectors, from `at` on."""
 
-    def keep(code: Any, tile: Any, at: Any, sums: Values) -> None:
+    def keep(code: Code, tile: ArrayArgument, at: Value, sums: Values) -> None:
         pointer = code.shared(tile) + code.narrow(at)
         for place in range(0, count, VECTOR):
             (pointer + place).store(sums[place : place + VECTOR])
