@@ -12,7 +12,7 @@ from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.low_rank.product_sums import streaming_accumulator
-from engine.variants.split_float16 import split_float16
+from engine.variants.tensor_cores import split_float16
 from engine.variants.tiles import waves
 from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
 from engine.variants.tiles.strip_shape import LANES, shares_out

@@ -14,10 +14,10 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
-from engine.variants.split_float16 import weight_halves
-from engine.variants.split_float16.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
-from engine.variants.split_float16.split_shape import EIGHT, PAIR
-from engine.variants.split_float16.split_sums import PLACES, pair_storer, split_accumulator
+from engine.variants.tensor_cores import weight_halves
+from engine.variants.tensor_cores.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
+from engine.variants.tensor_cores.split_shape import EIGHT, PAIR
+from engine.variants.tensor_cores.split_sums import PLACES, pair_storer, split_accumulator
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 

@@ -29,7 +29,8 @@ from functools import lru_cache
 import numpy as np
 
 from engine.mask.mask import Mask
-from engine.variants.split_float16.split_shape import EIGHT, SplitShape
+from engine.variants.tensor_cores.fragments import with_zero, words_of
+from engine.variants.tensor_cores.split_shape import EIGHT, SplitShape
 from engine.verify.closeness import UNIT_ROUNDOFF
 
 LOWER_SCALE = 4096.0
@@ -112,6 +113,5 @@ def fragment_columns(shape: SplitShape) -> np.ndarray:
 
 def fragments_of(shape: SplitShape, halves: WeightHalves) -> np.ndarray:
     """Return the words of all lanes as loaded: uint32, flat (upper and lower, mask rows, eights, lanes)."""
-    parts = np.zeros((2, shape.mask_rows, shape.mask_columns + 1), np.float16)
-    parts[0, :, :-1], parts[1, :, :-1] = halves.upper, halves.lower
-    return np.ascontiguousarray(parts[:, :, fragment_columns(shape)]).view(np.uint32).ravel()
+    parts = with_zero(np.stack([halves.upper, halves.lower]), np.float16)
+    return words_of(parts, fragment_columns(shape)).ravel()

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
+from engine.variants.tensor_cores.digit_shape import PIXELS, POSITIONS, DigitShape
+from engine.variants.tensor_cores.fragments import with_zero, words_of
 
 Sample = tuple[int, int]
 """A lane's word of samples of one channel: (row of the tile in steps of 4 rows, four of pixels)."""
@@ -86,7 +87,6 @@ def fragments_of(shape: DigitShape, digits: np.ndarray) -> np.ndarray:
     the multiplication takes as signed or not.
     """
     count = len(digits)
-    flat = np.zeros((count, shape.mask_rows * shape.mask_columns + 1), np.uint8)
-    flat[:, :-1] = digits.reshape(count, -1) & 255
-    words = np.ascontiguousarray(flat[:, fragment_cells(shape)]).view(np.uint32)
+    flat = with_zero(digits.reshape(count, -1) & 255, np.uint8)
+    words = words_of(flat, fragment_cells(shape))
     return np.ascontiguousarray(words.reshape(count, 32, -1, 4).swapaxes(1, 2)).ravel()

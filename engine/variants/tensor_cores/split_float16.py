@@ -46,14 +46,15 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.split_float16.split_shape import (
+from engine.variants.tensor_cores.fragments import INSTEAD, refuse_device
+from engine.variants.tensor_cores.split_shape import (
     MOST_REGISTERS,
     PAIR,
     SplitShape,
     registers_of,
     shape_of,
 )
-from engine.variants.split_float16.weight_halves import (
+from engine.variants.tensor_cores.weight_halves import (
     fragments_of,
     halves_of,
     is_in_range,
@@ -62,7 +63,6 @@ from engine.variants.split_float16.weight_halves import (
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
 from engine.variants.tiles.strip_tiles import strip_tiles
 
-LEAST_CAPABILITY = (8, 0)
 BLOCKS = 2
 """Blocks that a multiprocessor has at once, with up to 255 registers per thread."""
 
@@ -103,14 +103,10 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device, the mask or the picture do not suit; None if all do."""
-    shape, (rows, columns), capability = shape_of(problem), problem.mask_shape, limits.compute_capability
-    if capability is not None and capability < LEAST_CAPABILITY:
-        has = ".".join(map(str, capability))
-        return _refusal(
-            "tensor-cores",
-            "Needs tensor cores of compute capability 8.0",
-            f"It needs tensor cores and copies of compute capability 8.0; this device has {has}.",
-        )
+    too_old = refuse_device(limits, "tensor cores and copies")
+    if too_old is not None:
+        return too_old
+    shape, (rows, columns) = shape_of(problem), problem.mask_shape
     if (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
         return _refusal(
@@ -133,7 +129,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 def _refusal(code: str, short: str, detail: str) -> Refusal:
-    return Refusal(code, short, detail, "Use register-blocked.")
+    return Refusal(code, short, detail, INSTEAD)
 
 
 def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
@@ -175,7 +171,7 @@ def kernel(border: Border, shape: SplitShape):
     from engine.device.cuda_kernels import float32, jit_for_blocks
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.split_float16.split_sums import (
+    from engine.variants.tensor_cores.split_sums import (
         first_scaling,
         lane_weights,
         pair_storer,

@@ -25,8 +25,8 @@ from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32, Value, in_pairs
-from engine.variants.split_float16.split_shape import PAIR, SplitShape
-from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
+from engine.variants.tensor_cores.split_shape import PAIR, SplitShape
+from engine.variants.tensor_cores.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.tiles.strip_shape import LANES
 
 Values = list[Value]

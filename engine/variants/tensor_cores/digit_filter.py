@@ -1,7 +1,7 @@
 """Sums of digits of weights over bytes on tensor cores, combined as float32, packed and stored.
 
 A warp's lanes hold their samples of one channel in registers, four pixels per word, while a loop goes over
-the digits, the top one first (`engine.variants.digit_sums.weight_digits` has the arithmetic); then those of
+the digits, the top one first (`engine.variants.tensor_cores.weight_digits` has the arithmetic); then those of
 the next channel. One instruction multiplies 16 x 32 samples by 32 x 8 digits and adds integers of 32 bits
 (`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
 
@@ -20,13 +20,13 @@ from operator import add
 import numpy as np
 from numba import types
 
-from engine.variants.digit_sums.digit_layout import Sample, Samples, chains_of, fragment_cells
-from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
-from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
 from engine.variants.ir.value import F32, I32, Value
+from engine.variants.tensor_cores.digit_layout import Sample, Samples, chains_of, fragment_cells
+from engine.variants.tensor_cores.digit_shape import PIXELS, POSITIONS, DigitShape
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]

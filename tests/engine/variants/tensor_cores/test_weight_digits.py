@@ -7,7 +7,7 @@ import pytest
 
 from engine.mask.float_step import step_of
 from engine.mask.mask import Mask
-from engine.variants.digit_sums.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
+from engine.variants.tensor_cores.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
 
 RANDOM = np.random.default_rng(12)
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)

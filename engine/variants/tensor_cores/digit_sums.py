@@ -41,14 +41,14 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.digit_sums.digit_layout import fragments_of
-from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
-from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
+from engine.variants.tensor_cores.digit_layout import fragments_of
+from engine.variants.tensor_cores.digit_shape import WARPS, DigitShape
+from engine.variants.tensor_cores.fragments import INSTEAD, refuse_device
+from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile
 
-LEAST_CAPABILITY = (8, 0)
 SHARED_BYTES = 48 * 1024
 
 
@@ -108,19 +108,11 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
     return (sample_tile(problem, at, shape.before, *loads, results, thread_of, warps=WARPS, note=note),)
 
 
-_INSTEAD = "Use register-blocked."
-
-
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device, the ghost cells, the mask or the picture do not suit; None if all do."""
-    if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
-        has = ".".join(map(str, limits.compute_capability))
-        return Refusal(
-            "tensor-cores",
-            "Needs tensor cores of compute capability 8.0",
-            f"It needs tensor cores for 8-bit integers of compute capability 8.0; this device has {has}.",
-            _INSTEAD,
-        )
+    too_old = refuse_device(limits, "tensor cores for 8-bit integers")
+    if too_old is not None:
+        return too_old
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return Refusal(
@@ -137,7 +129,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"Takes masks of up to {MOST_CELLS} cells",
             f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
             f"{MOST_CELLS}, such as 11 x 11.",
-            _INSTEAD,
+            INSTEAD,
         )
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
@@ -150,7 +142,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         )
     if overflows(mask):
         short = "The weights are so large that sums on the way could overflow"
-        return Refusal("weights-too-large", short, remedy=_INSTEAD)
+        return Refusal("weights-too-large", short, remedy=INSTEAD)
     digits = digits_of(mask)
     if not digits.holds_bound:
         return Refusal(
@@ -158,7 +150,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"The weights take {digits.count} digits of 8 bit",
             f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up "
             f"could round more than a direct sum of {mask.taps} cells does.",
-            _INSTEAD,
+            INSTEAD,
         )
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
@@ -173,8 +165,8 @@ def kernel(border: Border, shape: DigitShape):
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.digit_sums.digit_filter import digit_filter
     from engine.variants.ir.device_function import waiter
+    from engine.variants.tensor_cores.digit_filter import digit_filter
     from engine.variants.tiles.byte_loader import byte_tile_loader
 
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)

@@ -10,11 +10,11 @@ from numba import types
 from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.digit_sums.digit_layout import chains_of, fragment_cells, fragments_of
-from engine.variants.digit_sums.digit_shape import PIXELS
-from engine.variants.digit_sums.digit_sums import SHARED_BYTES, VARIANT, digit_shape
-from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_words
 from engine.variants.ir.device_function import device_function
+from engine.variants.tensor_cores.digit_layout import chains_of, fragment_cells, fragments_of
+from engine.variants.tensor_cores.digit_shape import PIXELS
+from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of, unoptimised
 
 RANDOM = np.random.default_rng(31)

@@ -5,10 +5,10 @@ would write 32 to 64 bytes apart. So each row is laid out in shared memory first
 pieces.
 """
 
-from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32, ArrayArgument, Value
+from engine.variants.tensor_cores.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]
@@ -53,14 +53,9 @@ def _permuted(code: CudaCode, low: Value, high: Value, chosen: list[int]) -> Val
 
 
 def store_words(
-    code: CudaCode,
-    out: ArrayArgument,
-    place: list[Value],
-    stage: Value,
-    lane: Value,
-    words: list[Value],
+    code: CudaCode, out: ArrayArgument, place: Values, stage: Value, lane: Value, words: Values,
     shape: DigitShape,
-) -> None:  # fmt: skip  # fmt: skip
+) -> None:  # fmt: skip
     """Store the results of a warp, all of whose lanes take part.
 
     Where some results lie outside the picture, or its rows do not begin at whole pieces, or the shape is not
