@@ -77,7 +77,8 @@ class MachineFunction:
     def call(self, *arguments: Any) -> "Call":
         """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
 
-        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64) and None.
+        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
+        of these.
         """
         return Call(self.address(*arguments), arguments)
 
@@ -175,6 +176,8 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 def _type_of(argument: Any) -> str:
     """Return the Numba type of an argument, in words."""
+    if isinstance(argument, tuple):
+        return f"Tuple(({', '.join(map(_type_of, argument))},))"
     if isinstance(argument, np.ndarray):
         if not argument.flags.c_contiguous:
             raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
@@ -188,6 +191,9 @@ def _type_of(argument: Any) -> str:
 
 def _slots_of(argument: Any) -> list[int]:
     """Return an argument in slots: an array as Numba passes it, in a slot per field of its record."""
+    if isinstance(argument, tuple):
+        # As Numba passes it: one after another.
+        return [slot for part in argument for slot in _slots_of(part)]
     if isinstance(argument, np.ndarray):
         # No owner and no parent: compiled code counts no references.
         data = argument.__array_interface__["data"][0]

@@ -92,7 +92,7 @@ class BandedFilter(ABC):
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
         self._fits = _largest_result(problem, mask) < MOST_RESULT
-        # Arguments of every compiled function: the size of the picture, and what lies beyond it.
+        # Of every compiled function, an argument each: the picture's size, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
         self._beyond = (
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),

@@ -83,8 +83,8 @@ class BoxSums(BandedFilter):
             workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32
         )
         return (
-            0, 0, *self._size, *self._problem.mask_shape, self._weight, *self._beyond, self._tile_samples,
-            *cut, BOARD, self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch,
+            0, 0, self._size, (*self._problem.mask_shape, self._weight), self._beyond, self._tile_samples,
+            *cut, BOARD, (self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch),
         )  # fmt: skip
 
 

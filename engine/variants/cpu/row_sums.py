@@ -235,12 +235,13 @@ def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, coun
 
 
 @cpu_function(types.void)
-def sum_rows(
-    code, source, source_sample, floats, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
-    entering_pitch, leaving, leaving_pitch, weights, weights_at, weights_pitch, row_factor, pairs, rows,
-    mask_columns, step, width, offset, fits, out, out_sample, out_pitch, completes, past_cache,
-):  # fmt: skip
+def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_factor, results, out_sample):
     """Add input rows to the totals of results.
+
+    Tuples have what belongs together, in this order: `source_rows` source, source_pitch, input_rows; `sums`
+    totals, totals_at, totals_pitch; `between` entering, entering_pitch, leaving, leaving_pitch; `mask`
+    weights, weights_at, weights_pitch, pairs, rows, mask_columns, step; `results` out, out_pitch, width,
+    offset, fits, completes, past_cache.
 
     source, out
         Address of the first input cell (mask column 0 of the first result) and of the first result; the flat
@@ -275,6 +276,11 @@ def sum_rows(
         Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
+    source, source_pitch, input_rows = source_rows
+    totals, totals_at, totals_pitch = sums
+    entering, entering_pitch, leaving, leaving_pitch = between
+    weights, weights_at, weights_pitch, pairs, rows, mask_columns, step = mask
+    out, out_pitch, width, offset, fits, completes, past_cache = results
     is_product, are_floats = isinstance(row_factor, ArrayArgument), isinstance(floats, ArrayArgument)
     passed = {
         "source": code.at_address(source, totals if are_floats else source_sample),

@@ -126,10 +126,10 @@ class StreamedBands(BandedFilter):
         if self._row_factor is None and not PARTIAL_SUMS:
             totals[:, : self._totals_pitch] = self._offset
         return (
-            0, 0, *self._size, self._weights, self._row_factor, self._pairs, *self._problem.mask_shape,
-            *self._beyond, self._fits, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
-            self._ghost_row, edge_results, self._edge_results_pitch, floats, self._floats_pitch, between,
-            totals, self._totals_pitch,
+            0, 0, self._size, self._weights, self._row_factor, (self._pairs, *self._problem.mask_shape),
+            self._beyond, (self._fits, self._past_cache, self._step, *cut), BOARD,
+            (edges, self._edge_pitch, self._ghost_row, edge_results, self._edge_results_pitch), floats,
+            (self._floats_pitch, between, totals, self._totals_pitch),
         )  # fmt: skip
 
     def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:

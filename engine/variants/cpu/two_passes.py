@@ -80,7 +80,7 @@ class TwoPasses(BandedFilter):
         floats = aligned_rows(workers, self._ghost_row.size, np.float32)
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
-            0, 0, *self._size, self._column, self._row, self._mirrored, *self._beyond, self._fits,
-            self._block_rows, self._tile_samples, self._pitch, *cut, BOARD,
-            self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums,
+            0, 0, self._size, (self._column, self._row, self._mirrored), self._beyond, self._fits,
+            (self._block_rows, self._tile_samples, self._pitch), *cut, BOARD,
+            (self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums),
         )  # fmt: skip

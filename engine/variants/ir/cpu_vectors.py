@@ -168,10 +168,12 @@ class Vectors(LlvmCode):
 def cpu_function(returns: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
 
-    Arrays, None and float32 come as they are, all other numbers as int64.
+    Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these.
     """
 
     def taken(kind: Any) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            return types.Tuple([taken(part) for part in kind.types])
         is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)
         return kind if is_own else types.int64
 

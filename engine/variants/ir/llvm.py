@@ -61,7 +61,8 @@ class LlvmCode:
         if isinstance(kind, types.Array):
             return ArrayArgument(kind, value)
         if isinstance(kind, types.BaseTuple):
-            return [self.value(self.builder.extract_value(value, place)) for place in range(len(kind))]
+            parts = [self.builder.extract_value(value, place) for place in range(len(kind))]
+            return [self.argument(own, part) for own, part in zip(kind.types, parts, strict=True)]
         return self.value(value)
 
     def returned(self, made: Any, kind: Any) -> ir.Value:

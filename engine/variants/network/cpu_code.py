@@ -15,18 +15,18 @@ from engine.variants.network.cpu_tiles import (
 )
 
 
-def forward_drawings(
-    drawings, scores, batch, at_once, side, first_values, second_values, hidden, classes, hidden_values,
-    first_filters, second_filters, hidden_weights, output_weights, board, memory, worker_floats, steps,
-):  # fmt: skip
+def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floats, steps):
     """Pass `batch` drawings at an address through the network; their scores go to another address.
 
-    `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up to GROUP.
+    Of the sizes `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up
+    to GROUP.
     `memory` has `worker_floats` floats for each thread: the maps of one drawing after the first pool, the
     vectors of `at_once` drawings, their hidden values, their scores. Of the three `steps`, two convolutions
     and the connected layers, the first ones are computed: to time them.
     """
     entry_point()
+    batch, at_once, side, first_values, second_values, hidden, classes, hidden_values = sizes
+    first_filters, second_filters, hidden_weights, output_weights = packed
     worker = share(board)
     first_side = side - 4
     pooled = first_side // 2

@@ -119,7 +119,7 @@ class RegisterTiles:
         # Whole cache lines for each thread.
         floats = -(-floats // 16) * 16
         memory = np.zeros(self._workers * floats, np.float32)
-        self._arguments = (0, 0, *sizes, *arrays, BOARD, memory, floats)
+        self._arguments = (0, 0, sizes, arrays, BOARD, memory, floats)
         self._call = self._made(len(STEPS))
 
     def _made(self, steps: int) -> SharedCall:
