@@ -70,11 +70,11 @@ class MachineFunction:
         self._module, self._name, self._options = module, name, options
         self._addresses: dict[str, int] = {}
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: object) -> None:
         """Call the function; the GIL is released while it runs."""
         self.call(*arguments)()
 
-    def call(self, *arguments: Any) -> "Call":
+    def call(self, *arguments: object) -> "Call":
         """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
 
         Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
@@ -82,7 +82,7 @@ class MachineFunction:
         """
         return Call(self.address(*arguments), arguments)
 
-    def address(self, *arguments: Any) -> int:
+    def address(self, *arguments: object) -> int:
         """Return the address of the function that is called with a `Call`'s slots, compiled for arguments."""
         types = ", ".join(map(_type_of, arguments))
         if types not in self._addresses:
@@ -148,7 +148,7 @@ class Call:
     One thread at a time may make it.
     """
 
-    def __init__(self, address: int, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, address: int, arguments: tuple[object, ...]) -> None:
         self._arguments = list(arguments)  # arrays have to live as long as their addresses are here
         slots: list[int] = []
         self._first: list[int] = []
@@ -159,7 +159,7 @@ class Call:
         self._function = _FUNCTION(address)
         self.entry, self.slots = address, ctypes.addressof(self._values)
 
-    def put(self, number: int, argument: Any) -> None:
+    def put(self, number: int, argument: object) -> None:
         """Replace an argument by another one of the same type."""
         self._arguments[number] = argument
         for slot, value in enumerate(_slots_of(argument), self._first[number]):
@@ -174,7 +174,7 @@ class Call:
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 
-def _type_of(argument: Any) -> str:
+def _type_of(argument: object) -> str:
     """Return the Numba type of an argument, in words."""
     if isinstance(argument, tuple):
         return f"Tuple(({', '.join(map(_type_of, argument))},))"

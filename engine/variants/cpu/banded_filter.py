@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class BandedFilter(ABC):
         return self._cut
 
     @abstractmethod
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         """Return the arguments of the compiled function, with new buffers, which have a row per worker.
 
         The first two are the addresses of the picture and the result, still 0; BOARD is the board's.

@@ -18,8 +18,6 @@ Along the rows three additions per sample would do, but each waits for the one b
 and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
@@ -77,7 +75,7 @@ class BoxSums(BandedFilter):
         workers = workers_for(problem.samples * COST_PER_SAMPLE, launch_cores())
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         # Of the last line's neighbours some lie past it.
         lines = aligned_rows(
             workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32

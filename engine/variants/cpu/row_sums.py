@@ -12,9 +12,8 @@ masks are taken in parts. For a mask that is a column times a row, the sum along
 mask rows but for the column's weight: it is formed once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -33,7 +32,7 @@ from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
 from engine.variants.ir.value import ArrayArgument, Value
 
-Values = dict[Any, Value]
+Values = dict[Hashable, Value]
 
 
 def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: bool) -> None:
@@ -151,14 +150,15 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
             start = kept_sums(start, sums)
         return start
 
-    def kept_sums(values: Values, cells: Iterable[Any]) -> Values:
+    def kept_sums(values: Values, cells: Iterable[Hashable]) -> Values:
         """Return the same values; sums of these cells are not computed later than here."""
         kept = vectors.kept([values[cell] for cell in cells])
         return values | dict(zip(cells, kept, strict=True))
 
     def added_product(across: int, values: Values, columns: int) -> Values:
         """Do as `added_rows` does, with a mask that is a column times a row."""
-        sums, added = sums_along(across, values["source"], columns), {}
+        sums = sums_along(across, values["source"], columns)
+        added: Values = {}
         # The results first: else the compiler loads all weights before it stores them, and registers run out.
         for row in reversed(range(rows)):
             weight = vectors.splat((a["weights"] + row).load())

@@ -5,8 +5,6 @@ tile of its columns; what results still wait for stays in totals. The columns be
 parts of their own.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
@@ -113,7 +111,7 @@ class StreamedBands(BandedFilter):
             self._cuts[before_line] = Cut(self._workers, (ranges, parts))
         return self._cuts[before_line]
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         edges = self._edges(workers, 2 * ROWS_AT_ONCE * self._edge_pitch)
         edge_results = aligned_rows(
             workers, ROWS_AT_ONCE * self._edge_results_pitch, self._problem.result_dtype

@@ -4,8 +4,6 @@ A core streams down a tile; the sums along the rows stay in its second cache unt
 them is done.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
@@ -75,7 +73,7 @@ class TwoPasses(BandedFilter):
         cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, cost_rows),))
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)
         floats = aligned_rows(workers, self._ghost_row.size, np.float32)
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)

@@ -84,7 +84,7 @@ def _stream_of(cupy: Any, handle: int) -> Any:
 
 
 @contextmanager
-def _cupy_on(stream: Any) -> Iterator[Any]:
+def _cupy_on(stream: object) -> Iterator[Any]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
 
@@ -124,7 +124,7 @@ class TransformedPicture:
             self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
             cupy.cuda.get_current_stream().synchronize()
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, which is finite, into another."""
         with _cupy_on(stream) as cupy:
             (tile,) = self._filter.tiles

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.launches import Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
@@ -17,7 +17,7 @@ from engine.variants.tiles.separable import ghost_row_value, refuse_mask, requir
 
 
 def two_pass_variant(
-    kernels_of: Callable[[Problem, Block], tuple[Any, Any]],
+    kernels_of: Callable[[Problem, Block], tuple[Kernel, Kernel]],
     shared_bytes: Callable[[tuple[int, int], Block], tuple[int, int]] = lambda mask_shape, block: (0, 0),
     **traits: Any,
 ) -> Variant:
@@ -53,7 +53,7 @@ def two_pass_variant(
 
 
 def two_passes(
-    problem: Problem, mask: Mask, launches: tuple[Launch, ...], horizontal: Any, vertical: Any
+    problem: Problem, mask: Mask, launches: tuple[Launch, ...], horizontal: Kernel, vertical: Kernel
 ) -> tuple[Pass, ...]:
     """Return the two passes; raise UnsupportedVariant for a mask that is not one column times one row.
 

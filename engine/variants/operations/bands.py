@@ -20,7 +20,7 @@ MOST_ROWS = 64
 # Bands for each worker, so that a slow one leaves some to the others.
 BANDS_PER_WORKER = 4
 
-Arguments = Callable[[int], tuple[Any, ...]]
+Arguments = Callable[[int], tuple[object, ...]]
 
 
 class Bands:
@@ -85,7 +85,7 @@ class Bands:
         collect(*arguments)
         self._calls.append((call, arguments))
 
-    def _new_call(self) -> tuple[SharedCall, tuple[Any, ...]]:
+    def _new_call(self) -> tuple[SharedCall, tuple[object, ...]]:
         arguments = self._arguments(self.workers)
         everything = (*self._types, 0, 0, self._band, *arguments, BOARD)
         return SharedCall(self._function, everything, self.workers), arguments

@@ -1,11 +1,9 @@
 """The one pass of kernels that apply columns times rows: all factors in one array of constant memory."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.launches import Kernel, Launch, Operand, Pass
 from engine.tasks.filtering.problem import Problem
 
 Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -14,7 +12,7 @@ Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 def fused_pass(
     name: str,
-    function: Any,
+    function: Kernel,
     problem: Problem,
     launch: Launch,
     block_rows: int,
