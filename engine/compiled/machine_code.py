@@ -176,28 +176,34 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 def _type_of(argument: object) -> str:
     """Return the Numba type of an argument, in words."""
-    if isinstance(argument, tuple):
-        return f"Tuple(({', '.join(map(_type_of, argument))},))"
     if isinstance(argument, np.ndarray):
         if not argument.flags.c_contiguous:
             raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
-        return f"{argument.dtype.name}[{', '.join([':'] * (argument.ndim - 1) + ['::1'])}]"
+        return _array_type(argument.dtype, argument.ndim)
     if isinstance(argument, (bool, np.bool_)):
         return "boolean"
     if isinstance(argument, (int, np.integer)):
         return "int64"
+    if isinstance(argument, tuple):
+        return f"Tuple(({', '.join(map(_type_of, argument))},))"
     return {float: "float64", np.float32: "float32", type(None): "none"}[type(argument)]
+
+
+# A type's name takes NumPy 2 us, and a filter has a dozen arrays.
+@functools.cache
+def _array_type(dtype: np.dtype, axes: int) -> str:
+    return f"{dtype.name}[{', '.join([':'] * (axes - 1) + ['::1'])}]"
 
 
 def _slots_of(argument: Any) -> list[int]:
     """Return an argument in slots: an array as Numba passes it, in a slot per field of its record."""
-    if isinstance(argument, tuple):
-        # As Numba passes it: one after another.
-        return [slot for part in argument for slot in _slots_of(part)]
     if isinstance(argument, np.ndarray):
         # No owner and no parent: compiled code counts no references.
         data = argument.__array_interface__["data"][0]
         return [0, 0, argument.size, argument.itemsize, data, *argument.shape, *argument.strides]
+    if isinstance(argument, tuple):
+        # As Numba passes it: one after another.
+        return [slot for part in argument for slot in _slots_of(part)]
     if isinstance(argument, np.float32):
         return list(struct.unpack("<q", struct.pack("<fi", argument, 0)))
     if isinstance(argument, float):
