@@ -40,8 +40,8 @@ from engine.variants.auto.costs import (
 )
 from engine.variants.auto.planner import why_not
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS, variant
+from engine.variants.tensor_cores import digit_sums
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)

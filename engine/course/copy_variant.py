@@ -17,7 +17,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.tiles.geometry import one_launch, refuse_launch
 
 
 def _work(problem: Problem, block: Block) -> Work:

@@ -32,7 +32,7 @@ from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
-from engine.variants.ladder.geometry import no_launches
+from engine.variants.tiles.geometry import no_launches
 
 
 def _sides(problem: Problem) -> tuple[int, int]:
@@ -84,7 +84,7 @@ def _stream_of(cupy: Any, handle: int) -> Any:
 
 
 @contextmanager
-def _cupy_on(stream: Any) -> Iterator[Any]:
+def _cupy_on(stream: object) -> Iterator[Any]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
 
@@ -124,7 +124,7 @@ class TransformedPicture:
             self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
             cupy.cuda.get_current_stream().synchronize()
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, which is finite, into another."""
         with _cupy_on(stream) as cupy:
             (tile,) = self._filter.tiles

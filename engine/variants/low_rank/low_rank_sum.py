@@ -40,7 +40,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.low_rank import product_strips
-from engine.variants.strips.strip_shape import WARPS
+from engine.variants.tiles.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
 
 WORTH_IT = 0.75

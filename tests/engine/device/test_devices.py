@@ -20,12 +20,13 @@ from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_
 from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.device.index_rules import cpu_code
+from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
 from engine.errors import DeviceUnavailable
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.cpu.serial_code import cpu_result, source_index
+from engine.variants.cpu.serial_code import source_index
 from tests.fresh_python import fresh_python
 
 NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")

@@ -13,9 +13,9 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.box import box
 from engine.variants.contract import MaskClass
-from engine.variants.digit_sums import digit_sums
 from engine.variants.ladder import naive
 from engine.variants.registry import VARIANTS
+from engine.variants.tensor_cores import digit_sums
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case
 

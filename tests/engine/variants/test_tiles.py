@@ -12,8 +12,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import DIRECT
 from engine.run.resolve import describe_problem
-from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS
+from engine.variants.tensor_cores import digit_sums
 from tests.engine.variants import counting
 from tests.engine.variants.cases import Case
 from tests.engine.variants.counting import count
