@@ -40,7 +40,7 @@ from engine.tasks.filtering.auto.planner import why_not
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
-from engine.variants.digit_sums import digit_sums
+from engine.variants.tensor_cores import digit_sums
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
@@ -51,7 +51,7 @@ BORDERS = (Border.MIRROR, Border.ZERO)
 MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
 SAMPLES = 13
-# Of a time that takes longer nothing is lost if it is taken from one launch.
+# For longer times one launch is exact enough.
 LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is read from a smaller picture's time.
 TOO_LONG_MULTIPLY_ADDS = {
@@ -153,7 +153,7 @@ def _measured_rows(
 ) -> dict[str, list[float | None]]:
     """Return rows of times, one time per mask side, microseconds."""
     rows: dict[str, list[float | None]] = {}
-    for (place, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
+    for (index, mask_side), kind in product(enumerate(MASK_SIDES), MASK_KINDS):
         if kind == "many digits" and mask_side**2 > digit_sums.VARIANT.most_cells:
             continue
         mask = mask_of(kind, mask_side)
@@ -168,7 +168,7 @@ def _measured_rows(
             row = rows.setdefault(name, [None] * len(MASK_SIDES))
             if not is_too_long(known, problem):
                 found = shortest_ms(known, problem, mask, samples, machine)
-                row[place] = found and float(f"{found * 1e3:.4g}")
+                row[index] = found and float(f"{found * 1e3:.4g}")
     return rows
 
 

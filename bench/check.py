@@ -115,12 +115,12 @@ def report(outcome: Outcome, recorded: Ratios) -> list[str]:
             before = recorded.get(cell, {}).get(peer)
             if before is None:
                 continue
-            place = (cell, peer)
+            compared_cell = (cell, peer)
             said = (
                 "fell by more than a tenth"
-                if place in fallen
+                if compared_cell in fallen
                 else "better when repeated"
-                if place in noise
+                if compared_cell in noise
                 else ""
             )
             lines.append(f"{cell:56} {peer:26} {before:8.2f} {now:8.2f}  {said}".rstrip())

@@ -1,8 +1,6 @@
 """Figures of every CUDA variant and of every matrix product on one device, and their tables in the documents.
 
 python -m bench.figures --json bench/results/figures-DEVICE.json     measures (needs a CUDA device)
-python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each
-variant
 """
 
 import json
@@ -13,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.document import PERFORMANCE, DocumentTable, page_of, put
+from bench.markers import TABLES, DocumentTable, page_of
 from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
@@ -188,9 +186,7 @@ def overview(data: dict[str, Any]) -> list[str]:
     for key, rows in data["variants"].items():
         cells = [rows[kind][str(side)] for kind in kinds for side in MASK_SIDES]
         times = [format(cell["kernel_us"], ".0f") if "kernel_us" in cell else "refused" for cell in cells]
-        lines.append(
-            f"| [`{key}`]({page_of(key).relative_to(PERFORMANCE.parent)}#{key}) | {' | '.join(times)} |"
-        )
+        lines.append(f"| [`{key}`]({page_of(key).relative_to(TABLES.parent)}#{key}) | {' | '.join(times)} |")
     return lines
 
 
@@ -201,7 +197,7 @@ def pictures_of(data: dict[str, Any]) -> list[str]:
 
 def tables(data: dict[str, Any]) -> list[DocumentTable]:
     """Return a table for each variant's section, and the overview."""
-    found = [DocumentTable(PERFORMANCE, "figures", overview(data))] if "variants" in data else []
+    found = [DocumentTable(TABLES, "figures", overview(data))] if "variants" in data else []
     for name, part in PARTS.items():
         found += [
             DocumentTable(page_of(key), f"figures of {key}", part.table(data, key))
@@ -211,20 +207,16 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
 
 
 def main() -> None:
-    """Measure or write."""
+    """Measure."""
     parser = parser_of(__doc__)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--only", choices=PARTS, help="measure this; what else the file has stays")
-    parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
-    if arguments.json:
-        data = json.loads(arguments.json.read_text(encoding="utf-8")) if arguments.only else {}
-        # After each part: a run that is cut off keeps what it has.
-        for part in [arguments.only] if arguments.only else list(PARTS):
-            data |= measured([part])
-            arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    if arguments.write:
-        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+    data = json.loads(arguments.json.read_text(encoding="utf-8")) if arguments.only else {}
+    # After each part: a run that is cut off keeps what it has.
+    for part in [arguments.only] if arguments.only else list(PARTS):
+        data |= measured([part])
+        arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def _walk(screen: Screen, folder: Path, seed: int, seconds: float) -> list[str]:
             time.sleep(PAUSE_S)
             spoke = program.log or program.said
             if spoke:
-                # Of a crash the dump comes first.
+                # After a crash the dump is written before the program ends.
                 with suppress(TimeoutError):
                     program.wait_for_end(DUMP_S)
             if program.has_ended or spoke:

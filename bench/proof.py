@@ -14,7 +14,7 @@ import xml.etree.ElementTree as Tree
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.document import put_between
+from bench.markers import put_between
 from bench.options import parser_of
 
 TOOLS = {

@@ -1,7 +1,6 @@
 """How smooth the window stays, and how soon an edit of the mask is seen. The real window and the real engine.
 
 python -m bench.window [--json FILE]
-python -m bench.window --write FILE     writes the table of such a file into docs/performance.md
 """
 
 import json
@@ -16,8 +15,8 @@ from typing import Any
 from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
-from bench.document import PERFORMANCE, DocumentTable
-from bench.options import add_files, parser_of, wrote_tables
+from bench.markers import TABLES, DocumentTable
+from bench.options import add_json, parser_of
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
@@ -221,16 +220,14 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
             f"| gaps of a {TICK_MS} ms timer during: {phase} "
             f"| {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
         )
-    return [DocumentTable(PERFORMANCE, "window", lines)]
+    return [DocumentTable(TABLES, "window", lines)]
 
 
 def main() -> None:
-    """Measure and print, or write."""
+    """Measure and print."""
     parser = parser_of(__doc__)
-    add_files(parser, "docs/performance.md")
+    add_json(parser)
     arguments = parser.parse_args()
-    if wrote_tables(arguments, tables):
-        return
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as folder:
         # A fresh cache of compiled code: the run has to compile while the timer ticks.

@@ -16,8 +16,8 @@ class Reason:
         A few words for a list or a cell of a table, without a full stop; with a capital for a refusal or a
         failure.
     detail : str
-        Of a refusal or a failure: whole sentences that say the same with numbers; empty where `short` says
-        it all. Of a choice: further clauses.
+        For a refusal or a failure: whole sentences that say the same with numbers; empty where `short` says
+        it all. For a choice: further clauses.
     remedy : str
         Whole sentences on what a person can do; empty where nothing helps.
     """

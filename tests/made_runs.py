@@ -25,7 +25,7 @@ PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
 WRONG = "12 pixels differ by more than rounding, first at row 3"
 REFUTED = replace(PROVED, passed=False, max_error=0.5, reason=WRONG)
 
-# Of a tiled kernel: 25 shared loads and 1.6 loads of the picture for each result.
+# A tiled kernel: 25 shared loads and 1.6 loads of the picture per result.
 SAMPLES = PROBLEM.samples
 WORK = Work(
     flops=50 * SAMPLES, minimum_bytes=5 * SAMPLES, picture_loads=8 * SAMPLES // 5,

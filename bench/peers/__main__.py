@@ -1,13 +1,11 @@
 """Measures our variants beside other libraries, verified first, and writes what came of it.
 
-python -m bench.peers --device gpu [--quick] [--commit HASH] [--json FILE] [--history] [--document]
+python -m bench.peers --device gpu [--quick] [--commit HASH] [--json FILE] [--history]
 python -m bench.peers --device cpu [--threads N] [--peer-python PYTHON] ...
-python -m bench.peers --write FILE [--history]     the document and the plots of a kept file, nothing is
-measured
+python -m bench.peers --read FILE     adds the line of a kept file to the history, nothing is measured
 
-`--history` adds a line to bench/history.jsonl, `--document` writes the tables into docs/performance.md and
-the plots into docs/pictures. Peers are optional (bench/requirements-peers.txt): one that is not there is
-listed as not measured.
+`--history` adds a line to bench/history.jsonl. Peers are optional (bench/requirements-peers.txt): one that is
+not there is listed as not measured.
 """
 
 import argparse
@@ -18,21 +16,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.document import PERFORMANCE, DocumentTable, put
+from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
 from bench.peers.history import append, line_of
 from bench.peers.machine import describe, gpu_state
 from bench.peers.measure import Measurement, Plan
-from bench.peers.plot import svg_of
 from bench.peers.session import add_arguments, opened
-from bench.peers.tables import document_lines, table_lines
+from bench.peers.tables import document_lines, table_lines, untimed_lines
 from engine.device.versions import commit
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 
-PICTURES = Path("docs/pictures")
 RESULTS = Path("bench/results")
 
 FULL, QUICK = Plan(), Plan(rounds=5, budget_s=0.4, cap_s=2.0)
@@ -120,20 +116,11 @@ def as_text(run: dict[str, Any]) -> str:
 
 
 def document_tables(run: dict[str, Any]) -> list[DocumentTable]:
-    """Return what docs/performance.md says of a run."""
+    """Return what docs/performance-tables.md says of a run."""
     kind = run["device_kind"]
-    lines = document_lines(run, f"pictures/peers-{kind}-main.svg")
-    return [DocumentTable(PERFORMANCE, f"peers:{kind}", lines)]
-
-
-def write(run: dict[str, Any]) -> None:
-    """Put a run's tables into docs/performance.md and its plots into docs/pictures."""
-    kind = run["device_kind"]
-    plots = {table["name"]: table for table in run["tables"]}
-    for name, table in plots.items():
-        if name in ("main", "gaussian"):
-            atomic_write(PICTURES / f"peers-{kind}-{name}.svg", svg_of(run, table))
-    put(document_tables(run))
+    return [
+        DocumentTable(TABLES, f"peers:{kind}", document_lines(run, f"pictures/peers-{kind}-gaussian.svg"))
+    ]
 
 
 def remember(run: dict[str, Any]) -> None:
@@ -153,8 +140,7 @@ def main() -> int:
         "--json", type=Path, help="where everything is kept; default bench/results/peers-DEVICE.json"
     )
     parser.add_argument("--history", action="store_true", help="add a line to bench/history.jsonl")
-    parser.add_argument("--document", action="store_true", help="write the tables and the plots")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="only write those of a kept file")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="only add the line of a kept file")
     parser.add_argument("--ours", default="", help="our variants, or 'all'")
     parser.add_argument("--only", default="", help="libraries, such as limit,haloscope,npp")
     parser.add_argument("--tables", default="", help="tables, such as main,grey")
@@ -162,14 +148,11 @@ def main() -> int:
         "--deadline", type=float, default=450.0, help="start no cell after so many seconds (450)"
     )
     arguments = parser.parse_args()
-    if arguments.write:
-        run = json.loads(arguments.write.read_text(encoding="utf-8"))
-        write(run)
-        if arguments.history:
-            remember(run)
+    if arguments.read:
+        remember(json.loads(arguments.read.read_text(encoding="utf-8")))
         return 0
     if arguments.device is None:
-        parser.error("give --device gpu or --device cpu, or --write FILE")
+        parser.error("give --device gpu or --device cpu, or --read FILE")
     try:
         run = measured(arguments)
     except EngineError as error:
@@ -177,11 +160,10 @@ def main() -> int:
         return 3
     for table in run["tables"]:
         print("\n" + "\n".join(table_lines(run, table)))
+    print("\n" + "\n".join(untimed_lines(list(run["cells"].values()))))
     print(f"\n{run['took_s']} s, kept in {_path_of(arguments)}")
     if arguments.history:
         remember(run)
-    if arguments.document:
-        write(run)
     return 0
 
 

@@ -26,7 +26,7 @@ class Cell:
     dtype : str
         "float32" or "uint8".
     kind : str
-        Of the mask, a key of `KINDS`.
+        Kind of mask, a key of `KINDS`.
     batch : int
         Pictures of one run.
     cache : str
@@ -112,8 +112,8 @@ def mask_of(cell: Cell) -> CellMask:
     side = cell.mask_side
     random = np.random.default_rng(side)
     if cell.kind == "gaussian":
-        place = np.arange(side) - side // 2
-        factor = np.exp(-0.5 * (place / (side / 6)) ** 2)
+        offset = np.arange(side) - side // 2
+        factor = np.exp(-0.5 * (offset / (side / 6)) ** 2)
         factor /= factor.sum()
         return CellMask(np.outer(factor, factor), factor=factor)
     if cell.kind == "integer":

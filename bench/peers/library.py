@@ -31,7 +31,7 @@ class Job:
         Read-only.
     mask : CellMask
     copies : int
-        Of the pictures and of the results, used in turn; 1 where the cache is warm.
+        Copies of the pictures and of the results, used in turn; 1 where the cache is warm.
     threads : int
     """
 

@@ -32,7 +32,7 @@ def describe(device_kind: str, threads: int, facts: dict[str, dict[str, Any]]) -
         "gpu" or "cpu".
     threads : int
     facts : dict
-        Of the libraries, by their keys.
+        What each library says about itself, by its key.
     """
     if device_kind == "cpu":
         info = cpu_info().facts

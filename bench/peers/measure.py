@@ -34,7 +34,7 @@ class Plan:
     fewest : int
         Samples whatever the budget says.
     budget_s : float
-        Of all samples of one contender in one cell, seconds.
+        Time for all samples of one contender in one cell, seconds.
     cap_s : float
         What would take longer than this for a single run is left out, and says so, seconds.
     """

@@ -186,8 +186,8 @@ class Oracle:
 def _without(region: Region, margin: int, cell: Cell) -> Region | None:
     """Return the region without what lies within `margin` of the picture's edge; None if nothing is left."""
     rows, columns = (
-        [at for at in places if margin <= at < length - margin]
-        for places, length in zip(region.ranges, (cell.height, cell.width), strict=True)
+        [at for at in indices if margin <= at < length - margin]
+        for indices, length in zip(region.ranges, (cell.height, cell.width), strict=True)
     )
     if not rows or not columns:
         return None

@@ -33,7 +33,7 @@ class Worker:
     Parameters
     ----------
     module : str
-        Of the library, such as "bench.peers.libraries.opencv".
+        The library's module, such as "bench.peers.libraries.opencv".
     threads : int
     methods : tuple of str
         Handed to the library; empty: its own choice.

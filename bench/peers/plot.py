@@ -24,7 +24,7 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(8.5, 5), layout="constrained")
         axes = figure.add_subplot()
-        for place, name in enumerate(contenders_of(entries)):
+        for index, name in enumerate(contenders_of(entries)):
             is_ours = name.startswith(f"{OURS} ")
             points = [
                 (side, t) for side, entry in zip(sides, entries, strict=True) if (t := median_ms(entry, name))
@@ -34,8 +34,8 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
                 axes.plot(
                     x,
                     y,
-                    color=_COLOURS[place % len(_COLOURS)],
-                    marker=MARKERS[place % len(MARKERS)],
+                    color=_COLOURS[index % len(_COLOURS)],
+                    marker=MARKERS[index % len(MARKERS)],
                     markersize=5,
                     linewidth=2.2 if is_ours else 1.3,
                     label=name,

@@ -37,7 +37,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     Parameters
     ----------
     entry : dict
-        Of one cell.
+        The entry of one cell.
     limits : dict
         As `limits_of` gives them.
     """
@@ -93,8 +93,8 @@ def behind_best(entry: dict[str, Any]) -> float | None:
 def reasons(entries: list[dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
     """Return why contenders have no time: {contender: {reason: positions of the cells}}."""
     found: dict[str, dict[str, list[int]]] = {}
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         for name, one in entry["contenders"].items():
             if one["reason"]:
-                found.setdefault(name, {}).setdefault(one["reason"], []).append(place)
+                found.setdefault(name, {}).setdefault(one["reason"], []).append(index)
     return found

@@ -21,10 +21,10 @@ def document_lines(run: dict[str, Any], picture: str) -> list[str]:
     picture : str
         Where the plot is, seen from the document.
     """
-    lines = [*_about(run), "", f"![Time against mask size]({picture})", ""]
+    lines = [*_about(run), "", f"![Time against the size of Gaussian masks]({picture})", ""]
     for table in run["tables"]:
         lines += [*table_lines(run, table), ""]
-    return lines[:-1]
+    return [*lines, "**Why a cell has no time**", "", *untimed_lines(list(run["cells"].values()))]
 
 
 def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
@@ -44,7 +44,7 @@ def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
         cells += ["" if limit is None else number(limit * scale), _share(limit, times)]
         cells += [_time(entry, name, scale) for name in peers]
         lines.append(f"| {' | '.join([label, *cells, _lead(entry)])} |")
-    return lines + _missing(table, entries)
+    return lines
 
 
 def _share(limit: float | None, times: list[float]) -> str:
@@ -85,23 +85,21 @@ def number(value: float) -> str:
     return f"{value:.{decimals}f}"
 
 
-def _missing(table: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
+def untimed_lines(entries: list[dict[str, Any]]) -> list[str]:
+    """Return why contenders have no time: a line per contender and kind of reason, with an example."""
     lines = []
     for name, by_reason in reasons(entries).items():
         if name == COPY:
             continue
-        # The same kind of reason may differ in its numbers: the first one stands for them.
-        by_kind: dict[str, tuple[str, list[int]]] = {}
-        for reason, places in by_reason.items():
+        # Reasons of a kind may differ in their numbers: the first one is the example.
+        by_kind: dict[str, tuple[str, int]] = {}
+        for reason, cells in by_reason.items():
             kind = reason.split(":")[0]
-            text, seen = by_kind.get(kind, (reason, []))
-            by_kind[kind] = (text, seen + places)
-        for text, places in by_kind.values():
-            where = (
-                "every row" if len(places) == len(entries) else ", ".join(table["labels"][i] for i in places)
-            )
-            lines.append(f"- `{name}`, {where}: {text}")
-    return ["", *lines] if lines else []
+            text, count = by_kind.get(kind, (reason, 0))
+            by_kind[kind] = (text, count + len(cells))
+        for text, count in by_kind.values():
+            lines.append(f"- `{name}`, {count} {'cell' if count == 1 else 'cells'}: {text}")
+    return lines
 
 
 def _calls(entries: Iterable[dict[str, Any]]) -> list[str]:

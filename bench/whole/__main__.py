@@ -1,7 +1,6 @@
 """Whole processes from start to exit, beside what a person would use instead, in alternating turns.
 
     python -m bench.whole [--quick] [--count 20] [--many 100] [--device cpu] [--json FILE] [--history]
-    python -m bench.whole --write FILE     writes the table of such a file into docs/performance.md
 
 Each program filters the same pictures, which are made first; a first run of each is not counted. Ratios are
 of medians. Peak memory is what the system says of the process at its end. Peers that are not there, or do not
@@ -10,13 +9,13 @@ work, are named.
 
 import json
 
-from bench.options import add_files, parser_of, wrote_tables
+from bench.options import add_json, parser_of
 from bench.whole.session import Settings, measured, record
-from bench.whole.tables import lines_of, tables
+from bench.whole.tables import lines_of
 
 
 def main() -> None:
-    """Measure and print, or write."""
+    """Measure and print."""
     parser = parser_of(__doc__)
     parser.add_argument("--quick", action="store_true", help="small pictures, one round: see that it works")
     parser.add_argument("--count", type=int, help="pictures of the batch (20)")
@@ -27,10 +26,8 @@ def main() -> None:
     parser.add_argument("--peer-python", help="the Python that has OpenCV, if another one")
     parser.add_argument("--commit", default="", help="for the record, where there is no git to ask")
     parser.add_argument("--history", action="store_true", help="add the ratios to bench/history-whole.jsonl")
-    add_files(parser, "docs/performance.md")
+    add_json(parser)
     arguments = parser.parse_args()
-    if wrote_tables(arguments, tables):
-        return
     small = {"count": 4, "many": 12, "rounds": 1} if arguments.quick else {}
     given = {name: getattr(arguments, name) for name in ("count", "many", "rounds", "device", "peer_python")}
     chosen = {name: value for name, value in given.items() if value is not None}

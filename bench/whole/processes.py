@@ -21,7 +21,7 @@ class Spent:
     elapsed_s : float
         From before its start to after its exit.
     cpu_s, system_s : float
-        Of all its threads: in its own code and the system's, and of that in the system's.
+        CPU time of all its threads: in total, and the system's part of it.
     peak_bytes : int, optional
         Most memory that was in place; None where the system does not say.
     """
@@ -92,7 +92,7 @@ def in_turns(
     Returns
     -------
     dict of list of Spent
-        Of the commands that worked, in their order.
+        Times of the commands that worked, in their order.
     dict of str
         Why, of those that did not.
     """

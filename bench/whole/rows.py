@@ -93,7 +93,7 @@ def rows_of(
     many : int
         Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
     rounds : int
-        Of each row but those of memory, which have one.
+        Runs of each row; rows of memory have one.
     device : str
         That ours are given.
     """

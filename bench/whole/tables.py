@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from bench.document import PERFORMANCE, DocumentTable
+from bench.markers import TABLES, DocumentTable
 from bench.whole.rows import NUMPY, OPENCV, OURS, TITLES
 
 Ratios = dict[str, dict[str, float]]
@@ -47,7 +47,7 @@ def lines_of(run: dict[str, Any]) -> list[str]:
     for row in run["rows"]:
         ours, peer = median_s(row, OURS), median_s(row, OPENCV)
         ratio = f"{ours / peer:.2f}" if ours and peer else ""
-        lines.append(f"| {row['title']} | {' | '.join(_cell(row, key) for key in shown)} | {ratio} |")
+        lines.append(f"| {row['title']} | {' | '.join(cell_text(row, key) for key in shown)} | {ratio} |")
     floors = [floor for row in run["rows"] if (floor := median_s(row, NUMPY))]
     if floors:
         lines += ["", f"{TITLES[NUMPY]} and does nothing took {min(floors):.2f} s."]
@@ -60,10 +60,11 @@ def lines_of(run: dict[str, Any]) -> list[str]:
 def tables(run: dict[str, Any]) -> list[DocumentTable]:
     """Return the table of the documents, of a machine with a GPU or of one without."""
     name = "whole-gpu" if run["machine"]["state"] else "whole"
-    return [DocumentTable(PERFORMANCE, name, lines_of(run))]
+    return [DocumentTable(TABLES, name, lines_of(run))]
 
 
-def _cell(row: dict[str, Any], contender: str) -> str:
+def cell_text(row: dict[str, Any], contender: str) -> str:
+    """Return the median and the peak memory of a contender in a row; empty where it did not take part."""
     elapsed_s, peak = median_s(row, contender), peak_bytes(row, contender)
     parts = [] if elapsed_s is None else [f"{elapsed_s:.2f} s"]
     return ", ".join(parts if peak is None else [*parts, f"{peak / 1e6:.0f} MB"])

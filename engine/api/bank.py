@@ -28,7 +28,7 @@ class AppliedBank:
     ----------
     values : ndarray of shape (masks, H, W) or (masks, H, W, C), float32
     results : tuple of RunResult
-        Of each mask: variant, block, device, timing, verification.
+        Per mask: variant, block, device, timing, verification.
     """
 
     values: np.ndarray

@@ -84,8 +84,8 @@ def correlate(
     device : str, optional
         "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
     layout : {"pitched", "packed"}
-        Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The
-        result is the same. Rows on the CPU are always packed.
+        Layout of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends.
+        The result is the same. Rows on the CPU are always packed.
     result : {"float32", "same"}
         Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and
         rounded half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.

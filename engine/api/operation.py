@@ -39,7 +39,7 @@ class Operated:
     numbers : dict of str to float
         Such as psnr_db and estimated_bytes; empty for most.
     counts : ndarray of shape (channels, bins), optional
-        Of a histogram.
+        Counts of a histogram.
     mark : Mark, optional
         The best match of a patch: row, column, height, width.
     result : Measurement
@@ -83,7 +83,7 @@ def operate(
     budget_s : float
         Time to spend on samples, seconds.
     parameters
-        Of the operation, by name, such as size=5 for "median".
+        Parameters of the operation, by name, such as size=5 for "median".
 
     Raises
     ------

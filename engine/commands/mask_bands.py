@@ -24,7 +24,7 @@ from engine.streams.bands import cut, rows_of_chunk
 from engine.tasks.filtering.agreement import regions_to_check
 from engine.verify.checked_samples import CheckedSamples
 
-# Of float32 results: they stay in the caches of a core until they are converted.
+# Bytes of float32 results: they stay in the caches of a core until they are converted.
 BAND_BYTES = 2 << 20
 
 

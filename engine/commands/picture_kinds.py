@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def filter_for(settings: PictureSettings) -> PictureFilter:
-    """Return what the settings ask for; refuse a mask or an operation that there is not."""
+    """Return what the settings ask for; refuse an unknown mask or operation."""
     if settings.mask is None:
-        # Of no use to a mask.
+        # Imported here because a mask does not need it.
         from engine.commands.operation_run import OperationFilter
 
         return OperationFilter(settings)

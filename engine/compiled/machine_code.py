@@ -70,18 +70,19 @@ class MachineFunction:
         self._module, self._name, self._options = module, name, options
         self._addresses: dict[str, int] = {}
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: object) -> None:
         """Call the function; the GIL is released while it runs."""
         self.call(*arguments)()
 
-    def call(self, *arguments: Any) -> "Call":
+    def call(self, *arguments: object) -> "Call":
         """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
 
-        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64) and None.
+        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
+        of these.
         """
         return Call(self.address(*arguments), arguments)
 
-    def address(self, *arguments: Any) -> int:
+    def address(self, *arguments: object) -> int:
         """Return the address of the function that is called with a `Call`'s slots, compiled for arguments."""
         types = ", ".join(map(_type_of, arguments))
         if types not in self._addresses:
@@ -147,7 +148,7 @@ class Call:
     One thread at a time may make it.
     """
 
-    def __init__(self, address: int, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, address: int, arguments: tuple[object, ...]) -> None:
         self._arguments = list(arguments)  # arrays have to live as long as their addresses are here
         slots: list[int] = []
         self._first: list[int] = []
@@ -158,7 +159,7 @@ class Call:
         self._function = _FUNCTION(address)
         self.entry, self.slots = address, ctypes.addressof(self._values)
 
-    def put(self, number: int, argument: Any) -> None:
+    def put(self, number: int, argument: object) -> None:
         """Replace an argument by another one of the same type."""
         self._arguments[number] = argument
         for slot, value in enumerate(_slots_of(argument), self._first[number]):
@@ -173,17 +174,25 @@ class Call:
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 
-def _type_of(argument: Any) -> str:
+def _type_of(argument: object) -> str:
     """Return the Numba type of an argument, in words."""
     if isinstance(argument, np.ndarray):
         if not argument.flags.c_contiguous:
             raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
-        return f"{argument.dtype.name}[{', '.join([':'] * (argument.ndim - 1) + ['::1'])}]"
+        return _array_type(argument.dtype, argument.ndim)
     if isinstance(argument, (bool, np.bool_)):
         return "boolean"
     if isinstance(argument, (int, np.integer)):
         return "int64"
+    if isinstance(argument, tuple):
+        return f"Tuple(({', '.join(map(_type_of, argument))},))"
     return {float: "float64", np.float32: "float32", type(None): "none"}[type(argument)]
+
+
+# A type's name takes NumPy 2 us, and a filter has a dozen arrays.
+@functools.cache
+def _array_type(dtype: np.dtype, axes: int) -> str:
+    return f"{dtype.name}[{', '.join([':'] * (axes - 1) + ['::1'])}]"
 
 
 def _slots_of(argument: Any) -> list[int]:
@@ -192,6 +201,9 @@ def _slots_of(argument: Any) -> list[int]:
         # No owner and no parent: compiled code counts no references.
         data = argument.__array_interface__["data"][0]
         return [0, 0, argument.size, argument.itemsize, data, *argument.shape, *argument.strides]
+    if isinstance(argument, tuple):
+        # As Numba passes it: one after another.
+        return [slot for part in argument for slot in _slots_of(part)]
     if isinstance(argument, np.float32):
         return list(struct.unpack("<q", struct.pack("<fi", argument, 0)))
     if isinstance(argument, float):

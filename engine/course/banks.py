@@ -62,7 +62,7 @@ def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, s
     Parameters
     ----------
     problem : Problem
-        Of one of the masks.
+        The problem of one of the masks.
     samples : ndarray of shape (H, W, C), of the problem's dtype
     """
     chosen = for_bank(bank)

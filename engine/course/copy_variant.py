@@ -18,7 +18,7 @@ from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import image_type
-from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.tiles.geometry import one_launch, refuse_launch
 
 
 def _work(problem: Problem, block: Block) -> Work:

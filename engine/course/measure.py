@@ -20,7 +20,7 @@ BUDGET_S = 0.3
 # A cell of the serial loops on a large picture takes seconds; three samples of it are enough.
 PATIENCE_S = 5.0
 
-# Of what comes before the first step of a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
+# Allowance for preparing a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
 PREPARING_S = 3.0
 
 # Called with what is measured, the fraction done, and how long the next step should take, seconds; may raise.

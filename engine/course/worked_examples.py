@@ -195,7 +195,7 @@ def _strides(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
     for stride in values["strides"]:
         cells: list[Value] = []
         shares = []
-        # Of one element that all threads read there are no more bytes.
+        # With stride 0 all threads read one element.
         asked = (WARP if stride else 1) * values["size"]
         for unit in (LINE_BYTES, SEGMENT_BYTES):
             count = transactions(stride, values["size"], values["first"], unit)

@@ -70,9 +70,9 @@ class Backend(Protocol):
             The host's memory for the result; allocated where none is given. It may have another shape:
             a histogram has a row per channel.
         layout : Layout
-            Of the rows on a CUDA device; the host's own are always packed.
+            Layout of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
-            Of the result where there is no `host_out`.
+            Sample type of the result where there is no `host_out`.
 
         Raises
         ------

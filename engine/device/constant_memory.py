@@ -40,7 +40,7 @@ def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callabl
 # Bands of a picture, and masks that are chosen again, need the same values.
 MOST_LOADED = 16
 _loaded: OrderedDict[tuple[int, Any, bytes, int], tuple[Any, "LoadedKernel"]] = OrderedDict()
-# Of each kernel, by signature and device: the copies that are not used.
+# Unused copies of each kernel, by signature and device.
 _free: "weakref.WeakKeyDictionary[Any, dict[tuple[Any, int], deque[Any]]]" = weakref.WeakKeyDictionary()
 
 

@@ -85,7 +85,7 @@ class PreparedPasses:
         self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
         self._between: dict[Any, Any] | None = None
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue one filtering of a device array into another."""
         if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
             with cuda_errors_in_words("allocating the values between two passes"):
@@ -117,11 +117,11 @@ class PreparedPasses:
         self._uploads += [value for value in found if isinstance(value, Upload)]
         return tuple(value.array if isinstance(value, Upload) else value for value in found)
 
-    def _enqueue(self, arrays: dict[Any, Any], stream: Any) -> None:
+    def _enqueue(self, arrays: dict[Any, Any], stream: object) -> None:
         for number in range(len(self._steps)):
             self._enqueue_step(number, arrays, stream)
 
-    def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: Any) -> None:
+    def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: object) -> None:
         step, arguments = self._steps[number]
         values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
         step.kernel[step.launch.grid, step.launch.block, stream](*values)

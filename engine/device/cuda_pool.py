@@ -25,7 +25,7 @@ MOST_PINNED_BYTES = 1 << 30
 # At most a quarter of a device's memory: the rest is for other programs, and for larger pictures.
 DEVICE_SHARE = 4
 
-Key = tuple[tuple[int, ...], np.dtype[Any]]
+Key = tuple[tuple[int, ...], np.dtype]
 
 
 class Pool:
@@ -34,7 +34,7 @@ class Pool:
     `allocate` makes an array of a shape and dtype, and raises where there is no memory left.
     """
 
-    def __init__(self, allocate: Callable[[tuple[int, ...], np.dtype[Any]], Any], most_bytes: int) -> None:
+    def __init__(self, allocate: Callable[[tuple[int, ...], np.dtype], Any], most_bytes: int) -> None:
         self._allocate = allocate
         self._most_bytes = most_bytes
         # Unused, the oldest first.

@@ -137,7 +137,7 @@ def rebuilt(kept: KeptKernel, signature: Any, options: dict[str, Any]) -> Any:
     return kernel
 
 
-# Of each kernel, by compute capability: the dispatcher itself for the first device, others for the others.
+# Dispatchers of each kernel by compute capability: its own for the first device, a copy for each other.
 _by_capability: "weakref.WeakKeyDictionary[Any, dict[tuple[int, int], Any]]" = weakref.WeakKeyDictionary()
 
 

@@ -31,7 +31,7 @@ class Launch(NamedTuple):
 class Prepared(Protocol):
     """A variant made ready for one problem, mask and block."""
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image: Any, out: Any, stream: object = None) -> None:
         """Enqueue (CUDA) or do (CPU) one filtering.
 
         Parameters
@@ -75,6 +75,17 @@ class HostStep(NamedTuple):
     compute: Callable[[np.ndarray, np.ndarray], None]  # of one item: values, results
 
 
+class Kernel(Protocol):
+    """A CUDA kernel as Numba hands it over, which compiles it when it is launched, or the simulator's."""
+
+    @property
+    def py_func(self) -> Callable[..., None]:
+        """The Python function."""
+
+    def __getitem__(self, configuration: tuple[object, ...], /) -> Callable[..., None]:
+        """Return what launches it on such a grid."""
+
+
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
@@ -86,7 +97,7 @@ class Pass(NamedTuple):
     """
 
     name: str
-    kernel: Any
+    kernel: Kernel
     signature: tuple[Any, ...]
     launch: Launch
     arguments: tuple[Any, ...]

@@ -37,7 +37,7 @@ class _Thread(greenlet):
         Parameters
         ----------
         votes : list
-            Of all threads at the barrier at which this one waits.
+            Votes of all threads at the barrier at which this one waits.
 
         Raises
         ------

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from engine.image.form import Form
 from engine.image.scratch import Scratch, bands
 
-Allocate = Callable[[Form], tuple[NDArray[Any], NDArray[Any] | None]]
+Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
 """Returns the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
 
 # EXIF orientations in which rows of the file are columns of the upright picture.
@@ -34,13 +34,13 @@ class Canvas:
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 
-    def put(self, rows: slice, pixels: NDArray[Any], alpha: NDArray[Any] | None = None) -> None:
+    def put(self, rows: slice, pixels: np.ndarray, alpha: np.ndarray | None = None) -> None:
         """Put some rows, as the file stores them, in their place."""
         self._pixels[rows] = pixels
         if self._alpha is not None:
             self._alpha[rows] = alpha
 
-    def put_samples(self, rows: slice, samples: NDArray[Any]) -> None:
+    def put_samples(self, rows: slice, samples: np.ndarray) -> None:
         """Put some rows whose pixels are the colours and then, where the picture has it, the alpha."""
         if self.alpha is None:
             self.put(rows, samples.reshape(self._pixels[rows].shape))
@@ -48,7 +48,7 @@ class Canvas:
             colours = samples[..., 0] if self._form.channels == 1 else samples[..., :-1]
             self.put(rows, colours, samples[..., -1])
 
-    def decode_into(self, decode: Callable[[NDArray[Any]], object]) -> None:
+    def decode_into(self, decode: Callable[[np.ndarray], object]) -> None:
         """Let a decoder fill an array with all samples of the file, and put them in their place.
 
         The array has shape (H, W) or (H, W, S): the colours and then, where the picture has it, the alpha.
@@ -66,16 +66,16 @@ class Canvas:
             scratch.give_back(scratch.array[rows])
 
 
-def _arrays(form: Form, empty: Callable[..., NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _arrays(form: Form, empty: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
     alpha = empty(form.plane_shape, form.dtype) if form.has_alpha else None
     return empty(form.colour_shape, form.dtype), alpha
 
 
-def _small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def _small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     return Scratch(shape, dtype).array
 
 
-def _as_stored(image: NDArray[Any], orientation: int) -> NDArray[Any]:
+def _as_stored(image: np.ndarray, orientation: int) -> np.ndarray:
     """View an upright image as a file of an EXIF orientation stores it."""
     # The standard names the edges where row 0 and column 0 belong.
     if orientation in (3, 4, 7, 8):

@@ -1,7 +1,5 @@
 """Other colour models to RGB, premultiplied to straight alpha; which colour profile fits."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,19 +17,19 @@ _XYZ_TO_SRGB = np.array(
 _YCBCR_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]])
 
 
-def full_scale_of(dtype: np.dtype[Any]) -> float:
+def full_scale_of(dtype: np.dtype) -> float:
     """Return the value of white, and of opaque: 255, 65535, or 1 for float."""
     return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
 
 
-def cmyk_to_rgb(inks: NDArray[Any]) -> NDArray[Any]:
+def cmyk_to_rgb(inks: np.ndarray) -> np.ndarray:
     """Return RGB of inks (CMYK, (H, W, 4)) by (1 - ink)(1 - black), without a profile."""
     full = full_scale_of(inks.dtype)
     paper = full - inks.astype(np.float64)
     return _rounded(paper[..., :3] * paper[..., 3:] / full, inks.dtype)
 
 
-def ycbcr_to_rgb(values: NDArray[Any]) -> NDArray[Any]:
+def ycbcr_to_rgb(values: np.ndarray) -> np.ndarray:
     """Return RGB of luma and colour differences, (H, W, 3) (ITU-R BT.601, full range)."""
     full = full_scale_of(values.dtype)
     middle = 0.5 if full == 1.0 else (full + 1) / 2
@@ -40,13 +38,13 @@ def ycbcr_to_rgb(values: NDArray[Any]) -> NDArray[Any]:
     return _rounded(centred @ _YCBCR_TO_RGB.T, values.dtype)
 
 
-def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
+def lab_to_rgb(values: np.ndarray, *, signed: bool) -> np.ndarray:
     """Convert CIE L*a*b* (white D50), (H, W, 3), as TIFF stores it, to sRGB of the same size without sign.
 
     L goes over the full scale for 0 to 100; a and b have 1 (8 bit) or 256 (16 bit) steps per unit, in two's
     complement (`signed`, CIELab) or offset by half (ICCLab).
     """
-    dtype: np.dtype[Any] = np.dtype(f"u{values.dtype.itemsize}")
+    dtype: np.dtype = np.dtype(f"u{values.dtype.itemsize}")
     stored = values.view(dtype)
     full = full_scale_of(dtype)
     lightness = stored[..., 0] * (100.0 / full)
@@ -62,7 +60,7 @@ def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
     return _rounded(encoded * full, dtype)
 
 
-def unpremultiplied(pixels: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
+def unpremultiplied(pixels: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Return colours (H, W, C) divided by their alpha (H, W); a clear pixel keeps what it has."""
     opacity = alpha.astype(np.float64)[..., np.newaxis] / full_scale_of(pixels.dtype)
     straight = pixels.astype(np.float64)
@@ -70,7 +68,7 @@ def unpremultiplied(pixels: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
     return _rounded(straight, pixels.dtype)
 
 
-def _rounded(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _rounded(values: NDArray[np.float64], dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         return values.astype(dtype)
     return np.rint(np.clip(values, 0, np.iinfo(dtype).max)).astype(dtype)

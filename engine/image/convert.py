@@ -30,8 +30,8 @@ def to_depth(
     range_mode: RangeMode = "clip",
     scale: float = 1.0,
     ends: tuple[float, float] | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
+    out: np.ndarray | None = None,
+) -> np.ndarray:
     """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity an end of the range.
 
     Parameters
@@ -102,7 +102,7 @@ def finite_range(image: NDArray[np.floating[Any]], scale: float) -> tuple[float,
     return low, high
 
 
-def change_depth(image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+def change_depth(image: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """Return the colour values of a picture in another depth; `image` itself where nothing changes.
 
     Between 8 and 16 bit the full scales correspond (255 and 65535). Float values keep their numbers: to float
@@ -121,7 +121,7 @@ def change_depth(image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     return ((image.astype(np.uint32) + 128) // 257).astype(np.uint8)
 
 
-def change_alpha_depth(alpha: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+def change_alpha_depth(alpha: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """Return alpha in another depth; opaque stays opaque (255, 65535 and 1.0)."""
     target = np.dtype(dtype)
     if alpha.dtype == target or np.float32 not in (alpha.dtype, target):

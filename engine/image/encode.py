@@ -56,7 +56,7 @@ def encode_png(picture: Picture, quality: int) -> bytes:
     return b"".join([*parts, png_chunk(b"IEND", b"")])
 
 
-def _differences(image: NDArray[Any]) -> NDArray[np.uint8]:
+def _differences(image: np.ndarray) -> NDArray[np.uint8]:
     """Return the rows of a PNG, (H, 1 + bytes of a row): the number of the filter, then its bytes."""
     height = len(image)
     row_bytes = image.nbytes // height
@@ -84,7 +84,7 @@ def encode_jpeg(picture: Picture, quality: int) -> bytes:
 
     # Grey has no chroma.
     subsampling = "444" if quality >= _FULL_CHROMA_QUALITY else "420"
-    # Of a single row or column NumPy keeps the strides of the array that it was cut from; imagecodecs refuses
+    # NumPy keeps the strides of the original array for a single row or column, and imagecodecs refuses
     # those.
     pixels = picture.pixels.reshape(-1).reshape(picture.pixels.shape)
     data = bytes(imagecodecs.jpeg8_encode(pixels, level=quality, subsampling=subsampling))
@@ -107,7 +107,7 @@ def encode_webp(picture: Picture, quality: int) -> bytes:
     return _by_pillow("WEBP", _with_alpha(picture), **how, icc_profile=picture.icc_profile or b"")
 
 
-def _by_pillow(kind: str, image: NDArray[Any], **how: Any) -> bytes:
+def _by_pillow(kind: str, image: np.ndarray, **how: Any) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -135,7 +135,7 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
     return buffer.getvalue()
 
 
-def _with_alpha(picture: Picture) -> NDArray[Any]:
+def _with_alpha(picture: Picture) -> np.ndarray:
     if picture.alpha is None:
         return picture.pixels
     return np.ascontiguousarray(np.dstack([picture.pixels, picture.alpha]))

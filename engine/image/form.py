@@ -1,7 +1,6 @@
 """What a picture will be once it is decoded: known from the header, before anything is allocated."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ class Form:
     width: int
     channels: int
     has_alpha: bool
-    dtype: np.dtype[Any]
+    dtype: np.dtype
 
     @property
     def plane_shape(self) -> tuple[int, int]:

@@ -31,7 +31,7 @@ def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     left, top, frame_width, frame_height = _first_frame(file)
     # As Pillow has it: a frame that reaches beyond the screen makes the picture larger.
     rows, columns = max(height, top + frame_height), max(width, left + frame_width)
-    # Of colours Pillow knows; the least is an index for each pixel.
+    # Pillow decides on the colours; the least is one index per pixel.
     form = Form(rows, columns, 1, False, np.dtype(np.uint8))
     frame_pixels = frame_width * frame_height
     budget.check(form, frame_pixels)

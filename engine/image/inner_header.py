@@ -79,7 +79,7 @@ def _jpeg2000(data: bytes) -> InnerSize:
     return InnerSize(right - left, bottom - top, samples)
 
 
-# Of the pictures in a JPEG XR container (colours, alpha), each begins so.
+# Signature of each picture in a JPEG XR container (colours, alpha).
 _XR = b"WMPHOTO\0"
 # Pixel format, turn, kind; size and resolution; where colours and alpha lie.
 _XR_TAGS = frozenset((0xBC01, 0xBC02, 0xBC04, *range(0xBC80, 0xBC84), *range(0xBCC0, 0xBCC6)))

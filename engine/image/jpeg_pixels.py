@@ -27,7 +27,7 @@ from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillo
 if TYPE_CHECKING:
     from PIL import ImageFile
 
-# Of several warnings of libjpeg the first is the one that is known.
+# Only the first of several warnings of libjpeg is known.
 _STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
 _UNWRITTEN, _OTHER_UNWRITTEN = 0x55, 0xAA
 _CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"

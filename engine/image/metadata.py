@@ -77,7 +77,7 @@ def orientation_of_text(chunks: Iterable[bytes]) -> int:
         keyword, text, is_deflated = _keyword_and_text(chunk)
         if is_deflated:
             deflated, text = text, inflated(text, left)
-            # Of one that is damaged it is not known how far it was inflated.
+            # How far a damaged text was inflated is not known: assume the most.
             left -= len(text) or min(left, MOST_INFLATED * len(deflated))
         block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text
         orientation = orientation_of_exif(block) if keyword in _RAW_EXIF else 0

@@ -5,10 +5,9 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import path_text
@@ -51,7 +50,7 @@ def open_image(
 
     The depth of the file is kept (8 bit, 16 bit, 32-bit float; other depths become the next of these that
     holds them). Palettes, CMYK, Lab and YCbCr become RGB, premultiplied alpha becomes straight, and the EXIF
-    orientation is applied. Of an animation or a file of several pages the first picture is opened.
+    orientation is applied. An animation or a file of several pages gives its first picture.
     `Picture.notes` has a sentence on each of these changes.
 
     Parameters
@@ -163,7 +162,7 @@ def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
     return Picture(pixels, alpha, profile or None, path, known.title, tuple(notes), decoded.metadata)
 
 
-def _value_notes(pixels: NDArray[Any]) -> Sequence[str]:
+def _value_notes(pixels: np.ndarray) -> Sequence[str]:
     """Sentences on values that are not numbers; a filter spreads each over a whole mask."""
     if pixels.dtype != np.float32:
         return []

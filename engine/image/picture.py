@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import BadValue
 
@@ -46,8 +44,8 @@ class Picture:
         The arrays are not of these shapes and dtypes, or there is no pixel.
     """
 
-    pixels: NDArray[Any]
-    alpha: NDArray[Any] | None = None
+    pixels: np.ndarray
+    alpha: np.ndarray | None = None
     icc_profile: bytes | None = None
     source: Path | None = None
     format: str | None = None
@@ -60,7 +58,7 @@ class Picture:
             object.__setattr__(self, "alpha", _checked_alpha(self.alpha, self.pixels))
 
     @classmethod
-    def from_array(cls, array: NDArray[Any]) -> "Picture":
+    def from_array(cls, array: np.ndarray) -> "Picture":
         """Return the picture of an array, sharing its memory where nothing has to be changed.
 
         Parameters
@@ -105,7 +103,7 @@ class Picture:
         return 1 if self.pixels.ndim == 2 else int(self.pixels.shape[2])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         """Type of each sample: uint8, uint16 or float32."""
         return self.pixels.dtype
 
@@ -121,7 +119,7 @@ class Picture:
         return "  ".join((*name, f"{self.width} x {self.height}", colour, self.depth_text))
 
 
-def _checked_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
+def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
     if not isinstance(pixels, np.ndarray):
         raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")
     dtype = pixels.dtype.newbyteorder("=")
@@ -138,7 +136,7 @@ def _checked_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(pixels, dtype=dtype)
 
 
-def _checked_alpha(alpha: NDArray[Any], pixels: NDArray[Any]) -> NDArray[Any]:
+def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     if alpha.shape != pixels.shape[:2] or alpha.dtype.newbyteorder("=") != pixels.dtype:
         raise BadValue(
             "The alpha does not fit the picture",

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ def decode_at_once(
         pieces, transparent = [(begin - 8, size + 12) for begin, size in chunks.pixels], None
     data = _joined(file, head, pieces)
 
-    def decode(out: NDArray[Any]) -> None:
+    def decode(out: np.ndarray) -> None:
         try:
             imagecodecs.png_decode(data, out=out)
         except imagecodecs.PngError as error:
@@ -140,7 +140,7 @@ def decode_in_bands(
         raw = inflated.read(count * row_bytes)
         if len(raw) < count * row_bytes:
             raise Refused(f"its compressed pixels stop before row {rows.stop:,} of {form.height:,}")
-        samples: NDArray[Any] = imagecodecs.png_decode(
+        samples: np.ndarray = imagecodecs.png_decode(
             _small_png(head, transparent, count + bool(above), above + raw)
         )
         samples = samples.reshape(-1, form.width, form.channels + form.has_alpha)[1 if above else 0 :]

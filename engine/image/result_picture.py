@@ -1,7 +1,5 @@
 """From the float32 values of a filtered picture back to a picture of the wanted depth, ready to be saved."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from engine.image.scratch import bands_of
 def finished_picture(
     picture: Picture,
     values: NDArray[np.float32],
-    target: np.dtype[Any],
+    target: np.dtype,
     range_mode: RangeMode,
     *,
     with_alpha: bool = False,
@@ -46,18 +44,18 @@ def finished_picture(
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
 
-def scale_to(source: np.dtype[Any], target: np.dtype[Any]) -> float:
+def scale_to(source: np.dtype, target: np.dtype) -> float:
     """Return what values in the scale of a picture are multiplied with for one of 8 or 16 bit."""
     return 1.0 if source == np.float32 else full_scale_of(target) / full_scale_of(source)
 
 
-def converted_picture(picture: Picture, pixels: NDArray[Any]) -> Picture:
+def converted_picture(picture: Picture, pixels: np.ndarray) -> Picture:
     """Return colours that are converted already as a picture, with the source's own alpha and profile."""
     alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, pixels.dtype)
     return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
 
-def result_as_it_is(picture: Picture, values: NDArray[Any], *, with_alpha: bool = False) -> Picture:
+def result_as_it_is(picture: Picture, values: np.ndarray, *, with_alpha: bool = False) -> Picture:
     """Return a result of 8 or 16 bit, which is the picture's type, as a picture: nothing is converted.
 
     `values` and `with_alpha` are as of `finished_picture`, but for the type.
@@ -67,15 +65,15 @@ def result_as_it_is(picture: Picture, values: NDArray[Any], *, with_alpha: bool 
 
 
 def _colours_and_alpha(
-    picture: Picture, values: NDArray[Any], with_alpha: bool
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    picture: Picture, values: np.ndarray, with_alpha: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the colours of a result, and its alpha: filtered with them, or else the picture's own."""
     if picture.alpha is None or not with_alpha:
         return values, picture.alpha
     return values[..., 0] if picture.channels == 1 else values[..., :-1], values[..., -1]
 
 
-def lost_values(values: NDArray[Any], target: np.dtype[Any]) -> tuple[str, ...]:
+def lost_values(values: np.ndarray, target: np.dtype) -> tuple[str, ...]:
     """Return a sentence each for NaN and infinity among values that are to become 8 or 16 bit."""
     if target == np.float32:
         return ()
@@ -96,12 +94,10 @@ def lost_values(values: NDArray[Any], target: np.dtype[Any]) -> tuple[str, ...]:
     )
 
 
-def _filtered_alpha(
-    values: NDArray[np.float32], source: np.dtype[Any], target: np.dtype[Any]
-) -> NDArray[Any]:
+def _filtered_alpha(values: NDArray[np.float32], source: np.dtype, target: np.dtype) -> np.ndarray:
     scale = full_scale_of(target) / full_scale_of(source)
     if target == np.float32:
         # fmax and fmin prefer the number to NaN, as everywhere where results are clipped.
-        clipped: NDArray[Any] = np.fmin(np.fmax(values * np.float32(scale), np.float32(0)), np.float32(1))
+        clipped: np.ndarray = np.fmin(np.fmax(values * np.float32(scale), np.float32(0)), np.float32(1))
         return clipped
     return to_depth(values, target, scale=scale)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
@@ -23,7 +22,7 @@ DEFAULT_QUALITY = 95
 
 
 def save_image(
-    picture: Picture | NDArray[Any],
+    picture: Picture | np.ndarray,
     path: str | os.PathLike[str],
     *,
     quality: int = DEFAULT_QUALITY,
@@ -67,7 +66,7 @@ def save_image(
 
 
 def encoded_image(
-    picture: Picture | NDArray[Any],
+    picture: Picture | np.ndarray,
     name: str,
     *,
     quality: int = DEFAULT_QUALITY,
@@ -120,7 +119,7 @@ def saved_format(name: str) -> Format:
     return known
 
 
-def check_holds(known: Format, dtype: np.dtype[Any], height: int, width: int, name: str) -> None:
+def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: str) -> None:
     """Refuse, with an ImageWriteError, a sample type or a size that a format cannot hold."""
     what, side = f"{name} cannot be saved", max(height, width)
     others = titles(formats_for(dtype, side))

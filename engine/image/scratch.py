@@ -4,10 +4,9 @@ import errno
 import math
 import mmap
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 # Bands of 1 MB stay in a core's cache, and what a conversion to float64 takes of them stays small.
 _BAND_BYTES = 2**20
@@ -29,10 +28,10 @@ class Scratch:
             if error.errno != errno.ENOMEM:
                 raise
             raise MemoryError from error
-        self.array: NDArray[Any] = np.frombuffer(self.memory, dtype, count).reshape(shape)
+        self.array: np.ndarray = np.frombuffer(self.memory, dtype, count).reshape(shape)
         self._begin = self.array.ctypes.data
 
-    def give_back(self, part: NDArray[Any]) -> None:
+    def give_back(self, part: np.ndarray) -> None:
         """Give back the whole pages of a contiguous part of the array; its values are lost."""
         if not hasattr(mmap, "MADV_DONTNEED"):
             return
@@ -51,7 +50,7 @@ def bands(rows: int, row_bytes: int) -> Iterator[slice]:
         yield slice(begin, min(rows, begin + step))
 
 
-def bands_of(array: NDArray[Any]) -> Iterator[slice]:
+def bands_of(array: np.ndarray) -> Iterator[slice]:
     """Cut the rows of an array into bands of about 1 MB."""
     return bands(len(array), array.nbytes // max(1, len(array)))
 

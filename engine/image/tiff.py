@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ICC_PROFILE_TAG = 34675
 _EXIF_TAG = 34665
 _RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
-# The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Of later ones, these are: the number
+# The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
 _LAST_OF_PIXELS = 532
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))

@@ -1,6 +1,6 @@
 """From the samples of a TIFF to grey or RGB, in one of our dtypes, with straight alpha."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,10 @@ _EXACT_LIMIT = 2**24
 _RAW = "raw sensor data"
 _PHOTOMETRIC_WORDS = {"LOGL": "LogL", "LOGLUV": "LogLuv", "CFA": _RAW, "LINEAR_RAW": _RAW}
 
-Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
+Interpreted = tuple[np.ndarray, np.ndarray | None, list[str]]
 
 
-def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
+def to_picture_arrays(samples: np.ndarray, page: "TiffPage") -> Interpreted:
     """Interpret samples of shape (H, W, S) as the tags of their page say.
 
     Returns pixels of shape (H, W) or (H, W, 3), uint8, uint16 or float32; alpha of shape (H, W); and notes on
@@ -73,7 +73,7 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
     return (pixels[..., 0] if pixels.shape[2] == 1 else pixels), alpha, notes
 
 
-def _alpha(extra: NDArray[Any], page: "TiffPage", notes: list[str]) -> tuple[NDArray[Any] | None, bool]:
+def _alpha(extra: np.ndarray, page: "TiffPage", notes: list[str]) -> tuple[np.ndarray | None, bool]:
     """Alpha samples, and whether the colours are multiplied with them."""
     alpha, premultiplied, unknown = None, False, 0
     kinds = [int(kind) for kind in page.extrasamples]
@@ -90,7 +90,7 @@ def _alpha(extra: NDArray[Any], page: "TiffPage", notes: list[str]) -> tuple[NDA
     return alpha, premultiplied
 
 
-def _our_dtype(samples: NDArray[Any], page: "TiffPage", notes: list[str]) -> NDArray[Any]:
+def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.ndarray:
     """Values as uint8, uint16 or float32; packed depths are scaled to the full range of the next one."""
     bits = int(page.bitspersample)
     kind = samples.dtype.kind
@@ -120,12 +120,12 @@ def _our_dtype(samples: NDArray[Any], page: "TiffPage", notes: list[str]) -> NDA
         return samples.astype(np.float32)
 
 
-def _words(dtype: np.dtype[Any]) -> str:
+def _words(dtype: np.dtype) -> str:
     kinds = {"i": "signed integers", "u": "integers", "f": "float values"}
     return f"{8 * dtype.itemsize}-bit {kinds[dtype.kind]}"
 
 
-def _inverted(pixels: NDArray[Any], notes: list[str]) -> NDArray[Any]:
+def _inverted(pixels: np.ndarray, notes: list[str]) -> np.ndarray:
     if pixels.dtype == np.float32:
         # Float values have no full scale to turn about.
         notes.append("Its values count darkness (white is the smallest); they were kept as they are.")
@@ -133,7 +133,7 @@ def _inverted(pixels: NDArray[Any], notes: list[str]) -> NDArray[Any]:
     return np.iinfo(pixels.dtype).max - pixels
 
 
-def _looked_up(indices: NDArray[Any], page: "TiffPage") -> NDArray[np.uint8]:
+def _looked_up(indices: np.ndarray, page: "TiffPage") -> NDArray[np.uint8]:
     colormap = page.colormap
     if colormap is None or indices.dtype.kind not in "bu":
         raise Refused("it has a palette picture without its palette")

@@ -8,7 +8,7 @@ straight into its place.
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
     return longer if int(page.compression) in _DEFLATE else longer + compressed
 
 
-def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDArray[Any]]]:
+def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, np.ndarray]]:
     """Decode a page: yield rows, and their samples of shape (rows, W, S) in the page's number type."""
     if _is_stored_plainly(page):
         yield from _stored_bands(page, file)
@@ -64,7 +64,7 @@ def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDAr
             scratch.give_back(plane)
 
 
-def _samples(part: NDArray[Any]) -> NDArray[Any]:
+def _samples(part: np.ndarray) -> np.ndarray:
     """Bring the samples of each pixel together, of (planes, rows, columns, samples)."""
     return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
 
@@ -78,7 +78,7 @@ def _is_stored_plainly(page: "TiffPage") -> bool:
     )
 
 
-def _stored_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDArray[Any]]]:
+def _stored_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, np.ndarray]]:
     planes, _, height, width, count = page.shaped
     stored = np.dtype(page.dtype).newbyteorder(page.parent.byteorder)
     row_bytes = width * count * stored.itemsize
@@ -122,7 +122,7 @@ def _has_large_strips(page: "TiffPage") -> bool:
     )
 
 
-def _decode_strips(page: "TiffPage", file: BinaryIO, image: NDArray[Any]) -> None:
+def _decode_strips(page: "TiffPage", file: BinaryIO, image: np.ndarray) -> None:
     strips = iter(zip(page.dataoffsets, page.databytecounts, strict=True))
     is_swapped = page.parent.byteorder != ("<" if sys.byteorder == "little" else ">")
     for plane in image[:, 0]:
@@ -166,7 +166,7 @@ def _inflate(file: BinaryIO, size: int, out: NDArray[np.uint8]) -> int:
     return filled
 
 
-def _undo_predictor(page: "TiffPage", rows: NDArray[Any]) -> None:
+def _undo_predictor(page: "TiffPage", rows: np.ndarray) -> None:
     import imagecodecs
 
     if page.predictor == _DIFFERENCES:

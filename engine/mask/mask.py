@@ -19,9 +19,9 @@ import numpy.typing as npt
 from engine.errors import MaskError
 
 MAX_SIDE = 63
-# Of a mask of one row; of one column too, so that such a mask can always be transposed and turned.
+# Longest mask of one row or one column; equal, so that such a mask can always be transposed and turned.
 MAX_LINE = 127
-# Of a name that is read from a file: one line of a window or a table.
+# Longest name that is read from a file: one line of a window or a table.
 MAX_NAME_CHARACTERS = 200
 SIDES_ALLOWED = (
     f"a side may have 1 to {MAX_SIDE} cells, or 1 to {MAX_LINE} in a mask of one row or one column"

@@ -2,8 +2,8 @@
 
 A speed-up is the baseline's median kernel time over that of the run. Two runs are compared if they share the
 task, the problem (size, channels, types of operands and results, border with its value, anchor), the weights
-and the layout of rows; on the CPU rows have one layout only, so such a run is compared with either. Of the
-named baseline's runs of a problem the fastest verified one counts; a run that was chosen itself counts on its
+and the layout of rows; on the CPU rows have one layout only, so such a run is compared with either. The
+fastest verified run of the named baseline counts for a problem; a run that was chosen itself counts on its
 own problem instead.
 """
 

@@ -108,13 +108,13 @@ class Measurement(Generic[P]):
     chosen_because : str
         The planner's reason where `auto` was chosen.
     seed : int
-        Of the pixels that were verified, and of random operands.
+        Seed of the pixels that were verified, and of random operands.
     layout : str
-        Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
+        Layout of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional
         The model of work; None where it is not known.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None in
+        Digest of the weights of a filter's mask: runs with other weights are not compared. None in
         files of version 1.
     """
 

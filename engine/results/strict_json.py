@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-NON_FINITE = "NaN, Infinity and -Infinity, which JSON does not have; a value that there is not is null"
+NON_FINITE = "NaN, Infinity and -Infinity, which JSON does not have; missing values are written as null"
 """What the strings among the numbers of a document are, for its reader."""
 
 

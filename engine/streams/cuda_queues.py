@@ -90,7 +90,7 @@ class CudaQueues:
         """Return a slot's device memory for the result of that picture."""
         return self._view((slot, "out"), job.shape, job.target.dtype)
 
-    def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype[Any]) -> Any:
+    def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> Any:
         key = name, shape, dtype
         if key not in self._views:
             if len(self._views) >= MOST_VIEWS:
@@ -116,7 +116,7 @@ class CudaQueues:
         strides = shape[1] * shape[2] * dtype.itemsize, shape[2] * dtype.itemsize, dtype.itemsize
         return DeviceNDArray(shape, strides, dtype, gpu_data=memory.gpu_data)
 
-    def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
+    def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype]) -> np.ndarray:
         """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
         shape, dtype = like
         size = int(np.prod(shape)) * dtype.itemsize

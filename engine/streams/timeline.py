@@ -53,7 +53,7 @@ class Timeline:
 
     device: str  # its key
     variant: str  # keys of the variants that filtered, separated by ", "
-    # What the spans were read from. Of a GPU: device events; only the queues of pinned memory, where the host
+    # What the spans were read from. On a GPU: device events; only the queues of pinned memory, where the host
     # copies, are read from its own clock, set to zero together with the device's.
     clock: str
     ring: int  # chunks that were on the device at once

@@ -15,7 +15,7 @@ class CheckedSamples:
     Parameters
     ----------
     shape : tuple of int
-        Of the whole result, (H, W, C).
+        Shape of the whole result, (H, W, C).
     dtype : numpy dtype
     regions : sequence of Region
         That do not overlap, as `affordable_regions` returns them.

@@ -66,7 +66,7 @@ def affordable_regions(
     cost : int
         Multiply-adds that the oracle spends on one element, of the `affordable` ones in all.
     seed : int
-        Of where the grid begins.
+        Seed of where the grid begins.
     """
     if height * width * cost <= affordable:
         return (Region(0, height, 0, width),)

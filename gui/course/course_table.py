@@ -67,14 +67,14 @@ class PairedHeader(QHeaderView):
         has_lower = column.part is not Part.NAME
         painter.setPen(QColor(theme.text))
         painter.setClipRect(rect)
-        place = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
+        area = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
         if has_lower:
-            place.setBottom(place.bottom() - self.fontMetrics().height())
+            area.setBottom(area.bottom() - self.fontMetrics().height())
         is_words = self._table.is_words(logical)
         align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
         if len(columns) > 1:
             align = Qt.AlignmentFlag.AlignHCenter
-        painter.drawText(place, _WRAPPED | int(align), _with_whole_units(column.heading))
+        painter.drawText(area, _WRAPPED | int(align), _with_whole_units(column.heading))
         if has_lower:
             painter.setPen(QColor(theme.muted if column.part is Part.PAPER else theme.text))
             lower = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
@@ -92,9 +92,9 @@ class PairedHeader(QHeaderView):
 
     def _upper_height(self, column: int) -> int:
         width = sum(map(self.sectionSize, self._pair(column))) - 2 * GRID
-        place = QRect(0, 0, max(width, 1), _TALLEST)
+        area = QRect(0, 0, max(width, 1), _TALLEST)
         heading = _with_whole_units(self._table.columns[column].heading)
-        return self.fontMetrics().boundingRect(place, _WRAPPED, heading).height()
+        return self.fontMetrics().boundingRect(area, _WRAPPED, heading).height()
 
     def _repaint(self) -> None:
         # The text of a pair goes over both of its columns.
@@ -121,8 +121,8 @@ class _Cells(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         # With a style sheet's padding, Qt wraps but leaves no room above and below the lines.
-        place = QRect(0, 0, option.rect.width() - 2 * GRID, _TALLEST)
-        words = option.fontMetrics.boundingRect(place, int(Qt.TextFlag.TextWordWrap), index.data() or "")
+        area = QRect(0, 0, option.rect.width() - 2 * GRID, _TALLEST)
+        words = option.fontMetrics.boundingRect(area, int(Qt.TextFlag.TextWordWrap), index.data() or "")
         return QSize(option.rect.width(), words.height() + GRID)
 
 

@@ -46,7 +46,7 @@ class CourseTableModel(QStandardItemModel):
         columns = columns_of(table) if table else ()
         self.columns = tuple(replace(one, heading=one.heading.replace("`", "")) for one in columns)
         self.clear()
-        for place, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             cells = [row[column.position] for row in table.rows] if table else []
             # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
@@ -59,7 +59,7 @@ class CourseTableModel(QStandardItemModel):
             for item in (header, *items):
                 item.setTextAlignment(_LEFT if is_words else _RIGHT)
             self.appendColumn(items)
-            self.setHorizontalHeaderItem(place, header)
+            self.setHorizontalHeaderItem(index, header)
 
     def is_words(self, column: int) -> bool:
         """Return whether a column holds names or sentences, and not figures."""

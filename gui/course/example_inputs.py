@@ -23,13 +23,13 @@ _RESET_TIP = "Put the lecture's values back into all fields of this table."
 class ValueField:
     """One value: its label above, its refusal below; `text` is what is typed."""
 
-    def __init__(self, one: Input, place: QWidget) -> None:
+    def __init__(self, one: Input, parent: QWidget) -> None:
         self.input = one
         # In a narrow window long labels would squeeze the list of papers.
-        self.label = QLabel(one.label, place, wordWrap=True)
+        self.label = QLabel(one.label, parent, wordWrap=True)
         self.label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
-        self.edit = _Edit(self, place)
-        self.refusal = QLabel(place, wordWrap=True)
+        self.edit = _Edit(self, parent)
+        self.refusal = QLabel(parent, wordWrap=True)
         self.refusal.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.refusal.setFont(small_font())
         # What is typed is shown as it is.
@@ -64,8 +64,8 @@ class ValueField:
 class _Edit(QLineEdit):
     """Esc puts the lecture's value back."""
 
-    def __init__(self, field: ValueField, place: QWidget) -> None:
-        super().__init__(place)
+    def __init__(self, field: ValueField, parent: QWidget) -> None:
+        super().__init__(parent)
         self._field = field
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -88,15 +88,15 @@ class ExampleInputs(QWidget):
         self.fields: list[ValueField] = []
         self.reset = text_button("retry", "Lecture's values", "Lecture's values", _RESET_TIP)
         self.reset.clicked.connect(self._reset)
-        self._place = QWidget()
-        self._grid = QGridLayout(self._place)
+        self._form = QWidget()
+        self._grid = QGridLayout(self._form)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(GRID)
         self._grid.setVerticalSpacing(HALF_GRID // 2)
         for at in range(_PER_LINE):
             self._grid.setColumnStretch(at, 1)
         end = column(self.reset, 1, margins=(0, 2 * GRID, 0, 0))
-        self.setLayout(row((self._place, 1), end, margins=(GRID, HALF_GRID, GRID, 0)))
+        self.setLayout(row((self._form, 1), end, margins=(GRID, HALF_GRID, GRID, 0)))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.setAccessibleName("Values of the worked example")
         theme_notifier().changed.connect(self._check)
@@ -119,7 +119,7 @@ class ExampleInputs(QWidget):
         if self._example is not None:
             texts = self._course.typed(paper, title) or self._example.texts
             for at, one in enumerate(self._example.inputs):
-                field = ValueField(one, self._place)
+                field = ValueField(one, self._form)
                 field.edit.setText(texts[one.key])
                 field.edit.setCursorPosition(0)
                 field.edit.textEdited.connect(self._take)
@@ -129,7 +129,7 @@ class ExampleInputs(QWidget):
                 self.fields.append(field)
             self._check()
             # Fields that are made now would come last for Tab: they stand before the button beside them.
-            insert_into_tab_order(self._place, self._place)
+            insert_into_tab_order(self._form, self._form)
         self.setVisible(self._example is not None)
 
     def _texts(self) -> dict[str, str]:

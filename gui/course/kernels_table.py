@@ -15,8 +15,8 @@ from gui.widgets.panel_parts import row as layout_row
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LOAD_WIDTH = 11 * GRID
-# Of the width that is left: name and place, variant and configuration, what differs.
-_SHARES = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
+# Name and source, variant and configuration, what differs.
+_WIDTH_FRACTIONS = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
 
 
 class KernelsTable(QTableView):
@@ -60,7 +60,7 @@ class KernelsTable(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         room = self.viewport().width() - _LOAD_WIDTH
-        for column, share in _SHARES.items():
+        for column, share in _WIDTH_FRACTIONS.items():
             self.setColumnWidth(column, int(room * share))
         self.setColumnWidth(Column.LOAD, _LOAD_WIDTH)
         self.resizeRowsToContents()
@@ -103,8 +103,8 @@ class KernelsTable(QTableView):
         button.setAutoRaise(False)
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))
-        place = QWidget()
+        cell = QWidget()
         line = layout_row(button, margins=(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID))
         line.setAlignment(button, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-        place.setLayout(line)
-        return place
+        cell.setLayout(line)
+        return cell

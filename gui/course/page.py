@@ -15,7 +15,7 @@ from gui.widgets.panel_parts import column
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
-_MOST_OF_KERNELS = 0.45
+_MOST_KERNELS_HEIGHT = 0.45
 _STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
 
 
@@ -98,8 +98,8 @@ class CoursePage(Page):
             return
         height = self._halves.height() - self._halves.handleWidth()
         needed = self.header.heightForWidth(self._halves.width()) + self.kernels.needed_height
-        of_kernels = min(needed, int(height * _MOST_OF_KERNELS))
-        self._halves.setSizes([of_kernels, max(1, height - of_kernels)])
+        kernels_height = min(needed, int(height * _MOST_KERNELS_HEIGHT))
+        self._halves.setSizes([kernels_height, max(1, height - kernels_height)])
 
     def _note_moved(self) -> None:
         self._is_moved = True

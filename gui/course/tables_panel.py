@@ -236,7 +236,7 @@ class TablesPanel(QWidget):
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     """Return the text under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
-    # Of other cells it is known already why nothing can fill them.
+    # The other cells already have the reason why nothing can fill them.
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
     remedy = (_MEASURE_FIRST,) if can_fill else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))

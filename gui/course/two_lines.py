@@ -84,10 +84,10 @@ class TwoLines(QStyledItemDelegate):
         return font
 
 
-def _wrapped(font: QFont, place: QRect, words: str | None) -> QRect:
+def _wrapped(font: QFont, area: QRect, words: str | None) -> QRect:
     """Return the part of a place that wrapped words take, in its full width."""
-    needed = QFontMetrics(font).boundingRect(QRect(0, 0, place.width(), _TALLEST), _WRAP, _breakable(words))
-    return QRect(place.left(), place.top(), place.width(), needed.height())
+    needed = QFontMetrics(font).boundingRect(QRect(0, 0, area.width(), _TALLEST), _WRAP, _breakable(words))
+    return QRect(area.left(), area.top(), area.width(), needed.height())
 
 
 def _breakable(words: str | None) -> str:

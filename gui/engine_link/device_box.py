@@ -81,7 +81,7 @@ class DeviceBox(QComboBox):
         position = self.findData(key)
         with QSignalBlocker(self):
             if position < 0:
-                # Of a session from another machine, or the engine is not up yet.
+                # The session is from another machine, or the engine is not ready yet.
                 self._items.appendRow(_item(key, key, f"{key} is not here.", available=False))
                 position = self.findData(key)
             self.setCurrentIndex(position)

@@ -40,7 +40,7 @@ from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Place
+from gui.widgets.panel_parts import Slot
 from gui.widgets.runs_model import baseline_name
 from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
@@ -58,8 +58,7 @@ _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
 _RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
-# Of a large window.
-_LOWER_SHARE = 0.27
+_LOWER_HEIGHT_FRACTION = 0.27
 _NO_TIMES = (
     "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
     "Press Run (Ctrl+R) to measure one, or Run all to compare all."
@@ -74,7 +73,7 @@ _NO_BLOCKS = (
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
-# Of a plot: the first layout is made before there are any.
+# Smallest size of a plot: the first layout is made before there are any.
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
@@ -98,8 +97,8 @@ class ExplorePage(Page):
         self.kernel_dock = EitherOf(
             self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
-        self.time_place, self.speed_up_place, self.blocks_place = (
-            Place(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
+        self.time_slot, self.speed_up_slot, self.blocks_slot = (
+            Slot(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
         )
         self.blocks_panel: BlocksPanel | None = None
         self.operation_table: OperationResultsPanel | None = None
@@ -109,12 +108,12 @@ class ExplorePage(Page):
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
-        self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
-        self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
+        self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
+        self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
         either = EitherOf(self.results_panel, self._operation_table, self.operations)
         beside = self.add_dock("results", "Results", either, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
-            "blocks", "Block sizes", self.blocks_place, _AREA.BottomDockWidgetArea
+            "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
         )
         self.setTabPosition(_AREA.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(beside, self.blocks_dock)
@@ -258,10 +257,10 @@ class ExplorePage(Page):
                 self.operations,
             )
 
-        _fill(self.time_place, plot(KERNEL, "Execution time by variant", _NO_TIMES))
-        _fill(self.speed_up_place, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        _fill(self.time_slot, plot(KERNEL, "Execution time by variant", _NO_TIMES))
+        _fill(self.speed_up_slot, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
-        _fill(self.blocks_place, self.blocks_panel)
+        _fill(self.blocks_slot, self.blocks_panel)
         self.operations.chosen.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.box.fill()
@@ -282,7 +281,7 @@ class ExplorePage(Page):
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_SHARE))
+        height = max(_LOWER_HEIGHT, round(self.height() * _LOWER_HEIGHT_FRACTION))
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _make_controllers(self, services: Services) -> None:
@@ -313,19 +312,19 @@ class ExplorePage(Page):
     def _add_tile(self, services: Services) -> None:
         """Put the panel Tile behind the mask; it is made when it is first looked at."""
         self.tile = TileState(self.workspace, services.state, services.link)
-        self.tile_place = Place()
+        self.tile_slot = Slot()
         mask = self.docks[0]
-        self.tile_dock = self.add_dock("tile", "Tile", self.tile_place, _AREA.LeftDockWidgetArea)
+        self.tile_dock = self.add_dock("tile", "Tile", self.tile_slot, _AREA.LeftDockWidgetArea)
         self.setTabPosition(_AREA.LeftDockWidgetArea, QTabWidget.TabPosition.North)
         self.share_place(mask, self.tile_dock)
         self.tile_dock.visibilityChanged.connect(self._watch_tile)
 
     def _watch_tile(self, is_visible: bool) -> None:
-        if is_visible and not self.tile_place.is_filled:
+        if is_visible and not self.tile_slot.is_filled:
             from gui.explore.tile.tile_panel import TilePanel
 
             made = TilePanel(self.tile)
-            self.tile_place.fill(made)
+            self.tile_slot.fill(made)
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
@@ -407,9 +406,9 @@ class ExplorePage(Page):
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
 
 
-def _fill(place: Place, made: QWidget) -> None:
-    place.fill(made)
-    insert_into_tab_order(place, made)
+def _fill(slot: Slot, made: QWidget) -> None:
+    slot.fill(made)
+    insert_into_tab_order(slot, made)
 
 
 def build(services: Services) -> ExplorePage:

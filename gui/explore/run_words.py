@@ -8,7 +8,7 @@ from engine.results.measurement import Measurement
 from engine.results.quantities import ms_text
 
 EARLIER = "for an earlier problem"
-"""Of runs whose picture, mask or parameters are not the ones that are set now."""
+"""For runs whose picture, mask or parameters have changed since."""
 
 
 def run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:

@@ -20,7 +20,7 @@ from gui.page.contract import Page, PageStatus, Services
 from gui.page.export import ResultsExport
 from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Place
+from gui.widgets.panel_parts import Slot
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
@@ -53,12 +53,12 @@ class MatricesPage(Page):
             state.ready_changed,
         ):
             signal.connect(self.status_changed)
-        self._plot_place = Place(above=GRID)
+        self._plot_slot = Slot(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("product", "Product", self.product_panel, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(self._plot_place)
+        self.setCentralWidget(self._plot_slot)
         self.add_dock("lecture", "What the lecture says", self.lecture_panel, _AREA.RightDockWidgetArea)
         self.add_dock("products", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
 
@@ -114,7 +114,7 @@ class MatricesPage(Page):
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.matrices.tile_plot import TilePlot
 
-        self._plot_place.fill(TilePlot(self.matmul))
+        self._plot_slot.fill(TilePlot(self.matmul))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

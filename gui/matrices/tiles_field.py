@@ -67,7 +67,7 @@ class TilesField(QWidget):
     def _show(self) -> None:
         self._shown = self._matmul.settings.tiles
         self.field.setText(", ".join(str(tile) for tile in self._shown))
-        # Of a long list the first ones are seen.
+        # Show the beginning of a long list.
         self.field.setCursorPosition(0)
         self.refusal.say("")
 

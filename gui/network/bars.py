@@ -67,5 +67,5 @@ class ProbabilityBars(QWidget):
                 continue
             bar.setWidth(room * share)
             painter.fillRect(bar, QColor(theme.accent if is_best else theme.outline))
-            place = QRectF(self.width() - words_width - 2, top, words_width + 2, _ROW)
-            painter.drawText(place, middle | int(Qt.AlignmentFlag.AlignRight), chance_text(share))
+            label = QRectF(self.width() - words_width - 2, top, words_width + 2, _ROW)
+            painter.drawText(label, middle | int(Qt.AlignmentFlag.AlignRight), chance_text(share))

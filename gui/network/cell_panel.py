@@ -8,7 +8,7 @@ from engine.mask.mask import Mask
 from gui.network.ink import as_steps, shades
 from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is_vector
 from gui.network.network_state import NetworkState
-from gui.network.words import name_of, number, place_of, short_number, table_text, where_from, window_title
+from gui.network.words import cell_name, name_of, number, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
@@ -66,18 +66,18 @@ class ValueTable(QWidget):
         painter.setFont(font)
         colours, steps = shades(theme), as_steps(values, self._largest)
         for at in range(rows):
-            for place in range(columns):
+            for cell_column in range(columns):
                 if self._is_signed:
-                    ground = cell_background(float(values[at, place]), self._largest, theme)
+                    ground = cell_background(float(values[at, cell_column]), self._largest, theme)
                 else:
-                    ground = QColor(colours[int(steps[at, place])])
-                cell = QRectF(place * width, at * _CELL_HEIGHT, width, _CELL_HEIGHT)
+                    ground = QColor(colours[int(steps[at, cell_column])])
+                cell = QRectF(cell_column * width, at * _CELL_HEIGHT, width, _CELL_HEIGHT)
                 painter.fillRect(cell, ground)
                 painter.setPen(QPen(QColor(theme.line), 1))
                 painter.drawRect(cell)
                 if widest <= width - 2:
                     painter.setPen(readable_text(ground, theme))
-                    painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), texts[at][place])
+                    painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), texts[at][cell_column])
 
 
 class CellPanel(QWidget):
@@ -88,7 +88,7 @@ class CellPanel(QWidget):
     def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._network = network
-        self.place, self.sentence = QLabel(), QLabel()
+        self.cell_name, self.sentence = QLabel(), QLabel()
         self.before = WholeNumberBox("Input map", 0, 0, "the number of a map")
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
@@ -98,7 +98,7 @@ class CellPanel(QWidget):
         self.to_explore = QPushButton(_TO_EXPLORE)
         self._which = QWidget()
         self._build()
-        self.before.valueChanged.connect(network.look_at_map)
+        self.before.valueChanged.connect(network.show_origin_map)
         self.to_explore.clicked.connect(self._give_mask)
         for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
             signal.connect(self._show)
@@ -118,10 +118,10 @@ class CellPanel(QWidget):
         return Mask(origin.weights, name=name)
 
     def _build(self) -> None:
-        font = self.place.font()
+        font = self.cell_name.font()
         font.setBold(True)
-        self.place.setFont(font)
-        for label in (self.place, self.sentence):
+        self.cell_name.setFont(font)
+        for label in (self.cell_name, self.sentence):
             label.setWordWrap(True)
             label.setTextInteractionFlags(
                 Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -134,7 +134,7 @@ class CellPanel(QWidget):
         content = QWidget()
         window = column(self.window_title, self.window_table, spacing=HALF_GRID)
         weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
-        parts = self.place, self.sentence, self._which, window, weights, self.to_explore
+        parts = self.cell_name, self.sentence, self._which, window, weights, self.to_explore
         margins = (GRID, GRID, GRID, HALF_GRID)
         content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
         self.setLayout(column(scrolled(content)))
@@ -143,7 +143,7 @@ class CellPanel(QWidget):
         network = self._network
         facts, cell, origin = network.facts, network.cell, network.shown_origin
         has_cell = facts is not None and cell is not None and origin is not None
-        self.place.setVisible(has_cell)
+        self.cell_name.setVisible(has_cell)
         for part in (self._which, self.window_title, self.filter_title, self.to_explore):
             part.setVisible(has_cell)
         if facts is None or cell is None or origin is None:
@@ -152,7 +152,7 @@ class CellPanel(QWidget):
             self.filter_table.show_values(None, 1.0)
             return
         layer = facts.layers[cell.layer]
-        self.place.setText(place_of(facts.layers, cell))
+        self.cell_name.setText(cell_name(facts.layers, cell))
         self.sentence.setText(where_from(facts, cell, network.value_of(cell), network.all_origins()))
         count = input_map_count(facts, cell)
         self._which.setVisible(count > 1)

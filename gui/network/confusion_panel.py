@@ -72,18 +72,18 @@ class ConfusionMatrix(QWidget):
         centre = int(Qt.AlignmentFlag.AlignCenter)
         painter.setPen(QColor(theme.muted))
         for digit in range(_DIGITS):
-            for place in (self._rect(-1, digit), self._rect(digit, -1)):
-                painter.drawText(place, centre, str(digit))
+            for rect in (self._rect(-1, digit), self._rect(digit, -1)):
+                painter.drawText(rect, centre, str(digit))
         for digit, counts in enumerate(self.confusion.counts):
             for predicted, count in enumerate(counts):
-                place = self._rect(digit, predicted)
+                rect = self._rect(digit, predicted)
                 ground = _ground(count / max(1, sum(counts)), digit == predicted, theme)
-                painter.fillRect(place, ground)
+                painter.fillRect(rect, ground)
                 painter.setPen(QPen(QColor(theme.line), 1))
-                painter.drawRect(place)
+                painter.drawRect(rect)
                 if count:
                     painter.setPen(readable_text(ground, theme))
-                    painter.drawText(place, centre, str(count))
+                    painter.drawText(rect, centre, str(count))
         painter.setPen(QPen(QColor(theme.accent if self.hasFocus() else theme.outline), 2))
         painter.drawRect(self._rect(*self.cell))
 
@@ -134,9 +134,9 @@ class ConfusionMatrix(QWidget):
         side = self._side()
         return QRectF((predicted + 1) * side, self._top() + (digit + 1) * side, side, side)
 
-    def _cell_at(self, place: QPointF) -> tuple[int, int] | None:
+    def _cell_at(self, point: QPointF) -> tuple[int, int] | None:
         side = self._side()
-        digit, predicted = int((place.y() - self._top()) // side) - 1, int(place.x() // side) - 1
+        digit, predicted = int((point.y() - self._top()) // side) - 1, int(point.x() // side) - 1
         inside = self.confusion is not None and 0 <= digit < _DIGITS and 0 <= predicted < _DIGITS
         return (digit, predicted) if inside else None
 

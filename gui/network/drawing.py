@@ -141,7 +141,7 @@ def coverage(begin: Point, end: Point, radius: float) -> Ink:
     way_x, way_y = end[0] - begin[0], end[1] - begin[1]
     from_x, from_y = columns - begin[0], rows - begin[1]
     length = way_x * way_x + way_y * way_y
-    # Of each cell the nearest point of the way.
+    # Nearest point of the stroke to each cell.
     part = np.clip((from_x * way_x + from_y * way_y) / length, 0.0, 1.0) if length else 0.0
     distance = np.hypot(from_x - part * way_x, from_y - part * way_y)
     share = np.clip((radius + _SOFT_EDGE / 2 - distance) / _SOFT_EDGE, 0.0, 1.0)

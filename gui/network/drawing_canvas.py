@@ -162,6 +162,6 @@ class DrawingCanvas(QWidget):
         left, top = field.left() + columns.start * side, field.top() + rows.start * side
         return QRectF(left, top, len(columns) * side, len(rows) * side)
 
-    def _point(self, place: QPointF) -> Point:
+    def _point(self, position: QPointF) -> Point:
         field, side = self._field(), self.cell_side
-        return (place.x() - field.left()) / side, (place.y() - field.top()) / side
+        return (position.x() - field.left()) / side, (position.y() - field.top()) / side

@@ -23,11 +23,10 @@ _EMPTY = (
 )
 _PREFIX = "network-"
 # Parts of a stage with streams, which are no layers; in both themes each is known from its neighbours.
-_OF_STREAMS = ("copy in", "kernels", "copy out")
+_STREAM_PARTS = ("copy in", "kernels", "copy out")
 # Positions in the series of colours, of which two are blue: one of them for six layers.
 _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
-# Of the width.
-_NAMES_SHARE = 0.4
+_NAMES_WIDTH_FRACTION = 0.4
 
 
 class LayerTimesPanel(QWidget):
@@ -81,8 +80,8 @@ class LayerBars(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            place = event.pos()
-            words = next((text for rect, text in self._drawn if rect.contains(place)), "")
+            position = event.pos()
+            words = next((text for rect, text in self._drawn if rect.contains(position)), "")
             QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)
@@ -98,7 +97,7 @@ class LayerBars(QWidget):
         totals = [ms_text(_total(layers)) for _, layers in self.rows]
         names = min(
             max((metrics.horizontalAdvance(_short(stage)) for stage, _ in self.rows), default=0) + 3 * GRID,
-            int(self.width() * _NAMES_SHARE),
+            int(self.width() * _NAMES_WIDTH_FRACTION),
         )
         ends = max(map(metrics.horizontalAdvance, totals), default=0) + GRID
         above = self._legend_height(self.width())
@@ -115,9 +114,9 @@ class LayerBars(QWidget):
             left = float(names)
             total = max(_total(layers), 1e-9)
             for one in layers:
-                place = QRectF(left, top + (_ROW - _BAR) / 2, room * one.ms / total, _BAR)
-                self._paint_part(painter, place, one, total)
-                left = place.right()
+                bar = QRectF(left, top + (_ROW - _BAR) / 2, room * one.ms / total, _BAR)
+                self._paint_part(painter, bar, one, total)
+                left = bar.right()
             painter.setPen(QColor(theme.text))
             end = QRectF(names + room, top, ends, _ROW)
             painter.drawText(end, middle | int(Qt.AlignmentFlag.AlignRight), totals[at])
@@ -125,38 +124,38 @@ class LayerBars(QWidget):
             painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def _paint_part(self, painter: QPainter, place: QRectF, one: LayerTime, total: float) -> None:
+    def _paint_part(self, painter: QPainter, bar: QRectF, one: LayerTime, total: float) -> None:
         colour = QColor(self._colour(one.name))
-        painter.fillRect(place, colour)
+        painter.fillRect(bar, colour)
         if len(self._keys(one.name)) > 1:
             # Two layers in one kernel: the colour of the second one as a stripe below.
-            stripe = place.adjusted(0, _BAR - HALF_GRID, 0, 0)
+            stripe = bar.adjusted(0, _BAR - HALF_GRID, 0, 0)
             painter.fillRect(stripe, QColor(self._colour(self._keys(one.name)[-1])))
         painter.setPen(QPen(QColor(current_theme().base), 1))
-        painter.drawRect(place)
+        painter.drawRect(bar)
         text = ms_text(one.ms).removesuffix(" ms")
-        if place.width() > painter.fontMetrics().horizontalAdvance(text) + GRID:
+        if bar.width() > painter.fontMetrics().horizontalAdvance(text) + GRID:
             painter.setPen(readable_text(colour, current_theme()))
-            painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+            painter.drawText(bar, int(Qt.AlignmentFlag.AlignCenter), text)
         share = percent_text(one.ms / total)
-        self._drawn.append((place, f"{self._title(one.name)}: {ms_text(one.ms)}, {share}"))
+        self._drawn.append((bar, f"{self._title(one.name)}: {ms_text(one.ms)}, {share}"))
 
     def _paint_legend(self, painter: QPainter) -> None:
         painter.setFont(small_font())
         metrics = painter.fontMetrics()
-        for place, name in self._legend(self.width()):
-            square = QRectF(place.x(), place.y() + (metrics.height() - GRID) / 2, GRID, GRID)
+        for corner, name in self._legend(self.width()):
+            square = QRectF(corner.x(), corner.y() + (metrics.height() - GRID) / 2, GRID, GRID)
             painter.fillRect(square, QColor(self._colour(name)))
             painter.setPen(QColor(current_theme().muted))
             text = self._title(name)
-            painter.drawText(place.x() + GRID + HALF_GRID, place.y() + metrics.ascent(), text)
+            painter.drawText(corner.x() + GRID + HALF_GRID, corner.y() + metrics.ascent(), text)
 
     @property
     def legend(self) -> list[str]:
         """What the colours are: every layer, and the parts of streams where a bar has them."""
         layers = self._network.facts.layers if self._network.facts else ()
         drawn = {one.name for _, parts in self.rows for one in parts}
-        return [*(layer.key for layer in layers), *(part for part in _OF_STREAMS if part in drawn)]
+        return [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
 
     def _legend(self, room: int) -> list[tuple[QPoint, str]]:
         """Return where each name of the legend stands, in lines of so many pixels."""

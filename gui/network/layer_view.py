@@ -48,7 +48,7 @@ class LayerView(QWidget):
 
     pointed = Signal(object)  # the Cell under the mouse
     chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
-    let_go = Signal()
+    release_cell = Signal()
     zoomed = Signal(int)  # 1: larger maps are wanted, -1: smaller ones, 0: those that fit
 
     def __init__(self, layer: Layer, position: int, parent: QWidget | None = None) -> None:
@@ -120,10 +120,10 @@ class LayerView(QWidget):
             self._paint_vector(painter)
         else:
             for number, image in enumerate(self._images):
-                place = self._map_rect(number)
-                painter.drawImage(place, image)
+                rect = self._map_rect(number)
+                painter.drawImage(rect, image)
                 painter.setPen(QPen(QColor(theme.line), 1))
-                painter.drawRect(place.adjusted(-0.5, -0.5, 0.5, 0.5))
+                painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5))
         if self._window is not None:
             draw_frames(painter, self._window_frames(self._window), theme, 1)
             if self._shown is not None:
@@ -144,7 +144,7 @@ class LayerView(QWidget):
         if event.button() != Qt.MouseButton.LeftButton or cell is None:
             return
         if self._is_kept and cell == self._cell:
-            self.let_go.emit()
+            self.release_cell.emit()
         else:
             self.chosen.emit(cell)
 
@@ -165,7 +165,7 @@ class LayerView(QWidget):
             self.zoomed.emit(_ZOOMS[key])
             return
         if key == keys.Key_Escape and self._is_kept:
-            self.let_go.emit()
+            self.release_cell.emit()
             return
         if key in (keys.Key_Left, keys.Key_Right):
             column += 1 if key == keys.Key_Right else -1
@@ -208,19 +208,19 @@ class LayerView(QWidget):
         colours = shades(theme)
         steps = as_steps(self._values, largest)
         for at, value in enumerate(self._values.tolist()):
-            place = self._cell_rect(Cell(self.position, column=at))
+            rect = self._cell_rect(Cell(self.position, column=at))
             if self._is_scores:
                 ground = cell_background(value, largest, theme)
-                painter.fillRect(place, ground)
+                painter.fillRect(rect, ground)
                 painter.setPen(readable_text(ground, theme))
                 for part, text in enumerate((str(at), short_number(value))):
-                    words = QRectF(place.left(), place.top() + (_SCORE_ROW - 2 * line) / 2 + part * line,
-                                   place.width(), line)  # fmt: skip
+                    words = QRectF(rect.left(), rect.top() + (_SCORE_ROW - 2 * line) / 2 + part * line,
+                                   rect.width(), line)  # fmt: skip
                     painter.drawText(words, int(Qt.AlignmentFlag.AlignCenter), text)
             else:
-                painter.fillRect(place, QColor(colours[int(steps[at])]))
+                painter.fillRect(rect, QColor(colours[int(steps[at])]))
             painter.setPen(QPen(QColor(theme.line), 1))
-            painter.drawRect(place.adjusted(-0.5, -0.5, 0.5, 0.5))
+            painter.drawRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5))
 
     def _window_frames(self, window: Window) -> Iterator[QRectF]:
         chosen, rows, columns = window
@@ -232,9 +232,9 @@ class LayerView(QWidget):
                 )
                 yield QRectF(1, 1, first.right() - 1, last.bottom() - 1)
                 return
-            place, scale = self._map_rect(number), self._scale
+            rect, scale = self._map_rect(number), self._scale
             yield QRectF(
-                place.left() + columns.start * scale, place.top() + rows.start * scale,
+                rect.left() + columns.start * scale, rect.top() + rows.start * scale,
                 len(columns) * scale, len(rows) * scale,
             )  # fmt: skip
 
@@ -271,23 +271,23 @@ class LayerView(QWidget):
             return QRectF(
                 1 + (cell.column % per_line) * width, 1 + (cell.column // per_line) * height, width, height
             )
-        place, scale = self._map_rect(cell.map), self._scale
-        return QRectF(place.left() + cell.column * scale, place.top() + cell.row * scale, scale, scale)
+        rect, scale = self._map_rect(cell.map), self._scale
+        return QRectF(rect.left() + cell.column * scale, rect.top() + cell.row * scale, scale, scale)
 
-    def _cell_at(self, place: QPointF) -> Cell | None:
+    def _cell_at(self, point: QPointF) -> Cell | None:
         """Return the cell under a place; None between maps."""
         if self._is_vector:
             cells = (Cell(self.position, column=at) for at in range(self._columns))
-            return next((cell for cell in cells if self._cell_rect(cell).contains(place)), None)
+            return next((cell for cell in cells if self._cell_rect(cell).contains(point)), None)
         tile = self._scale * self._columns + _GAP
         per_line = self._per_line(tile, self._room)
-        across, down = int((place.x() - 1) // tile), int((place.y() - 1) // tile)
+        across, down = int((point.x() - 1) // tile), int((point.y() - 1) // tile)
         number = down * per_line + across
         if across >= per_line or across < 0 or down < 0 or number >= self._maps:
             return None
         origin = self._map_rect(number)
-        if not origin.contains(place):
+        if not origin.contains(point):
             return None
-        row = int((place.y() - origin.top()) // self._scale)
-        column = int((place.x() - origin.left()) // self._scale)
+        row = int((point.y() - origin.top()) // self._scale)
+        column = int((point.x() - origin.left()) // self._scale)
         return Cell(self.position, number, min(row, self._rows - 1), min(column, self._columns - 1))

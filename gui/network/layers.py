@@ -80,8 +80,8 @@ def kept_answer(answer: Recognised, ink: NDArray[np.uint8]) -> Answer:
     return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms, drawing)
 
 
-def _copy(place: SharedArray) -> Floats:
-    found: Floats = attach(place).copy()
+def _copy(shared: SharedArray) -> Floats:
+    found: Floats = attach(shared).copy()
     return found
 
 

@@ -8,7 +8,7 @@ from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
 from gui.network.layers import is_pool, is_vector, windows
 from gui.network.network_state import NetworkState
-from gui.network.words import name_of, place_of, shape_text, where_from
+from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
@@ -70,7 +70,7 @@ class MapsPanel(QWidget):
             title = _Title(layer.title, _how(layers, at), view)
             view.pointed.connect(self._network.point)
             view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
-            view.let_go.connect(self._network.let_go)
+            view.release_cell.connect(self._network.release_cell)
             view.zoomed.connect(self._zoom)
             self._titles.append(title)
             self.views.append(view)
@@ -97,7 +97,7 @@ class MapsPanel(QWidget):
             return
         marked = cell if network.answer is not None else None
         origin = None if marked is None else network.shown_origin
-        seen = {} if marked is None else {at: place for at, *place in windows(facts.layers, marked)}
+        seen = {} if marked is None else {at: window for at, *window in windows(facts.layers, marked)}
         for view in self.views:
             window = None
             if marked is not None and view.position in seen:
@@ -112,7 +112,7 @@ class MapsPanel(QWidget):
             else:
                 value = network.value_of(marked)
                 words = where_from(facts, marked, value, network.all_origins())
-                view.describe(f"{place_of(facts.layers, marked)}: {words}")
+                view.describe(f"{cell_name(facts.layers, marked)}: {words}")
 
     def _zoom(self, step: int) -> None:
         """Take the next larger or smaller maps, or those that fit."""

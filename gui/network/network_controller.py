@@ -184,7 +184,7 @@ class NetworkController(QObject):
                 self._messages.show_error(WEIGHTS, error)
                 self._weights = self._network.weights
                 if weights and self._network.facts is None:
-                    # Of a session: without them the page still has the program's own.
+                    # The session's weights cannot be read: fall back to the program's own.
                     self._describe()
                 else:
                     self._network.refuse_facts(str(error))

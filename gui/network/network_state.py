@@ -159,13 +159,13 @@ class NetworkState(QObject):
             self.cell, self.is_kept = cell, keep
             self.cell_changed.emit()
 
-    def let_go(self) -> None:
+    def release_cell(self) -> None:
         """Let the chosen cell follow the mouse again."""
         if self.is_kept:
             self.is_kept = False
             self.cell_changed.emit()
 
-    def look_at_map(self, number: int | None) -> None:
+    def show_origin_map(self, number: int | None) -> None:
         """Show the window of another input map; None: of the one that adds the most."""
         if number != self.input_map:
             self.input_map = number

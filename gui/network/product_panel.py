@@ -44,10 +44,10 @@ class WorkedProduct(QWidget):
     @property
     def words(self) -> str:
         """The chosen output as a sum of products."""
-        row, place = self.output
-        pairs = zip(W[row].tolist(), _X[:, place].tolist(), strict=True)
+        row, cell_column = self.output
+        pairs = zip(W[row].tolist(), _X[:, cell_column].tolist(), strict=True)
         products = " + ".join(f"{weight:g} x {value:g}" for weight, value in pairs)
-        return f"Filter {row + 1}, output {place + 1}: {products} = {Y[row, place]:g}"
+        return f"Filter {row + 1}, output {cell_column + 1}: {products} = {Y[row, cell_column]:g}"
 
     def sizeHint(self) -> QSize:
         rows, columns = _X.shape
@@ -55,8 +55,8 @@ class WorkedProduct(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        row, place = self.output
-        self._table(painter, _X, QPointF(0, 0), _X_CELL, "X", lambda _r, c: c == place)
+        row, cell_column = self.output
+        self._table(painter, _X, QPointF(0, 0), _X_CELL, "X", lambda _r, c: c == cell_column)
         self._table(painter, W, self._w_place(), _W_CELL, "W'", lambda r, _c: r == row)
         self._table(painter, Y, self._y_place(), _Y_CELL, "Y = W' X", lambda r, c: (r, c) == self.output)
         painter.setFont(small_font())
@@ -64,12 +64,12 @@ class WorkedProduct(QWidget):
         painter.drawText(self._words_place(), int(Qt.TextFlag.TextWordWrap), self.words)
         if self.hasFocus():
             painter.setPen(QPen(QColor(current_theme().accent), 2))
-            painter.drawRect(self._y_rect(row, place))
+            painter.drawRect(self._y_rect(row, cell_column))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        for row, place in np.ndindex(*Y.shape):
-            if self._y_rect(row, place).contains(event.position()):
-                self._choose(row, place)
+        for row, cell_column in np.ndindex(*Y.shape):
+            if self._y_rect(row, cell_column).contains(event.position()):
+                self._choose(row, cell_column)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         moves = {
@@ -82,12 +82,12 @@ class WorkedProduct(QWidget):
         if not (down or right):
             super().keyPressEvent(event)
             return
-        row, place = self.output
+        row, cell_column = self.output
         rows, columns = Y.shape
-        self._choose(min(max(row + down, 0), rows - 1), min(max(place + right, 0), columns - 1))
+        self._choose(min(max(row + down, 0), rows - 1), min(max(cell_column + right, 0), columns - 1))
 
-    def _choose(self, row: int, place: int) -> None:
-        self.output = row, place
+    def _choose(self, row: int, cell_column: int) -> None:
+        self.output = row, cell_column
         self.setAccessibleDescription(f"{self.words}. {_KEYS}")
         self.update()
 
@@ -102,9 +102,9 @@ class WorkedProduct(QWidget):
         top = corner.y() + _TITLE + len(Y) * _ROW + GRID
         return QRectF(corner.x(), top, self.width() - corner.x(), self.height() - top)
 
-    def _y_rect(self, row: int, place: int) -> QRectF:
+    def _y_rect(self, row: int, cell_column: int) -> QRectF:
         corner = self._y_place()
-        left, top = corner.x() + place * _Y_CELL, corner.y() + _TITLE + row * _ROW
+        left, top = corner.x() + cell_column * _Y_CELL, corner.y() + _TITLE + row * _ROW
         return QRectF(left, top, _Y_CELL, _ROW)
 
     def _table(
@@ -121,14 +121,14 @@ class WorkedProduct(QWidget):
         painter.setPen(QColor(theme.muted))
         painter.drawText(QRectF(corner.x(), corner.y(), 20 * GRID, _TITLE), 0, title)
         painter.setFont(number_font())
-        for row, place in np.ndindex(*values.shape):
-            cell = QRectF(corner.x() + place * width, corner.y() + _TITLE + row * _ROW, width, _ROW)
-            is_chosen = stands_out(row, place)
+        for row, cell_column in np.ndindex(*values.shape):
+            cell = QRectF(corner.x() + cell_column * width, corner.y() + _TITLE + row * _ROW, width, _ROW)
+            is_chosen = stands_out(row, cell_column)
             painter.fillRect(cell, QColor(theme.accent if is_chosen else theme.base))
             painter.setPen(QPen(QColor(theme.line), 1))
             painter.drawRect(cell)
             painter.setPen(QColor(theme.accent_text if is_chosen else theme.text))
-            painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), f"{values[row, place]:g}")
+            painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), f"{values[row, cell_column]:g}")
 
 
 class ProductPanel(QWidget):

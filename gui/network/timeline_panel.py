@@ -79,8 +79,8 @@ class TimelineChart(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            place = event.pos()
-            span = next((span for rect, span in self._drawn if rect.contains(place)), None)
+            position = event.pos()
+            span = next((span for rect, span in self._drawn if rect.contains(position)), None)
             QToolTip.showText(event.globalPos(), _span_words(span) if span else "", self)
             return True
         return super().event(event)
@@ -104,8 +104,8 @@ class TimelineChart(QWidget):
         for at, stream in enumerate(streams):
             top = legend + at * _ROW
             painter.setPen(QColor(theme.text))
-            place = QRectF(0, top, left, _ROW)
-            painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter), f"Stream {stream}")
+            label = QRectF(0, top, left, _ROW)
+            painter.drawText(label, int(Qt.AlignmentFlag.AlignVCenter), f"Stream {stream}")
             for span in self._spans:
                 if span.stream == stream:
                     bar = QRectF(

@@ -56,7 +56,7 @@ def shape_text(layer: Layer) -> str:
     return f"{maps} maps of {rows} x {columns}"
 
 
-def place_of(layers: Sequence[Layer], cell: Cell) -> str:
+def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
     """Return which value it is: Convolution 1, map 7, row 3, column 5."""
     layer = layers[cell.layer]
     if is_vector(layer):

@@ -25,7 +25,7 @@ from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
 LAYOUT_VERSION = 1
-"""Of a kept layout: one of another version is not taken."""
+"""Version of stored layouts; one of another version is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Page(QMainWindow):
         self.setDockNestingEnabled(True)
         self.docks: list[Dock] = []
         # A move of one dock can leave another without its tab; several moves come together.
-        self._places_timer = QTimer(self, singleShot=True, interval=0)
-        self._places_timer.timeout.connect(self._follow_places)
+        self._docking_timer = QTimer(self, singleShot=True, interval=0)
+        self._docking_timer.timeout.connect(self._follow_docking)
         # Buttons of the top bar while the page is shown, left of the caption.
         self.tools: tuple[Tool, ...] = ()
         self._first_layout = QByteArray()
@@ -100,7 +100,7 @@ class Page(QMainWindow):
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
         dock = Dock(name, title, self, widget)
-        dock.moved.connect(self._places_timer.start)
+        dock.moved.connect(self._docking_timer.start)
         self.addDockWidget(area, dock)
         self.docks.append(dock)
         return dock
@@ -219,9 +219,9 @@ class Page(QMainWindow):
             for dock in windows:
                 dock.hide()
 
-    def _follow_places(self) -> None:
+    def _follow_docking(self) -> None:
         for dock in self.docks:
-            dock.follow_place()
+            dock.follow_docking()
         # The window makes and drops them as docks are moved.
         for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             tabs.setElideMode(Qt.TextElideMode.ElideNone)
@@ -234,9 +234,9 @@ class Page(QMainWindow):
             self._is_arranged = True
             self.arrange()
         away, self._put_away = self._put_away, {}
-        for dock, place in away.items():
+        for dock, geometry in away.items():
             # A window manager may put a window elsewhere that is shown again.
-            dock.setGeometry(place)
+            dock.setGeometry(geometry)
             dock.show()
 
     def hideEvent(self, event: QHideEvent) -> None:

@@ -17,7 +17,7 @@ LEAST_HEIGHT = 12 * GRID
 
 
 class Dock(QDockWidget):
-    """A panel that can be moved, closed and brought back; the page calls `follow_place` after `moved`."""
+    """A panel that can be moved, closed and brought back; the page calls `follow_docking` after `moved`."""
 
     moved = Signal()
 
@@ -57,11 +57,11 @@ class Dock(QDockWidget):
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
             painter.end()
 
-    def follow_place(self) -> None:
+    def follow_docking(self) -> None:
         """Take the title out of the bar where a tab has it, and put it back; raise the bar of a window."""
-        place = "tab" if self.is_tabbed else "window" if self.isFloating() else "dock"
-        if self.property("place") != place:
-            self.setProperty("place", place)
+        docking = "tab" if self.is_tabbed else "window" if self.isFloating() else "dock"
+        if self.property("docking") != docking:
+            self.setProperty("docking", docking)
             self.style().unpolish(self)
             self.style().polish(self)
             self.updateGeometry()

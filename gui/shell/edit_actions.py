@@ -28,7 +28,7 @@ class EditActions(QObject):
         super().__init__(actions)
         self._actions = actions
         self._stacks = QUndoGroup(self)
-        # Of pages that have no edits.
+        # The stack of pages that have no edits.
         self._no_edits = QUndoStack(self)
         actions.add_history(self._stacks, _UNDO, _REDO)
         actions.add(_TABLE)

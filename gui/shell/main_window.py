@@ -20,7 +20,7 @@ from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import RunActions, page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
-from gui.widgets.panel_parts import Place
+from gui.widgets.panel_parts import Slot
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -55,7 +55,7 @@ class MainWindow(QMainWindow):
             session_parts=self.session_parts,
             take_session_parts=self.take_session_parts,
         )
-        # Of pages that are not built yet.
+        # Session parts of pages that are not built yet.
         self._session_parts: dict[str, Mapping[str, Any]] = {}
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
@@ -70,7 +70,7 @@ class MainWindow(QMainWindow):
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         for _ in PAGES:
-            self.pages.addWidget(Place())
+            self.pages.addWidget(Slot())
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
         self._shows = actions.add_choice(page_entries(PAGES))
@@ -142,7 +142,7 @@ class MainWindow(QMainWindow):
     def take_layout(self, preferences: Preferences) -> None:
         """Restore window, docks and columns from the preferences; what no longer fits is ignored."""
         if preferences.window:
-            self._take_place(QRect(*preferences.window))
+            self._restore_geometry(QRect(*preferences.window))
         if preferences.is_maximized:
             self.setWindowState(self.windowState() | Qt.WindowState.WindowMaximized)
         self._kept_layouts = dict(preferences.layouts)
@@ -156,28 +156,28 @@ class MainWindow(QMainWindow):
         layouts = self._kept_layouts | {key: _text(page.give_layout()) for key, page in self._entered.items()}
         columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
-        place = self.normalGeometry() if self.isMaximized() else self.geometry()
+        geometry = self.normalGeometry() if self.isMaximized() else self.geometry()
         return replace(
             preferences,
-            window=(place.x(), place.y(), place.width(), place.height()),
+            window=(geometry.x(), geometry.y(), geometry.width(), geometry.height()),
             is_maximized=self.isMaximized(),
             layouts=layouts,
             columns=columns,
         )
 
-    def _take_place(self, place: QRect) -> None:
+    def _restore_geometry(self, geometry: QRect) -> None:
         """Go where the window was left, to the pixel, where a screen still shows it and its title.
 
         Qt's own way (`restoreGeometry`) leaves as much above the window free as title bars of its own style
         need, and so moves it down under a lower one.
         """
-        screen = QGuiApplication.screenAt(place.center())
+        screen = QGuiApplication.screenAt(geometry.center())
         if screen is None:
             return
         room = screen.availableGeometry()
-        self.setGeometry(QRect(place.topLeft(), place.size().boundedTo(room.size())))
-        if place.top() < room.top():
-            self.move(place.left(), room.top())
+        self.setGeometry(QRect(geometry.topLeft(), geometry.size().boundedTo(room.size())))
+        if geometry.top() < room.top():
+            self.move(geometry.left(), room.top())
 
     def restore_default_layout(self) -> None:
         """Restore the default positions of the visible page's docks."""
@@ -215,9 +215,9 @@ class MainWindow(QMainWindow):
             page.setObjectName(entry.key)
             page.keep_first_layout()
             page.status_changed.connect(lambda: self._show_status(page))
-            place = self.pages.widget(number)
-            assert isinstance(place, Place)
-            place.fill(page)
+            slot = self.pages.widget(number)
+            assert isinstance(slot, Slot)
+            slot.fill(page)
             self._arrange(page)
             self._give_session_part(page)
             if self._is_finished:

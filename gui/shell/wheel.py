@@ -43,10 +43,10 @@ class WheelScrolls(QObject):
         return True
 
 
-def _keep_focus(window: QWindow, place: QPoint) -> None:
+def _keep_focus(window: QWindow, point: QPoint) -> None:
     """Let the wheel give no focus to the control at this place of a window, from now on."""
     top = QWidget.find(window.winId())
-    widget: QObject | None = top.childAt(place) if top is not None else None
+    widget: QObject | None = top.childAt(point) if top is not None else None
     while isinstance(widget, QWidget) and not _is_control(widget):
         widget = widget.parent()
     if isinstance(widget, QWidget) and widget.focusPolicy() == Qt.FocusPolicy.WheelFocus:

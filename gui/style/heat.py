@@ -10,9 +10,9 @@ _SAME_CONTRAST = 0.179
 
 def heat(share: float) -> QColor:
     """Return the colour between the worst (0) and the best (1)."""
-    place = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
-    below = min(int(place), len(HEAT) - 2)
-    low, high, part = QColor(HEAT[below]), QColor(HEAT[below + 1]), place - below
+    position = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
+    below = min(int(position), len(HEAT) - 2)
+    low, high, part = QColor(HEAT[below]), QColor(HEAT[below + 1]), position - below
     sides = (low.red(), high.red()), (low.green(), high.green()), (low.blue(), high.blue())
     return QColor(*(round(a + (b - a) * part) for a, b in sides))
 

@@ -15,7 +15,7 @@ def number_font() -> QFont:
 
 
 EARLIER_OPACITY = 0.4
-"""Of drawings of runs that are for an earlier problem."""
+"""Opacity of drawings of runs for an earlier problem."""
 
 
 def small_font() -> QFont:

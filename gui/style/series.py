@@ -56,7 +56,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "network-fused": (_VERMILION, _SQUARE), "network-implicit-gemm": (_PURPLE, _CROSS),
     "network-unrolled": (_PURPLE, _LEFT), "network-constant": (_YELLOW, _SQUARE),
     "network-streams": (_BLUE, _RIGHT), "network-fast": (_BLUE, _STAR),
-    # Of operations the colour says how (all cores, global memory, shared memory), the shape what.
+    # Operations: the colour means how (all cores, global memory, shared memory), the shape which one.
     "cpu-negative": (_SKY, _CIRCLE), "cuda-negative": (_ORANGE, _CIRCLE),
     "cpu-desaturate": (_SKY, _SQUARE), "cuda-desaturate": (_ORANGE, _SQUARE),
     "cpu-hue-shift": (_SKY, _UP), "cuda-hue-shift": (_ORANGE, _UP),

@@ -12,8 +12,8 @@ QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}
 QMainWindow::separator:hover {{ background: {accent}; }}
 QDockWidget {{ color: {muted}; font-weight: 600; }}
 QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align: left; }}
-QDockWidget[place="tab"]::title {{ padding: 0; }}
-QDockWidget[place="window"]::title {{ background: {raised}; }}
+QDockWidget[docking="tab"]::title {{ padding: 0; }}
+QDockWidget[docking="window"]::title {{ background: {raised}; }}
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 4px 8px; }}
 QStatusBar {{ background: {window}; color: {text}; }}
 QStatusBar::item {{ border: 0; }}

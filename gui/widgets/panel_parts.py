@@ -132,7 +132,7 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
         table.setColumnWidth(position, table.fontMetrics().horizontalAdvance(text) + 3 * GRID)
 
 
-class Place(QWidget):
+class Slot(QWidget):
     """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import.
 
     `hint` and `least` are the sizes that it asks for, so that nothing beside it moves when the widget comes.

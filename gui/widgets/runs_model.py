@@ -98,7 +98,7 @@ class RunsModel(QAbstractTableModel):
             if column.key == "proof" and run.result.is_refuted:
                 return short_reason(run.result)
             no_speed = run.result.no_speed if column.key == KERNEL else ""
-            # Of a product that has not run yet the table has what can be counted.
+            # Before a product has run, show what can be counted.
             return column.text(run) if no_speed in ("", "not run yet") else no_speed
         if role == SORT_ROLE:
             return column.sort(run)

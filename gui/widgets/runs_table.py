@@ -173,13 +173,13 @@ class RunsTable(QTableView):
         header.setSortIndicatorClearable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(
-            lambda place: self.column_menu().popup(header.mapToGlobal(place))
+            lambda position: self.column_menu().popup(header.mapToGlobal(position))
         )
 
-    def _open_run_menu(self, place: QPoint) -> None:
-        index: QModelIndex = self.indexAt(place)
+    def _open_run_menu(self, position: QPoint) -> None:
+        index: QModelIndex = self.indexAt(position)
         if index.isValid():
-            self.run_menu(index.row()).popup(self.viewport().mapToGlobal(place))
+            self.run_menu(index.row()).popup(self.viewport().mapToGlobal(position))
 
     def _columns_shown(self) -> list[Column]:
         columns = enumerate(self._runs.columns)
@@ -252,8 +252,8 @@ class _RunCells(QStyledItemDelegate):
             colour = theme.muted
         painter.save()
         painter.setPen(QColor(colour))
-        place = option.rect.adjusted(GRID, 0, -GRID, 0)
-        painter.drawText(place, int(option.displayAlignment), series.glyph)
+        area = option.rect.adjusted(GRID, 0, -GRID, 0)
+        painter.drawText(area, int(option.displayAlignment), series.glyph)
         painter.restore()
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import engine.commands
-from bench.document import LINE_LENGTH, kept_tables, wrapped
+from bench.document import kept_figures, kept_tables
+from bench.markers import LINE_LENGTH, PERFORMANCE, wrapped
 from gui.shell import command_line
 
 ROOT = Path(__file__).parents[2]
@@ -187,3 +188,20 @@ def test_that_every_table_is_what_the_kept_results_give(monkeypatch):
         if written != "\n".join(wrapped(table.lines)):
             differ.append(f"{table.document}: {table.name}")
     assert not differ, "python -m bench.document writes them anew"
+
+
+def test_that_each_question_about_performance_has_one_table_and_one_figure():
+    text = (ROOT / PERFORMANCE).read_text(encoding="utf-8")
+    questions = re.findall(r"(?ms)^## ([^\n]*\?)\n(.*?)(?=^## )", text)
+    counted = {
+        question: (len(re.findall(r"(?m)^\|---", answer)), len(re.findall(r"(?m)^!\[", answer)))
+        for question, answer in questions
+    }
+    assert counted
+    assert not {question: found for question, found in counted.items() if found != (1, 1)}
+
+
+def test_that_every_figure_of_the_kept_results_is_in_a_document(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    shown = {(path.parent / target).resolve() for path, text in TEXTS.items() for target, _ in links_of(text)}
+    assert not [figure.path for figure in kept_figures() if figure.path.resolve() not in shown]

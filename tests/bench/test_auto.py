@@ -15,8 +15,8 @@ from engine.mask.factors import factor
 from engine.tasks.filtering.auto.costs import MANY
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import variant
-from engine.variants.box.box_mask import is_box
-from engine.variants.digit_sums import digit_sums
+from engine.variants.tensor_cores import digit_sums
+from engine.variants.tiles.box_mask import is_box
 
 
 def test_that_a_table_of_times_comes_back_with_a_row_a_line():

@@ -105,9 +105,9 @@ def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_roun
     text = "within half an 8-bit step and the rounding bound, every pixel"
     assert judge.verdict(rounded, "zero", steps=0).text == text
     from_half = np.abs(wanted % 1 - 0.5)
-    for place, is_explained in ((np.argmin(from_half), True), (np.argmax(from_half), False)):
+    for index, is_explained in ((np.argmin(from_half), True), (np.argmax(from_half), False)):
         off = rounded.copy()
-        off.flat[place] = int(off.flat[place]) + (1 if off.flat[place] < wanted.flat[place] else -1)
+        off.flat[index] = int(off.flat[index]) + (1 if off.flat[index] < wanted.flat[index] else -1)
         assert judge.verdict(off, "zero", steps=0).passed is is_explained
 
 

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from bench.check import checked, report
-from bench.document import put_between
+from bench.markers import put_between
 from bench.peers.__main__ import as_text
 from bench.peers.cells import Cell
 from bench.peers.grid import Table
 from bench.peers.history import Fall, append, compared, falls, last_of, line_of, ratios_of
 from bench.peers.plot import svg_of
 from bench.peers.summary import behind_best, limit_ms, limits_of, ratios, reasons
-from bench.peers.tables import document_lines, number, table_lines
+from bench.peers.tables import document_lines, number, table_lines, untimed_lines
 
 CELLS = (Cell(64, 64, 3), Cell(64, 64, 5))
 TABLE = Table("main", "Mask size", "mask_side", CELLS)
@@ -104,7 +104,7 @@ def test_that_copies_count_that_no_cache_had_a_part_in():
     assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
-def test_that_a_table_and_a_document_say_who_leads_who_was_not_measured_and_where_we_are_behind():
+def test_that_a_table_has_a_row_per_cell_with_our_lead():
     run = make_run()
     assert table_lines(run, run["tables"][0]) == [
         "**Mask size**",
@@ -113,16 +113,22 @@ def test_that_a_table_and_a_document_say_who_leads_who_was_not_measured_and_wher
         "|---|---|---|---|---|---|---|",
         "| 3 x 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
         "| 5 x 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
-        "",
-        "- `npp filter`, 3 x 3: not verified: row 0",
     ]
     run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
     assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
+
+
+def test_that_reasons_for_missing_times_are_counted_once_per_contender():
+    entries = [entry(cell, npp_filter=f"not verified: row {row}") for row, cell in enumerate(CELLS)]
+    assert untimed_lines(entries) == ["- `npp filter`, 2 cells: not verified: row 0"]
+
+
+def test_that_the_document_says_where_we_are_behind():
     text = "\n".join(document_lines(make_run(), "picture.svg"))
     assert "- torch: not measured: not installed (torch)" in text
     assert "ahead of every peer in 1 of 2 cells; behind: 64x64x1 float32 random 5x5" in text
     assert "npp filter is 2.00 times faster" in text
-    assert "![Time against mask size](picture.svg)" in text
+    assert "- `npp filter`, 1 cell: not verified: row 0" in text
 
 
 def test_that_a_kept_file_has_a_line_a_cell_three_digits_and_reasons_that_name_their_cells():

@@ -45,8 +45,8 @@ def choose(window, qtbot, variant):
     (kernels,) = window.window.findChildren(KernelList)
     index = kernels.model().index(kernels.model().position(variant))
     kernels.scrollTo(index)
-    place = kernels.visualRect(index).center()
-    qtbot.mouseClick(kernels.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = kernels.visualRect(index).center()
+    qtbot.mouseClick(kernels.viewport(), Qt.MouseButton.LeftButton, pos=point)
     return index.data(Qt.ItemDataRole.ToolTipRole)
 
 

@@ -28,7 +28,7 @@ def page(window, qtbot):
     return page
 
 
-def place(canvas, column, row):
+def point_of(canvas, column, row):
     side, field = canvas.cell_side, canvas._field()
     return QPoint(int(field.left() + column * side), int(field.top() + row * side))
 
@@ -46,12 +46,12 @@ def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth
     timer.timeout.connect(tick)
     timer.start()
     left = Qt.MouseButton.LeftButton
-    qtbot.mousePress(canvas, left, pos=place(canvas, *FIVE[0]))
+    qtbot.mousePress(canvas, left, pos=point_of(canvas, *FIVE[0]))
     for (from_x, from_y), (to_x, to_y) in pairwise(FIVE):
         for part in np.linspace(0.0, 1.0, 12):
-            point = place(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
+            point = point_of(canvas, from_x + (to_x - from_x) * part, from_y + (to_y - from_y) * part)
             qtbot.mouseMove(canvas, point)
-    qtbot.mouseRelease(canvas, left, pos=place(canvas, *FIVE[-1]))
+    qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
     ink = network.drawing.ink.tobytes()
     qtbot.waitUntil(lambda: page.stages.is_settled, timeout=RUN_MS)
     timer.stop()
@@ -78,7 +78,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
         scale = sum(float(np.abs(one.values * one.weights).sum()) if one.weights is not None else
                     float(one.values.mean()) for one in parts)  # fmt: skip
         assert network.value_of(cell) == pytest.approx(expected, abs=2.0**-23 * 1024 * scale)
-    network.let_go()
+    network.release_cell()
 
 
 def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtbot):
@@ -88,7 +88,7 @@ def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtb
     assert window.window.page is window.window.first_page
     weights = trained_weights().convolution_1[3, 0]
     assert np.array_equal(window.workspace.mask.weights, weights.astype(np.float64))
-    page.network.let_go()
+    page.network.release_cell()
 
 
 def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told(page, window, qtbot):

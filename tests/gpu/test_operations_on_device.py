@@ -42,7 +42,7 @@ def test_that_an_operation_of_real_size_is_verified_and_timed(variant, dtype, gp
 @every_cuda_variant
 def test_that_the_device_spills_nothing_and_shares_what_was_planned_of_an_operation(variant, gpu, device):
     for settings in SETTINGS.get(variant.operation, ({},)):
-        # Of match-tiled blocks of 1024 threads spill, as its docstring says.
+        # Blocks of 1024 threads of match-tiled spill, as its docstring says.
         for block in (
             variant.default_block,
             Block(32, 32) if variant.operation != "find-patch" else Block(16, 8),

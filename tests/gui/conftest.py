@@ -90,9 +90,9 @@ def share():
     names: list[str] = []
 
     def put(array: np.ndarray) -> SharedArray:
-        place = shared(array)
-        names.append(place.name)
-        return place
+        segment = shared(array)
+        names.append(segment.name)
+        return segment
 
     yield put
     unlink(*names)

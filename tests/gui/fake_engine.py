@@ -41,9 +41,9 @@ from tests.gui.made_results import (
 from tests.made_runs import made_product, made_reason, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
-# Of a block with more, `Check` says that its kernel refuses it.
+# `Check` refuses blocks with more.
 MOST_THREADS = 512
-# Of each operation one for the CPU and one for a GPU.
+# One variant of each operation for the CPU and one for a GPU.
 OPERATION_INFOS = tuple(
     protocol.OperationInfo(
         key,

@@ -54,8 +54,8 @@ def network_facts(make) -> network_protocol.NetworkFacts:
 
 
 def recognised(ink: bytes, make) -> network_protocol.Recognised:
-    places = make(*made_values(ink))
-    layers = tuple(map(network_protocol.LayerMaps, LAYERS, places))
+    shared_maps = make(*made_values(ink))
+    layers = tuple(map(network_protocol.LayerMaps, LAYERS, shared_maps))
     chances = [0.01] * 10
     chances[7] = 0.91
     return network_protocol.Recognised(layers, tuple(chances), 7, 12.0)

@@ -131,9 +131,9 @@ Share = Callable[[np.ndarray], SharedArray]
 
 def shared(array: np.ndarray) -> SharedArray:
     """Put an array into shared memory; the fixture `share` takes it away again."""
-    (place,) = create((array.shape, str(array.dtype)))
-    attach(place)[...] = array
-    return place
+    (segment,) = create((array.shape, str(array.dtype)))
+    attach(segment)[...] = array
+    return segment
 
 
 def screen_of(pixels: np.ndarray, share: Share, opacity: int = 255) -> ScreenLevels:

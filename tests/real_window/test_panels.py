@@ -10,7 +10,7 @@ NETWORK, EXPLORE = "alt+4", "alt+1"
 TITLE_OF_DRAWING, MIDDLE = (160, 66), (640, 380)
 
 
-def place_of(screen, window):
+def geometry_of(screen, window):
     """Return left, top, width, height of a window without its frame."""
     words = screen.xdotool("getwindowgeometry", "--shell", window).split()
     found = dict(word.split("=") for word in words)
@@ -31,7 +31,7 @@ def test_that_a_panel_dropped_over_the_window_has_a_frame_and_goes_and_comes_wit
     program.drag(TITLE_OF_DRAWING, MIDDLE)
     panel = program.wait_until(lambda: floating(screen, "Drawing"), "a window of the panel's own")
     program.wait_for_rest()
-    left, top, width, height = place_of(screen, panel)
+    left, top, width, height = geometry_of(screen, panel)
     right, bottom = left + width - 1, min(top + height, screen.height) - 1
     rgb = tuple(bytes.fromhex({"light": LIGHT, "dark": DARK}[theme].outline[1:]))
     pixels = screen.pixels()
@@ -47,19 +47,19 @@ def test_that_a_panel_dropped_over_the_window_has_a_frame_and_goes_and_comes_wit
     program.press(NETWORK)
     program.wait_until(lambda: floating(screen, "Drawing"), "the panel with its page")
     program.wait_for_rest()
-    assert place_of(screen, floating(screen, "Drawing")) == (left, top, width, height)
+    assert geometry_of(screen, floating(screen, "Drawing")) == (left, top, width, height)
 
 
 def test_that_the_window_opens_again_where_it_was_left(program, start):
     screen = program.screen
-    first = place_of(screen, program.window)
+    first = geometry_of(screen, program.window)
     assert program.quit() == 0
     program = start()
-    assert place_of(screen, program.window) == first
+    assert geometry_of(screen, program.window) == first
     screen.xdotool("windowsize", "--sync", program.window, 1100, 680)
     screen.xdotool("windowmove", "--sync", program.window, 60, 50)
     program.wait_for_rest()
-    moved = place_of(screen, program.window)
+    moved = geometry_of(screen, program.window)
     assert moved != first
     assert program.quit() == 0
-    assert place_of(screen, start().window) == moved
+    assert geometry_of(screen, start().window) == moved

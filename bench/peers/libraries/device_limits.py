@@ -26,8 +26,8 @@ class _Copies:
         self._stream = stream
         self._in = [check(driver.cuMemAlloc(self._bytes)) for _ in sources]
         self._out = [check(driver.cuMemAlloc(self._bytes)) for _ in sources]
-        for place, source in zip(self._in, sources, strict=True):
-            check(driver.cuMemcpyHtoD(place, source.ctypes.data, self._bytes))
+        for buffer, source in zip(self._in, sources, strict=True):
+            check(driver.cuMemcpyHtoD(buffer, source.ctypes.data, self._bytes))
 
     def run(self, copy: int) -> None:
         check(driver.cuMemcpyDtoDAsync(self._out[copy], self._in[copy], self._bytes, self._stream))
@@ -39,8 +39,8 @@ class _Copies:
         return found
 
     def __del__(self) -> None:
-        for place in (*self._in, *self._out):
-            check(driver.cuMemFree(place))
+        for buffer in (*self._in, *self._out):
+            check(driver.cuMemFree(buffer))
 
 
 class DeviceLimits:

@@ -126,11 +126,11 @@ class _Filter:
         self._out = [[DevicePicture(shape, dtype, fill=255) for _ in range(batch)] for _ in range(job.copies)]
         self._in = [[DevicePicture(shape, dtype, margin) for _ in range(batch)] for _ in range(job.copies)]
         for copy in self._in:
-            for place, picture in zip(copy, job.pictures, strict=True):
-                place.put(picture)
+            for buffer, picture in zip(copy, job.pictures, strict=True):
+                buffer.put(picture)
         self._mask = DevicePicture((1, weights.size, 1), weights.dtype)
         self._mask.put(weights.reshape(1, -1, 1))
-        self._operands = [place for copy in (*self._in, *self._out) for place in copy] + [self._mask]
+        self._operands = [buffer for copy in (*self._in, *self._out) for buffer in copy] + [self._mask]
         self._function = function
         whole, anchor = Size(columns, rows), Point(side // 2, side // 2)
         self._after_in: tuple[Any, ...] = (whole, Point(0, 0)) if has_border else ()
@@ -158,8 +158,8 @@ class _Filter:
         return np.stack([result.get() for result in self._out[0]])
 
     def __del__(self) -> None:
-        for place in self._operands:
-            place.close()
+        for buffer in self._operands:
+            buffer.close()
 
 
 def _context(stream: int) -> Context:

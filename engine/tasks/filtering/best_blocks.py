@@ -27,7 +27,7 @@ from engine.tasks.filtering.results import RunResult
 FORMAT = "haloscope-best-blocks"
 VERSION = 1
 LARGEST_BYTES = 1 << 20
-# Of a device; the oldest go first.
+# Per device; the oldest are evicted.
 _MOST_ENTRIES = 500
 _LONGEST_TEXT = 200
 _LONGEST_MS = 1e9
@@ -162,8 +162,8 @@ def best_block_for(
 ) -> BestBlock | None:
     """Return the best measured block for a kernel, of those of a device; None where none is alike.
 
-    Mask shape, types, channels and layout have to be the same. Of several sizes of pictures the nearest one
-    counts, of those the same border before another one, and of those the newest.
+    Mask shape, types, channels and layout have to be the same. The nearest size of picture
+    counts; among equals the same border before another one, then the newest.
     """
     alike = [
         one

@@ -53,6 +53,8 @@ class Variant(AnyVariant[Problem, Mask]):
     # The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
     # is.
     most_sample: float = float("inf")
+    # A picture whose largest magnitude is smaller, and not 0, would lose digits that a direct sum keeps.
+    least_sample: float = 0.0
     # What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
     # whatever the picture.
@@ -146,6 +148,14 @@ class Variant(AnyVariant[Problem, Mask]):
             return None
         if np.isfinite(samples).all():
             largest = float(np.abs(samples).max(initial=0.0))
+            if 0.0 < largest < self.least_sample:
+                return Refusal(
+                    "samples-too-small",
+                    f"The picture's samples are at most {largest:.3g}",
+                    f"The picture's samples are at most {largest:.3g}; below {self.least_sample:.3g} "
+                    f"{self.key} loses digits, because its library takes subnormal numbers for 0.",
+                    "Use register-blocked, tiled or cpu-fft, or multiply the picture.",
+                )
             if largest <= self.most_sample:
                 return None
             return Refusal(
@@ -188,8 +198,8 @@ VARIANTS = Registered[Variant](
         "ladder.separable_l2",
         "ladder.implicit_gemm",
         "register_blocked.register_blocked",
-        "digit_sums.digit_sums",
-        "split_float16.split_float16",
+        "tensor_cores.digit_sums",
+        "tensor_cores.split_float16",
         "separable_fused.separable_fused",
         "low_rank.low_rank_2",
         "low_rank.low_rank_3",

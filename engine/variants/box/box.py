@@ -2,14 +2,14 @@
 
 Idea
     Neighbouring windows have most of their cells in common. These are added up once; cells before them are
-    added from the back, cells after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6
-    additions per result along the rows, and as many down the columns, whatever the mask.
+    added from the back, cells after them from the front (`engine/variants/tiles/window_sums.py`): about 3 to
+    6 additions per result along the rows, and as many down the columns, whatever the mask.
 Who loads what
     A block copies its input tile into shared memory, 16 bytes at a time. A few threads take a row, sum up 4
     to 32 neighbouring windows each in registers, and replace the samples by the sums; then each thread sums
     up its columns. For masks of many rows the block moves down, 8 to 32 rows at a time, and keeps the sums
     of rows that windows still need in a ring while the next input rows arrive
-    (`engine/variants/box/box_shape.py`).
+    (`engine/variants/tiles/box_shape.py`).
 What it saves
     Against the separable variants: rows + columns multiply-adds become about ten additions.
 Limit
@@ -33,12 +33,12 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
-from engine.variants.box.box_mask import refuse_other_masks
-from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.vector_tiles import vector_tile
-from engine.variants.strips.waves import resident_blocks, rows_of_strips
+from engine.variants.tiles.box_mask import refuse_other_masks
+from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.vector_tiles import vector_tile
+from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
@@ -164,10 +164,10 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     global cuda  # among a kernel's globals the simulator looks for it
     from engine.device.cuda_kernels import float32, jit_within
     from engine.device.numba_cuda import cuda
-    from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
     from engine.variants.ir.device_function import waiter
-    from engine.variants.register_blocked.result_storer import result_storer
-    from engine.variants.register_blocked.tile_loader import tile_loader
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
+    from engine.variants.tiles.tile_sums import column_summer, row_summer, sums_store
 
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)

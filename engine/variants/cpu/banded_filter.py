@@ -2,15 +2,15 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
+from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
-from engine.variants.cpu.thread_pool import SharedCall, compiled
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16
@@ -18,18 +18,8 @@ LEAST_OF_COST = 4
 # Rows that are computed at once: all bands but the last of a tile have a multiple of these. With any number,
 # `cpu-separable` took 10 % longer for 15 x 15.
 WHOLE_ROWS = 8
-# Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
-LEAST_MULTIPLY_ADDS = 2_000_000
 # Results of smaller magnitude can be converted to integers of 32 bits, sums' rounding included.
 MOST_RESULT = 2.0**30
-
-
-def workers_for(multiply_adds: int, most: int) -> int:
-    """Return how many threads so much work is worth, at most `most`."""
-    shares = multiply_adds // LEAST_MULTIPLY_ADDS
-    # A second thread helps from one share on: 512 x 512 with 3 x 3 takes 40 % less time after another filter,
-    # when the thread is awake, and 5 to 15 % less by itself.
-    return max(1, min(most, 2 if shares == 1 else shares))
 
 
 def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
@@ -102,7 +92,7 @@ class BandedFilter(ABC):
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
         self._fits = _largest_result(problem, mask) < MOST_RESULT
-        # Arguments of every compiled function: the size of the picture, and what lies beyond it.
+        # Of every compiled function, an argument each: the picture's size, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
         self._beyond = (
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),
@@ -140,7 +130,7 @@ class BandedFilter(ABC):
         return self._cut
 
     @abstractmethod
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         """Return the arguments of the compiled function, with new buffers, which have a row per worker.
 
         The first two are the addresses of the picture and the result, still 0; BOARD is the board's.

@@ -2,7 +2,7 @@
 
 Idea
     Down the columns each sample is added three times whatever the height of the mask
-    (`engine.variants.box.box_mask`: ends of one segment of rows, beginnings of the next). Along the rows a
+    (`engine.variants.tiles.box_mask`: ends of one segment of rows, beginnings of the next). Along the rows a
     window is made of sums of 1, 4, 16 and 64 neighbours: at most three times four additions of whole vectors
     for 63 columns.
 Who loads what
@@ -18,13 +18,12 @@ Along the rows three additions per sample would do, but each waits for the one b
 and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
+from engine.device.threads.thread_pool import BOARD, workers_for
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
@@ -32,12 +31,11 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
-from engine.variants.box.box_mask import refuse_other_masks
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.variants.cpu.thread_pool import BOARD
-from engine.variants.ladder.geometry import no_launches
+from engine.variants.tiles.box_mask import refuse_other_masks
+from engine.variants.tiles.geometry import no_launches
 
 TILE_SAMPLES = 1024
 # Lines beside the ring: a line of zeros at its end, the sum of the segment so far, the windows, and their
@@ -77,14 +75,14 @@ class BoxSums(BandedFilter):
         workers = workers_for(problem.samples * COST_PER_SAMPLE, launch_cores())
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         # Of the last line's neighbours some lie past it.
         lines = aligned_rows(
             workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32
         )
         return (
-            0, 0, *self._size, *self._problem.mask_shape, self._weight, *self._beyond, self._tile_samples,
-            *cut, BOARD, self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch,
+            0, 0, self._size, (*self._problem.mask_shape, self._weight), self._beyond, self._tile_samples,
+            *cut, BOARD, (self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch),
         )  # fmt: skip
 
 

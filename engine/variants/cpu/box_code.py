@@ -3,25 +3,26 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
 from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
 
-def box_sums_of_bands(
-    picture, out, height, samples, channels, mask_rows, mask_columns, weight, anchor_row, before, after,
-    outside_rows, outside_samples, offset, tile_samples, bands, board, edges, ghost_row, all_lines, pitch,
-):  # fmt: skip
+def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, board, buffers):
     """Take one band after another, until none is left, on as many threads as the board says.
 
     Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
     ring, and MORE_LINES more; they are 0 at first.
     """
     entry_point()
+    height, samples, channels = extent
+    mask_rows, mask_columns, weight = mask
+    anchor_row, before, after, outside_rows, outside_samples, offset = beyond
+    edges, ghost_row, all_lines, pitch = buffers
     worker = share(board)
     edge, lines = row_of(edges, worker), row_of(all_lines, worker)
     size, value_size = edge.itemsize, lines.itemsize

@@ -5,10 +5,9 @@ vectors are read and written, so up to VECTOR - 1 samples past the width; two ve
 row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from operator import add
-from typing import Any
 
 from numba import types
 
@@ -26,7 +25,7 @@ from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import cpu_function
 from engine.variants.ir.value import Value
 
-Values = dict[Any, Value]
+Values = dict[Hashable, Value]
 
 
 @cpu_function(types.int64)
@@ -208,7 +207,8 @@ def sum_down(
         left: Values = {"row": row, "weight": weight, "left": taps - (count - 1)} | totals
 
         def some_rows(rows: int, values: Values) -> Values:
-            added, row, weight = {cell: values[cell] for cell in cells}, values["row"], values["weight"]
+            added: Values = {cell: values[cell] for cell in cells}
+            row, weight = values["row"], values["weight"]
             for _ in range(rows):
                 if VECTOR == 8 and rows > 1:
                     # Else all rows are loaded first, and registers run out.

@@ -28,7 +28,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.streamed_bands import StreamedBands
-from engine.variants.ladder.geometry import no_launches, refuse_nothing
+from engine.variants.tiles.geometry import no_launches, refuse_nothing
 
 # What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer
 # multiply-adds.

@@ -12,9 +12,8 @@ masks are taken in parts. For a mask that is a column times a row, the sum along
 mask rows but for the column's weight: it is formed once.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -31,10 +30,9 @@ from engine.variants.cpu.register_tiles import (
 )
 from engine.variants.ir.cpu_results import store_results
 from engine.variants.ir.cpu_vectors import Vectors, cpu_function
-from engine.variants.ir.llvm import ArrayArgument
-from engine.variants.ir.value import Value
+from engine.variants.ir.value import ArrayArgument, Value
 
-Values = dict[Any, Value]
+Values = dict[Hashable, Value]
 
 
 def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: bool) -> None:
@@ -152,14 +150,15 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
             start = kept_sums(start, sums)
         return start
 
-    def kept_sums(values: Values, cells: Iterable[Any]) -> Values:
+    def kept_sums(values: Values, cells: Iterable[Hashable]) -> Values:
         """Return the same values; sums of these cells are not computed later than here."""
         kept = vectors.kept([values[cell] for cell in cells])
         return values | dict(zip(cells, kept, strict=True))
 
     def added_product(across: int, values: Values, columns: int) -> Values:
         """Do as `added_rows` does, with a mask that is a column times a row."""
-        sums, added = sums_along(across, values["source"], columns), {}
+        sums = sums_along(across, values["source"], columns)
+        added: Values = {}
         # The results first: else the compiler loads all weights before it stores them, and registers run out.
         for row in reversed(range(rows)):
             weight = vectors.splat((a["weights"] + row).load())
@@ -236,12 +235,13 @@ def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, coun
 
 
 @cpu_function(types.void)
-def sum_rows(
-    code, source, source_sample, floats, source_pitch, input_rows, totals, totals_at, totals_pitch, entering,
-    entering_pitch, leaving, leaving_pitch, weights, weights_at, weights_pitch, row_factor, pairs, rows,
-    mask_columns, step, width, offset, fits, out, out_sample, out_pitch, completes, past_cache,
-):  # fmt: skip
+def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_factor, results, out_sample):
     """Add input rows to the totals of results.
+
+    Tuples have what belongs together, in this order: `source_rows` source, source_pitch, input_rows; `sums`
+    totals, totals_at, totals_pitch; `between` entering, entering_pitch, leaving, leaving_pitch; `mask`
+    weights, weights_at, weights_pitch, pairs, rows, mask_columns, step; `results` out, out_pitch, width,
+    offset, fits, completes, past_cache.
 
     source, out
         Address of the first input cell (mask column 0 of the first result) and of the first result; the flat
@@ -276,6 +276,11 @@ def sum_rows(
         Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
+    source, source_pitch, input_rows = source_rows
+    totals, totals_at, totals_pitch = sums
+    entering, entering_pitch, leaving, leaving_pitch = between
+    weights, weights_at, weights_pitch, pairs, rows, mask_columns, step = mask
+    out, out_pitch, width, offset, fits, completes, past_cache = results
     is_product, are_floats = isinstance(row_factor, ArrayArgument), isinstance(floats, ArrayArgument)
     passed = {
         "source": code.at_address(source, totals if are_floats else source_sample),

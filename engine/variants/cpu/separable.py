@@ -31,8 +31,8 @@ from engine.tasks.filtering.work import filter_work
 from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
-from engine.variants.ladder.geometry import no_launches
-from engine.variants.ladder.two_passes import refuse_mask, required_factors
+from engine.variants.tiles.geometry import no_launches
+from engine.variants.tiles.separable import refuse_mask, required_factors
 
 # What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken
 # one by one.

@@ -30,8 +30,8 @@ from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
-from engine.variants.ladder.geometry import no_launches
-from engine.variants.ladder.two_passes import (
+from engine.variants.tiles.geometry import no_launches
+from engine.variants.tiles.separable import (
     ghost_row_value,
     line_of_taps,
     loads_along,

@@ -3,7 +3,8 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.serial_code import cpu_result, source_index
+from engine.device.result_code import cpu_result
+from engine.variants.cpu.serial_code import source_index
 
 
 def along_rows_serial(image, row_factor, anchor_column, border, ghost_value, sums):

@@ -32,7 +32,7 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
-from engine.variants.ladder.geometry import no_launches, refuse_nothing
+from engine.variants.tiles.geometry import no_launches, refuse_nothing
 
 # 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
 MULTIPLY_ADDS_PER_CALL = 100_000_000

@@ -8,7 +8,7 @@ from numba import njit
 
 from engine.compiled.entry_point import entry_point
 from engine.device.index_rules import cpu_rules
-from engine.device.result_rules import ZERO, largest_of, rounding_to
+from engine.device.result_code import cpu_result
 from engine.geometry.border import IndexRule
 
 
@@ -44,19 +44,6 @@ def _link(own_code: int, rule: Any, after: Any) -> Any:
 
 source_index = chosen_by_code(cpu_rules())
 """Of (index, length, code): the index inside whose value is at `index`, or -1 for a ghost cell."""
-
-
-LARGEST_8_BIT = largest_of("uint8")
-_to_8_bit = njit(nogil=True, inline="always")(rounding_to(LARGEST_8_BIT))
-_to_16_bit = njit(nogil=True, inline="always")(rounding_to(largest_of("uint16")))
-
-
-@njit(nogil=True)
-def cpu_result(value, largest):
-    """Return a sum as it is stored: a whole number up to `largest`, or unchanged where that is 0."""
-    if largest == ZERO:
-        return value
-    return _to_8_bit(value) if largest == LARGEST_8_BIT else _to_16_bit(value)
 
 
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):

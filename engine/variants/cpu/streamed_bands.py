@@ -5,15 +5,14 @@ tile of its columns; what results still wait for stays in totals. The columns be
 parts of their own.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
+from engine.device.threads.thread_pool import BOARD, workers_for
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
     CONVERTS_FROM_ROWS,
@@ -26,7 +25,6 @@ from engine.variants.cpu.register_tiles import (
     STRIP_VECTORS,
     VECTOR,
 )
-from engine.variants.cpu.thread_pool import BOARD
 
 # Totals of a tile, in floats: 128 KB, which stay in a core's second cache. Narrower tiles pay for beginning
 # each row anew: 512 samples take 10 to 20 % longer than 2048, and for 3 x 3 of 1920 in RGB three tiles 5 %
@@ -113,7 +111,7 @@ class StreamedBands(BandedFilter):
             self._cuts[before_line] = Cut(self._workers, (ranges, parts))
         return self._cuts[before_line]
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         edges = self._edges(workers, 2 * ROWS_AT_ONCE * self._edge_pitch)
         edge_results = aligned_rows(
             workers, ROWS_AT_ONCE * self._edge_results_pitch, self._problem.result_dtype
@@ -126,10 +124,10 @@ class StreamedBands(BandedFilter):
         if self._row_factor is None and not PARTIAL_SUMS:
             totals[:, : self._totals_pitch] = self._offset
         return (
-            0, 0, *self._size, self._weights, self._row_factor, self._pairs, *self._problem.mask_shape,
-            *self._beyond, self._fits, self._past_cache, self._step, *cut, BOARD, edges, self._edge_pitch,
-            self._ghost_row, edge_results, self._edge_results_pitch, floats, self._floats_pitch, between,
-            totals, self._totals_pitch,
+            0, 0, self._size, self._weights, self._row_factor, (self._pairs, *self._problem.mask_shape),
+            self._beyond, (self._fits, self._past_cache, self._step, *cut), BOARD,
+            (edges, self._edge_pitch, self._ghost_row, edge_results, self._edge_results_pitch), floats,
+            (self._floats_pitch, between, totals, self._totals_pitch),
         )  # fmt: skip
 
     def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,11 @@ first cache.
 """
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_integers import larger, smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
@@ -19,11 +19,8 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 # array's type, and each type costs a compilation. What can be computed before comes computed: each line here
 # costs 10 ms of it.
 def stream_bands(
-    picture, out, height, samples, channels, weights, row_factor, pairs, mask_rows, mask_columns, anchor_row,
-    before, after, outside_rows, outside_samples, offset, fits, past_cache, step, bands, parts, board, edges,
-    edge_pitch, ghost_row, edges_results, edge_results_pitch, all_floats, floats_pitch, all_between,
-    all_totals, totals_pitch,
-):  # fmt: skip
+    picture, out, extent, weights, row_factor, mask, beyond, how, board, edge_buffers, all_floats, buffers
+):
     """Take one band after another, until none is left, on as many threads as the board says.
 
     A band has its first and past-the-last row, and its first and past-the-last part; a part its first and
@@ -33,6 +30,12 @@ def stream_bands(
     each worker has a row. `all_floats` is None where samples are not made float32 first.
     """
     entry_point()
+    height, samples, channels = extent
+    pairs, mask_rows, mask_columns = mask
+    anchor_row, before, after, outside_rows, outside_samples, offset = beyond
+    fits, past_cache, step, bands, parts = how
+    edges, edge_pitch, ghost_row, edges_results, edge_results_pitch = edge_buffers
+    floats_pitch, all_between, all_totals, totals_pitch = buffers
     worker = share(board)
     edge, edge_results = row_of(edges, worker), row_of(edges_results, worker)
     between, totals = row_of(all_between, worker), row_of(all_totals, worker)
@@ -102,11 +105,14 @@ def stream_bands(
                         if end < past:
                             leaving = address_of(between, other)
                         sum_rows(
-                            source_address, edge, all_floats, source_pitch, rows, totals,
-                            begin * totals_pitch + column, totals_pitch, entering, entering_pitch, leaving,
-                            PART_SAMPLES, weights, begin, mask_rows, row_factor, pairs, end - begin,
-                            mask_columns, channels, width, offset, fits, target + at * out_size, edge_results,
-                            target_pitch, end == mask_rows, past_cache and buffer < 0 and result >= 0,
+                            (source_address, source_pitch, rows), edge, all_floats,
+                            (totals, begin * totals_pitch + column, totals_pitch),
+                            (entering, entering_pitch, leaving, PART_SAMPLES),
+                            (weights, begin, mask_rows, pairs, end - begin, mask_columns, channels),
+                            row_factor,
+                            (target + at * out_size, target_pitch, width, offset, fits, end == mask_rows,
+                             past_cache and buffer < 0 and result >= 0),
+                            edge_results,
                         )  # fmt: skip
                         if begin > lowest:
                             # The last of them meet the next input row.

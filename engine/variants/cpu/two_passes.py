@@ -4,16 +4,15 @@ A core streams down a tile; the sums along the rows stay in its second cache unt
 them is done.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
+from engine.device.threads.thread_pool import BOARD, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (
     BLOCK_OF_MASK_ROWS,
@@ -23,7 +22,6 @@ from engine.variants.cpu.register_tiles import (
     RESULTS_AT_ONCE,
     VECTOR,
 )
-from engine.variants.cpu.thread_pool import BOARD
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
 # stretches of memory.
@@ -75,12 +73,12 @@ class TwoPasses(BandedFilter):
         cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, cost_rows),))
 
-    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[Any, ...]:
+    def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)
         floats = aligned_rows(workers, self._ghost_row.size, np.float32)
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
-            0, 0, *self._size, self._column, self._row, self._mirrored, *self._beyond, self._fits,
-            self._block_rows, self._tile_samples, self._pitch, *cut, BOARD,
-            self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums,
+            0, 0, self._size, (self._column, self._row, self._mirrored), self._beyond, self._fits,
+            (self._block_rows, self._tile_samples, self._pitch), *cut, BOARD,
+            (self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums),
         )  # fmt: skip

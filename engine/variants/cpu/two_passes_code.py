@@ -1,11 +1,11 @@
 """The compiled part of `engine.variants.cpu.two_passes`."""
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
 from engine.variants.cpu.register_tiles import DOWN_SAMPLES, FETCHES_RESULTS, RESULTS_AT_ONCE, VECTOR
-from engine.variants.cpu.shared_call import finish, row_of, share
 from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
 
@@ -13,16 +13,17 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, f
 ROWS_AHEAD = 2
 
 
-def two_passes_of_bands(
-    picture, out, height, samples, channels, column_factor, row_factor, mirrored, anchor_row, before, after,
-    outside_rows, outside_samples, offset, fits, block_rows, tile_samples, pitch, bands, board, edges,
-    all_floats, ghost_row, all_last_results, all_sums,
-):  # fmt: skip
+def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, bands, board, buffers):
     """Take one band after another, until none is left, on as many threads as the board says.
 
     Of the buffers each worker has a row.
     """
     entry_point()
+    height, samples, channels = extent
+    column_factor, row_factor, mirrored = factors
+    anchor_row, before, after, outside_rows, outside_samples, offset = beyond
+    block_rows, tile_samples, pitch = block
+    edges, all_floats, ghost_row, all_last_results, all_sums = buffers
     worker = share(board)
     edge, floats = row_of(edges, worker), row_of(all_floats, worker)
     last_results, sums = row_of(all_last_results, worker), row_of(all_sums, worker)

@@ -27,7 +27,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
-from engine.variants.ladder.geometry import no_launches, refuse_nothing
+from engine.variants.tiles.geometry import no_launches, refuse_nothing
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

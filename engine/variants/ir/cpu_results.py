@@ -3,12 +3,10 @@
 Whole numbers are saturated and rounded half to even; NaN becomes 0.
 """
 
-from typing import Any
-
 from llvmlite import ir
 
 from engine.variants.ir.cpu_vectors import CAN_PACK, VECTOR, Vectors
-from engine.variants.ir.value import F32, I32, Value, constant
+from engine.variants.ir.value import F32, I32, Operand, Value, constant
 
 _INTEGERS = ir.VectorType(I32, VECTOR)
 
@@ -17,7 +15,7 @@ def store_results(
     vectors: Vectors,
     results: list[Value],
     pointer: Value,
-    index: Any = 0,
+    index: Operand = 0,
     past_cache: Value | None = None,
     fits: Value | None = None,
 ) -> None:

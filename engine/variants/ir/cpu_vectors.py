@@ -12,8 +12,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.compiled.cpu_target import cpu_target
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode, definition
-from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
+from engine.variants.ir.llvm import LlvmCode, definition
+from engine.variants.ir.value import F32, I32, I64, ArrayArgument, Operand, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
 CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
@@ -89,20 +89,20 @@ class Vectors(LlvmCode):
         """Return some elements of two vectors that lie side by side, known only at run time. For AVX-512."""
         return self.called("x86.avx512.vpermi2var.ps.512", self.floats, low, elements, high)
 
-    def _samples(self, pointer: Value, index: Any) -> Value:
+    def _samples(self, pointer: Value, index: Operand) -> Value:
         """Return VECTOR samples as they are, wherever they lie."""
         element = pointer.llvm.type.pointee
         place = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
         return self.value(self.builder.load(place.llvm, align=bits_of(element) // 8))
 
-    def load(self, pointer: Value, index: Any = 0) -> Value:
+    def load(self, pointer: Value, index: Operand = 0) -> Value:
         """Return VECTOR samples as floats, wherever they lie."""
         values = self._samples(pointer, index)
         if values.is_float:
             return values
         return self.value(self.builder.sitofp(values.zext(self._integers).llvm, self.floats))
 
-    def load_sum(self, one: Value, other: Value, index: Any) -> Value:
+    def load_sum(self, one: Value, other: Value, index: Operand) -> Value:
         """Return the exact sums of VECTOR samples of 8 or 16 bit with as many others, as floats."""
         wide = ir.VectorType(ir.IntType(2 * one.llvm.type.pointee.width), VECTOR)
         total = self._samples(one, index).zext(wide) + self._samples(other, index).zext(wide)
@@ -110,7 +110,7 @@ class Vectors(LlvmCode):
             total = total.zext(self._integers)
         return self.value(self.builder.sitofp(total.llvm, self.floats))
 
-    def store(self, samples: Value, pointer: Value, index: Any = 0, *, past_cache: bool = False) -> None:
+    def store(self, samples: Value, pointer: Value, index: Operand = 0, *, past_cache: bool = False) -> None:
         """Store a vector of samples of any length; past the cache only whole, aligned vectors."""
         kind = samples.llvm.type
         place = (pointer + index).pointing_to(kind)
@@ -168,10 +168,12 @@ class Vectors(LlvmCode):
 def cpu_function(returns: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
 
-    Arrays, None and float32 come as they are, all other numbers as int64.
+    Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these.
     """
 
     def taken(kind: Any) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            return types.Tuple([taken(part) for part in kind.types])
         is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)
         return kind if is_own else types.int64
 

@@ -5,8 +5,8 @@
 
 from llvmlite import ir
 
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode, Values
-from engine.variants.ir.value import F32, I8, I32, Value, constant, wide
+from engine.variants.ir.llvm import LlvmCode, Values
+from engine.variants.ir.value import F32, I8, I32, ArrayArgument, Value, constant, wide
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """The address spaces of global, shared and constant memory."""

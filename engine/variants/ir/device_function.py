@@ -1,7 +1,7 @@
 """Functions that kernels call: an emitter, compiled for the device, or run as it is."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, cast
 
 from numba import types
 
@@ -15,9 +15,20 @@ SHARED_ALIGNMENT = None if SIMULATED else 16
 """Of arrays in shared memory, which copies of 16 bytes need; the simulator knows no alignment."""
 
 
+class DeviceFunction(Protocol):
+    """What kernels call for what an emitter makes."""
+
+    py_func: Callable[..., object]
+    emit: Callable[..., object]
+    returns: object
+
+    def __call__(self, *arguments: object) -> Any:
+        """Return what was made for these arguments."""
+
+
 def device_function(
-    returns: Any, emit: Callable[..., Any], reference: Callable[..., Any] | None = None
-) -> Any:
+    returns: Any, emit: Callable[..., object], reference: Callable[..., object] | None = None
+) -> DeviceFunction:
     """Return the function that a kernel calls for what an emitter makes; the simulator runs the emitter.
 
     Parameters
@@ -37,34 +48,31 @@ def device_function(
         Its `py_func` runs the emitter in plain Python; `emit` and `returns` are those above.
     """
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: object) -> object:
         made = emit(PLAIN, *arguments)
         return made if returns == types.void or not isinstance(made, list) else tuple(made)
 
-    plain: Any = reference or run
-    if SIMULATED:
-        function: Any = plain
-    else:
-        function = intrinsic(definition(returns, emit, CudaCode))
+    plain = reference or run
+    function: Any = plain if SIMULATED else intrinsic(definition(returns, emit, CudaCode))
     function.py_func, function.emit, function.returns = plain, emit, returns
-    return function
+    return cast(DeviceFunction, function)
 
 
-def opaque_constant(value: int) -> Any:
+def opaque_constant(value: int) -> DeviceFunction:
     """Return the function `value()` of a number that the compiler does not know: it leaves a loop one."""
     return device_function(types.int64, lambda code: code.opaque(value))
 
 
-def zero_accumulators(count: int) -> Any:
+def zero_accumulators(count: int) -> DeviceFunction:
     """Return the function `zeros()` of the sums before the first input row or product."""
     return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
 
 
-def waiter(pending: int) -> Any:
+def waiter(pending: int) -> DeviceFunction:
     """Return the function `wait()`: this thread's copies have arrived, but for `pending` groups."""
     return device_function(types.void, lambda code: code.wait_for_groups(pending))
 
 
-def closer() -> Any:
+def closer() -> DeviceFunction:
     """Return the function `close()`: it makes a group of the copies since the last one, or an empty one."""
     return device_function(types.void, lambda code: code.close_group())

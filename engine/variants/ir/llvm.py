@@ -6,24 +6,18 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from engine.variants.ir.code import F, Rule
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.ir.value import F32, I8, I64, Value, constant, narrow, wide
+from engine.variants.ir.value import F32, I8, I64, ArrayArgument, Operand, Value, constant, narrow, wide
 
 Values = list[Value]
 _NOTHING = ir.VoidType()
-
-
-class ArrayArgument(NamedTuple):
-    """An array that a kernel hands over: Numba's type of it, and its value."""
-
-    kind: Any
-    value: ir.Value
 
 
 class LlvmCode:
@@ -67,7 +61,8 @@ class LlvmCode:
         if isinstance(kind, types.Array):
             return ArrayArgument(kind, value)
         if isinstance(kind, types.BaseTuple):
-            return [self.value(self.builder.extract_value(value, place)) for place in range(len(kind))]
+            parts = [self.builder.extract_value(value, place) for place in range(len(kind))]
+            return [self.argument(own, part) for own, part in zip(kind.types, parts, strict=True)]
         return self.value(value)
 
     def returned(self, made: Any, kind: Any) -> ir.Value:
@@ -119,16 +114,17 @@ class LlvmCode:
         """Return an index that is not negative as 64 bits."""
         return value.zext(I64) if value.llvm.type.width < 64 else value
 
-    def select(self, condition: Value, one: Any, other: Any) -> Value:
+    def select(self, condition: Value, one: Operand, other: Operand) -> Value:
         """Return one of two values or pointers, without a branch; one may be a number of Python."""
         known = one if isinstance(one, Value) else other
+        assert isinstance(known, Value)
         return self.value(self.builder.select(condition.llvm, known._same(one), known._same(other)))
 
-    def smaller(self, value: Value, other: Any) -> Value:
+    def smaller(self, value: Value, other: Operand) -> Value:
         """Return the smaller of two signed numbers."""
         return self.select(value < other, value, other)
 
-    def larger(self, value: Value, other: Any) -> Value:
+    def larger(self, value: Value, other: Operand) -> Value:
         """Return the larger of two signed numbers."""
         return self.select(value > other, value, other)
 
@@ -143,11 +139,11 @@ class LlvmCode:
         """Return whether a condition does not hold."""
         return self.value(self.builder.not_(condition.llvm))
 
-    def is_below(self, value: Value, end: Any) -> Value:
+    def is_below(self, value: Value, end: Operand) -> Value:
         """Return whether 0 <= value < end, in one comparison of unsigned numbers."""
         return self.compared(value, "<", end)
 
-    def compared(self, value: Value, sign: str, other: Any) -> Value:
+    def compared(self, value: Value, sign: str, other: Operand) -> Value:
         """Return how two unsigned numbers compare."""
         return self.value(self.builder.icmp_unsigned(sign, value.llvm, value._same(other)))
 
@@ -155,7 +151,7 @@ class LlvmCode:
         """Return a number that is negative where a value is odd."""
         return narrow(value) << 31
 
-    def by_rule(self, rule: Callable[[int, int], int], index: Value, length: Value) -> Value:
+    def by_rule(self, rule: Rule, index: Value, length: Value) -> Value:
         """Return what a border's index rule says of an index, 32 bits wide; -1 for a ghost cell."""
         kind, arguments = types.int64(types.int64, types.int64), [wide(index).llvm, wide(length).llvm]
         return narrow(self.value(self.context.compile_internal(self.builder, rule, kind, arguments)))
@@ -163,8 +159,9 @@ class LlvmCode:
     # Control flow.
 
     def when(
-        self, condition: Value, then: Callable[[], Any], otherwise: Any, *, likely: bool | None = None
-    ) -> Any:
+        self, condition: Value, then: Callable[[], F], otherwise: Callable[[], F] | F, *,
+        likely: bool | None = None,
+    ) -> F:  # fmt: skip
         """Do `then` where a condition holds, else `otherwise`; return the values of whichever ran.
 
         Parameters
@@ -205,14 +202,14 @@ class LlvmCode:
         merged.add_incoming(one._same(other), after_other)
         return self.value(merged)
 
-    def loop(self, first: Any, end: Any, step: int = 1) -> Iterator[Value]:
+    def loop(self, first: Operand, end: Operand, step: int = 1) -> Iterator[Value]:
         """Yield first, first + step ... below `end`, 32 bits: `for row in code.loop(...)` stays a loop."""
-        start = first if isinstance(first, Value) else self.integer(first)
+        start = first if isinstance(first, Value) else self.integer(int(first))
         with self._rounds(start, lambda number: number < end) as (number, following):
             yield number
             following.append(number + step)
 
-    def while_loop(self, start: Any, again: Callable[[Any], Value], body: Callable[[Any], Any]) -> Any:
+    def while_loop(self, start: F, again: Callable[[F], Value], body: Callable[[F], F]) -> F:
         """Do a loop that asks `again` before each round; return the values that it leaves behind.
 
         `start`, and what `body` returns for the next round, are values, lists or dictionaries of them.
@@ -222,13 +219,13 @@ class LlvmCode:
         return values
 
     @contextmanager
-    def _rounds(self, start: Any, again: Callable[[Any], Value]) -> Iterator[tuple[Any, list[Any]]]:
+    def _rounds(self, start: F, again: Callable[[F], Value]) -> Iterator[tuple[F, list[F]]]:
         """Open a round of a loop: its values, and a list that takes those of the next one."""
         builder, entry = self.builder, self.builder.block
         head, inside, after = (builder.append_basic_block(name) for name in ("loop", "round", "loop_done"))
         builder.branch(head)
         builder.position_at_end(head)
-        values, following = self._phis(start), list[Any]()
+        values, following = self._phis(start), list[F]()
         builder.cbranch(again(values).llvm, inside, after)
         builder.position_at_end(inside)
         yield values, following
@@ -236,7 +233,7 @@ class LlvmCode:
         not_unrolled(builder.branch(head), builder.module)
         builder.position_at_end(after)
 
-    def repeat(self, rounds: int, carried: Any, body: Callable[[Value, Any], Any]) -> Any:
+    def repeat(self, rounds: int, carried: F, body: Callable[[Value, F], F]) -> F:
         """Do `body(number, values)` for numbers 0 to rounds - 1; return the values of the last round.
 
         Parameters
@@ -247,15 +244,17 @@ class LlvmCode:
         body : callable of (int32, lists of values) -> lists of values
         """
 
-        def round_of(values: Any) -> tuple[Any, Value]:
+        def round_of(values: list[Any]) -> tuple[list[Any], Value]:
             made, following = body(*values), values[0] + 1
             return [following, made], self.is_below(following, rounds)
 
         # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past
         # 21 KB).
-        return self.do_while([self.integer(0), carried], round_of)[1]
+        after: list[Any] = [self.integer(0), carried]
+        left: F = self.do_while(after, round_of)[1]
+        return left
 
-    def do_while(self, start: Any, body: Callable[[Any], tuple[Any, Value]]) -> Any:
+    def do_while(self, start: F, body: Callable[[F], tuple[F, Value]]) -> F:
         """Do a loop that runs at least once; return the values that it leaves behind.
 
         Parameters
@@ -314,7 +313,7 @@ class LlvmCode:
         """Load what a condition (None: always) says is needed, without a branch: else from `elsewhere`."""
         if condition is not None and elsewhere is not None:
             pointer = self.select(condition, pointer, elsewhere)
-        return pointer.load(count)
+        return pointer.load() if count is None else pointer.load(count)
 
     def byte(self, value: Value) -> Value:
         """Return a float32, a whole number from 0 to 255, as a sample."""
@@ -336,7 +335,7 @@ class LlvmCode:
         emitted = ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
         return self.value(self.builder.call(emitted, own, attrs=attributes))
 
-    def statement(self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING) -> Value:
+    def statement(self, text: str, constraints: str, arguments: Values, result: ir.Type = _NOTHING) -> Value:
         """Emit a line of assembly that changes memory, or that must not be moved or merged."""
         return self.assembly(text, constraints, arguments, result, side_effect=True)
 

@@ -1,9 +1,10 @@
 """The part of the picture that a tile shows: where it lies, and whether all of it is the picture's."""
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.geometry.border import ghost
+from engine.variants.ir.code import Code
+from engine.variants.ir.value import ArrayArgument, Value
 
 Rule = Callable[[int, int], int]
 
@@ -24,7 +25,9 @@ class PictureWindow:
         The row and the sample that the tile begins with, before or in the picture.
     """
 
-    def __init__(self, code: Any, rule: Rule, image: Any, samples: Any, top: Any, left: Any) -> None:
+    def __init__(
+        self, code: Code, rule: Rule, image: ArrayArgument, samples: Value, top: Value, left: Value
+    ) -> None:
         self._code, self.rule, self._data = code, rule, code.pointer(image)
         # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the
         # instructions.
@@ -34,25 +37,25 @@ class PictureWindow:
         # By all other rules a cell outside is one of the picture's.
         self.has_ghosts = rule is ghost
 
-    def is_aligned(self, samples: int) -> Any:
+    def is_aligned(self, samples: int) -> Value:
         """Return whether rows begin on whole vectors of so many samples; packed rows begin anywhere."""
         return (self.pitch & (samples - 1)) == 0
 
-    def is_inside(self, rows: int, samples: int) -> Any:
+    def is_inside(self, rows: int, samples: int) -> Value:
         """Return whether so many rows and samples from the tile's first ones on are all the picture's."""
         right, bottom = self.left + samples, self.top + rows
         # Negative if any of them is.
         return (self.left | (self.samples - right)) | (self.top | (self.height - bottom)) >= 0
 
-    def has_rows(self, rows: int) -> Any:
+    def has_rows(self, rows: int) -> Value:
         """Return whether so many rows from the tile's first one on are all the picture's."""
         return self.top | (self.height - (self.top + rows)) >= 0
 
-    def row_of(self, row: Any) -> Any:
+    def row_of(self, row: Value) -> Value:
         """Return the row that row number `row` of the tile comes from; -1 for ghost cells."""
         return self._code.by_rule(self.rule, self.top + row, self.height)
 
-    def sample_of(self, sample: Any, channels: int, before: int) -> Any:
+    def sample_of(self, sample: Value, channels: int, before: int) -> Value:
         """Return the sample of its row that one of the tile comes from; -1 for a ghost cell.
 
         No tile has more than `before` pixels before the picture, so that what is divided is not negative.
@@ -61,11 +64,11 @@ class PictureWindow:
         column = self._code.by_rule(self.rule, pixel - before, self.samples // channels)
         return self._code.select(column < 0, -1, column * channels + channel)
 
-    def row(self, row: Any) -> Any:
+    def row(self, row: Value) -> Value:
         """Return the pointer to a row; that of a row which is none must not be used."""
         return self._data + self._code.wide(row) * self._code.wide(self.pitch)
 
-    def at(self, row: Any, sample: Any) -> Any:
+    def at(self, row: Value, sample: Value) -> Value:
         """Return the pointer to a sample of the picture; its row is one of the picture's."""
         code = self._code
         return self._data + (code.unsigned(row) * code.unsigned(self.pitch) + code.wide(sample))

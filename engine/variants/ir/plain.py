@@ -5,10 +5,12 @@ accesses.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 from numba import types
+
+from engine.variants.ir.code import Code, Rule
 
 
 class PlainPointer:
@@ -43,7 +45,7 @@ class PlainPointer:
             return self.array[self._index(self.at)]
         return [self.array[self._index(at)] for at in range(self.at, self.at + count)]
 
-    def store(self, values: Any) -> None:
+    def store(self, values: float | Sequence[float]) -> None:
         """Store a value, or a list of neighbours."""
         for at, value in enumerate(values if isinstance(values, (list, tuple)) else [values], self.at):
             self.array[self._index(at)] = value
@@ -65,6 +67,9 @@ class _LoadedOnce:
         return self._loaded[index]
 
 
+F = TypeVar("F")
+
+
 class PlainCode:
     """Does the operations at once; what they are `CudaCode` says."""
 
@@ -75,7 +80,7 @@ class PlainCode:
 
     integer = narrow = wide = unsigned = opaque = _same
 
-    def f32(self, number: float) -> Any:
+    def f32(self, number: float) -> float:
         return types.float32(number)
 
     def pointer(self, array: Any) -> PlainPointer:
@@ -90,21 +95,21 @@ class PlainCode:
         sides = _sides(array)
         return PlainPointer(_LoadedOnce(array), 0, (pitch,) if pitch and len(sides) == 1 else sides)
 
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
+    def fma(self, a: float, b: float, c: float) -> float:
         return a * b + c
 
-    def float32(self, value: Any) -> Any:
+    def float32(self, value: float) -> float:
         return types.float32(value)
 
     byte = float32
 
-    def select(self, condition: bool, one: Any, other: Any) -> Any:
+    def select(self, condition: bool, one: F, other: F) -> F:
         return one if condition else other
 
-    def smaller(self, value: Any, other: Any) -> Any:
+    def smaller(self, value: float, other: float) -> float:
         return min(value, other)
 
-    def larger(self, value: Any, other: Any) -> Any:
+    def larger(self, value: float, other: float) -> float:
         return max(value, other)
 
     def all_of(self, *conditions: bool) -> bool:
@@ -119,10 +124,10 @@ class PlainCode:
     def odd_sign(self, value: int) -> int:
         return -(value & 1)
 
-    def by_rule(self, rule: Callable[[int, int], int], index: int, length: int) -> int:
+    def by_rule(self, rule: Rule, index: int, length: int) -> int:
         return rule(index, length)
 
-    def when(self, condition: bool, then: Callable[[], Any], otherwise: Any) -> Any:
+    def when(self, condition: bool, then: Callable[[], F], otherwise: Callable[[], F] | F) -> F:
         if condition:
             return then()
         return otherwise() if callable(otherwise) else otherwise
@@ -134,12 +139,12 @@ class PlainCode:
     def loop(self, first: int, end: int, step: int = 1) -> Iterator[int]:
         yield from range(first, end, step)
 
-    def repeat(self, rounds: int, carried: Any, body: Callable[[int, Any], Any]) -> Any:
+    def repeat(self, rounds: int, carried: F, body: Callable[[int, F], F]) -> F:
         for number in range(rounds):
             carried = body(number, carried)
         return carried
 
-    def load_row(self, pointer: PlainPointer, count: int, at: int = 0) -> list[Any]:
+    def load_row(self, pointer: PlainPointer, count: int, at: int = 0) -> list[float]:
         return pointer.load(count)
 
     def load_if(
@@ -154,10 +159,10 @@ class PlainCode:
             return pointer.load(count)
         return 0 if count is None else [0] * count
 
-    def load_bytes(self, pointer: PlainPointer, words: int) -> list[Any]:
+    def load_bytes(self, pointer: PlainPointer, words: int) -> list[float]:
         return [types.float32(value) for value in pointer.load(4 * words)]
 
-    def store_bytes(self, pointer: PlainPointer, value: Any, count: int) -> None:
+    def store_bytes(self, pointer: PlainPointer, value: float, count: int) -> None:
         pointer.store([value] * count)
 
     def copy_ahead(
@@ -181,7 +186,7 @@ class PlainCode:
     def wait_for_groups(self, pending: int) -> None:
         """Do nothing."""
 
-    def quantised(self, value: Any, itemsize: int) -> Any:
+    def quantised(self, value: float, itemsize: int) -> int:
         number = float(value)
         if math.isnan(number):
             return 0
@@ -189,4 +194,5 @@ class PlainCode:
         return round(min(max(number, 0.0), float((1 << 8 * itemsize) - 1)))
 
 
-PLAIN = PlainCode()
+PLAIN = cast(Code, PlainCode())
+"""As emitters take it: Python's numbers have the operators of a `Value`. A test compares the operations."""

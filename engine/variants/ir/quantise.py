@@ -1,9 +1,11 @@
 """float32 results as they are stored: as samples of 8 or 16 bit rounded half to even, saturated, NaN 0."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+
+from engine.variants.ir.code import Code
+from engine.variants.ir.value import Value
 
 WORD = 4
 """Samples of 8 bit in a word."""
@@ -13,19 +15,19 @@ WORD = 4
 class StoredSamples:
     """A thread's results as they are stored: float32, integers, or words of `in_unit` samples of 8 bit."""
 
-    code: Any
-    units: list[Any]
+    code: Code
+    units: list[Value]
     itemsize: int
     in_unit: int = 1
 
-    def store(self, pointer: Any, first: int, count: int) -> None:
+    def store(self, pointer: Value, first: int, count: int) -> None:
         """Store some neighbours, whole words of them or one, at once where a pointer says, aligned to all."""
         if count == 1:
             self.store_one(pointer, first)
         else:
             pointer.store(self.units[first // self.in_unit : (first + count) // self.in_unit])
 
-    def store_one(self, pointer: Any, place: int) -> None:
+    def store_one(self, pointer: Value, place: int) -> None:
         """Store one of them where a pointer says."""
         unit = self.units[place // self.in_unit]
         if self.in_unit > 1:
@@ -34,12 +36,12 @@ class StoredSamples:
 
     def store_rows(
         self,
-        pointers: list[Any],
+        pointers: list[Value],
         places: Sequence[int],
         at_once: int,
-        is_whole: Any,
-        is_row: Any,
-        is_cell: Any,
+        is_whole: Value,
+        is_row: Callable[[int], Value | None],
+        is_cell: Callable[[int, int], Value],
     ) -> None:
         """Store rows of them, each from one of the pointers on; `places` are where the results of a row lie.
 
@@ -63,17 +65,17 @@ class StoredSamples:
         code.when(is_whole, whole_rows, one_by_one)
 
 
-def row_pointers(first: Any, pitch: Any, rows: int) -> list[Any]:
+def row_pointers(first: Value, pitch: Value, rows: int) -> list[Value]:
     """Return the pointers to `rows` rows, each `pitch` after the one before it."""
     return list(accumulate([first] + [pitch] * (rows - 1)))
 
 
-def stored_words(code: Any, words: list[Any]) -> StoredSamples:
+def stored_words(code: Code, words: list[Value]) -> StoredSamples:
     """Return words of four samples of 8 bit as what is stored."""
     return StoredSamples(code, words, 1, WORD)
 
 
-def stored_samples(code: Any, values: list[Any], itemsize: int) -> StoredSamples:
+def stored_samples(code: Code, values: list[Value], itemsize: int) -> StoredSamples:
     """Return whole fours of float32 as samples of `itemsize` bytes: fewer than 4 are unsigned integers."""
     if itemsize == 4:
         return StoredSamples(code, values, itemsize)

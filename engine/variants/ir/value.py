@@ -5,8 +5,8 @@ divided and shifted right as unsigned ones, which is what indices need. A number
 becomes a constant.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, overload
 
 from llvmlite import ir
 
@@ -25,16 +25,16 @@ def bits_of(kind: ir.Type) -> int:
     return 32 if isinstance(kind, ir.FloatType) else int(kind.width)
 
 
-def _operator(integer: str, of_floats: str = "", *, reflected: bool = False) -> Any:
-    def operator(self: "Value", other: Any) -> "Value":
+def _operator(integer: str, of_floats: str = "", *, reflected: bool = False) -> "Operator":
+    def operator(self: "Value", other: "Operand") -> "Value":
         sides = (self._same(other), self.llvm) if reflected else (self.llvm, self._same(other))
         return self._made(getattr(self.builder, of_floats if self.is_float else integer)(*sides))
 
     return operator
 
 
-def _comparison(sign: str) -> Any:
-    def operator(self: "Value", other: Any) -> "Value":
+def _comparison(sign: str) -> "Operator":
+    def operator(self: "Value", other: "Operand") -> "Value":
         compare = self.builder.fcmp_ordered if self.is_float else self.builder.icmp_signed
         return self._made(compare(sign, self.llvm, self._same(other)))
 
@@ -59,7 +59,7 @@ class Value:
     def _made(self, llvm: ir.Value) -> "Value":
         return Value(self.builder, llvm)
 
-    def _same(self, other: Any) -> ir.Value:
+    def _same(self, other: "Operand") -> ir.Value:
         return other.llvm if isinstance(other, Value) else constant(other, self.llvm.type)
 
     @property
@@ -73,9 +73,9 @@ class Value:
     __and__, __or__, __xor__ = _operator("and_"), _operator("or_"), _operator("xor")
     __lshift__, __rshift__, __floordiv__ = _operator("shl"), _operator("lshr"), _operator("udiv")
     __lt__, __le__, __gt__, __ge__ = (_comparison(sign) for sign in ("<", "<=", ">", ">="))
-    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")  # type: ignore[assignment]
 
-    def __add__(self, other: Any) -> "Value":
+    def __add__(self, other: "Operand") -> "Value":
         if not self.llvm.type.is_pointer:
             add = self.builder.fadd if self.is_float else self.builder.add
             return self._made(add(self.llvm, self._same(other)))
@@ -85,11 +85,15 @@ class Value:
 
     __radd__ = _operator("add", "fadd", reflected=True)
 
-    def __divmod__(self, divisor: Any) -> tuple["Value", "Value"]:
+    def __divmod__(self, divisor: "Operand") -> tuple["Value", "Value"]:
         quotient = self // divisor
         return quotient, self - quotient * divisor
 
-    def load(self, count: int | None = None) -> Any:
+    @overload
+    def load(self) -> "Value": ...
+    @overload
+    def load(self, count: int) -> list["Value"]: ...
+    def load(self, count: int | None = None) -> "Value | list[Value]":
         """Load the element at a pointer, or a list of `count` neighbours at once, aligned to all of them."""
         if count is None:
             return self._made(self.builder.load(self.llvm))
@@ -97,7 +101,7 @@ class Value:
         loaded = self.builder.load(self._as_pointer_to(kind), align=bits_of(kind) // 8)
         return [self._made(self.builder.extract_element(loaded, constant(k))) for k in range(count)]
 
-    def store(self, values: Any) -> None:
+    def store(self, values: "Value | Sequence[Value]") -> None:
         """Store a value at a pointer, or a list of neighbours at once, aligned to all of them."""
         if isinstance(values, Value):
             self.builder.store(values.llvm, self.llvm)
@@ -128,6 +132,18 @@ class Value:
         return self._made(self.builder.zext(self.llvm, kind))
 
 
+Operand = Value | float
+"""What an operator takes on its other side; a number of Python becomes a constant."""
+Operator = Callable[[Value, Operand], Value]
+
+
+class ArrayArgument(NamedTuple):
+    """An array that a kernel hands over: Numba's type of it, and its value."""
+
+    kind: Any
+    value: ir.Value
+
+
 def wide(value: Value) -> Value:
     """Return an index as 64 bits."""
     if value.llvm.type.width == 64:
@@ -140,7 +156,10 @@ def narrow(value: Value) -> Value:
     return value.trunc(I32) if value.llvm.type.width > 32 else value
 
 
-def in_pairs(values: list[Any], combined: Callable[[Any, Any], Any]) -> Any:
+T = TypeVar("T")
+
+
+def in_pairs(values: list[T], combined: Callable[[T, T], T]) -> T:
     """Return all values combined as neighbours, and then what came of them: few wait for one another."""
     while len(values) > 1:
         rest = values[len(values) // 2 * 2 :]

@@ -21,7 +21,7 @@ from engine.device.launches import Pass
 from engine.device.numba_cuda import intrinsic
 from engine.mask.mask import Mask
 from engine.variants.ir.cuda_code import WEIGHTS, CudaCode
-from engine.variants.ir.llvm import ArrayArgument
+from engine.variants.ir.value import ArrayArgument
 
 
 def constant_weights(count: int) -> Any:

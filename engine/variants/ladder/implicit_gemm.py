@@ -44,8 +44,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.filter_passes import filter_arguments
-from engine.variants.ladder.geometry import blocks_along
 from engine.variants.ladder.teaching import teaching_variant
+from engine.variants.tiles.geometry import blocks_along
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of

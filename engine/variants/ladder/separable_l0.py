@@ -23,7 +23,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.tile_plans import two_pass_tiles
-from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
+from engine.variants.ladder.two_passes import two_pass_variant
+from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 
 
 @lru_cache(maxsize=64)

@@ -28,9 +28,10 @@ from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import tile_cells_inside
-from engine.variants.ladder.geometry import blocks_along
 from engine.variants.ladder.tile_plans import two_pass_tiles
-from engine.variants.ladder.two_passes import loads_along, two_pass_variant, two_pass_work
+from engine.variants.ladder.two_passes import two_pass_variant
+from engine.variants.tiles.geometry import blocks_along
+from engine.variants.tiles.separable import loads_along, two_pass_work
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:

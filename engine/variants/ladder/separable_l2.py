@@ -30,7 +30,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import taps_in_own_tile
 from engine.variants.ladder.teaching import bytes_of_own_cells
 from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
-from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
+from engine.variants.ladder.two_passes import two_pass_variant
+from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 
 
 def work(problem: Problem, block: Block) -> Work:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
@@ -16,13 +16,13 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import MaskClass, Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.variants.filter_passes import filter_arguments, prepare_passes
-from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
 from engine.variants.ladder.tile_plans import direct_tiles
+from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
 
 DEFAULT_BLOCK = Block(32, 8)
 
 
-def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
+def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
     from engine.variants.kernel_types import filter_signature
 
@@ -30,7 +30,7 @@ def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
     return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
 
 
-def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
+def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
     """Return the one pass of a 1-D kernel.
 
     It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
@@ -67,7 +67,7 @@ def teaching_variant(
 
 
 def one_pass_variant(
-    kernel_of: Callable[[Problem, Block], Any],
+    kernel_of: Callable[[Problem, Block], Kernel],
     shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
     *,
     tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
@@ -104,7 +104,7 @@ def one_pass_variant(
 
 
 def row_variant(
-    kernel_of: Callable[[Problem, Block], Any],
+    kernel_of: Callable[[Problem, Block], Kernel],
     shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
     *,
     wider: str,

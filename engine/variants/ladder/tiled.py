@@ -26,9 +26,9 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.tasks.filtering.problem import Problem
-from engine.variants.ladder.geometry import blocks_along
 from engine.variants.ladder.teaching import one_pass_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import tile_plan
+from engine.variants.tiles.geometry import blocks_along
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:

@@ -29,9 +29,9 @@ from engine.geometry.refusal import Refusal
 from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.ladder.geometry import refuse_launch
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import own_loads, tile_plan
+from engine.variants.tiles.geometry import refuse_launch
 
 
 def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:

@@ -40,7 +40,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
-from engine.variants.strips.strip_shape import WARPS
+from engine.variants.tiles.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
 
 WORTH_IT = 0.75

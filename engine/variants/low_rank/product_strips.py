@@ -2,7 +2,7 @@
 
 Each warp streams down a strip of 128 samples, by itself: no warp waits for another. The rows of the strip,
 with what the mask reaches over on both sides, are copied to shared memory of the warp's own, a group of rows
-at a time, one group ahead (`engine/variants/strips/strip_loader.py`). A thread filters 4 neighbouring samples
+at a time, one group ahead (`engine/variants/tiles/strip_loader.py`). A thread filters 4 neighbouring samples
 of a row along the row and adds them at once to the results of all rows that have this one under their mask
 (`product_sums.py`): 4 sums for each mask row, in registers. The warps of a block stream down side by side, so
 that what one strip reads of the next one's samples is in L1. Strips are as high as leaves all multiprocessors
@@ -24,9 +24,9 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
-from engine.variants.separable_fused.fused_pass import fused_pass
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
-from engine.variants.strips.strip_tiles import strip_tiles
+from engine.variants.tiles.fused_pass import fused_pass
+from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
+from engine.variants.tiles.strip_tiles import strip_tiles
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -108,7 +108,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
     from engine.variants.low_rank.product_sums import streaming_accumulator, strip_storer
-    from engine.variants.strips.strip_loader import strip_columns, strip_loader
+    from engine.variants.tiles.strip_loader import strip_columns, strip_loader
 
     columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)

@@ -1,19 +1,18 @@
 """Rows in, rows out: the multiply-adds of a thread that streams down a strip's columns, and its results."""
 
-from typing import Any
-
 from numba import types
 
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.register_blocked.accumulator import row_sums, window_pointers
-from engine.variants.strips.strip_shape import FactorStripShape
+from engine.variants.ir.value import Value
+from engine.variants.tiles.accumulator import row_sums, window_pointers
+from engine.variants.tiles.strip_shape import FactorStripShape
 
-Values = list[Any]
+Values = list[Value]
 
 
-def streaming_accumulator(shape: FactorStripShape) -> Any:
+def streaming_accumulator(shape: FactorStripShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, accumulators, along, down)` -> results, accumulators.
 
     `at` is where a group of input rows begins in the tile; `accumulators` are those of `zero_accumulators` or
@@ -32,17 +31,19 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
 
     row = shape.along
 
+    def product_sum(code, values, weights, total=None):
+        for value, weight in zip(values, weights, strict=False):
+            total = value * weight if total is None else code.fma(value, weight, total)
+        return total
+
     def filtered_down(code, accumulators, rows, columns):
         """Return the sums of all results that have an input row under their mask, the oldest first."""
         factors = code.load_row(columns, shape.rank * shape.mask_rows, shape.down_at)
         sums: Values = []
         for m in reversed(range(shape.mask_rows)):
             for k in range(VECTOR):
-                total = accumulators[len(sums)] if m else None
-                for r, row in enumerate(rows):
-                    weight = factors[m * shape.rank + r]
-                    total = row[k] * weight if total is None else code.fma(row[k], weight, total)
-                sums.append(total)
+                waiting = accumulators[len(sums)] if m else None
+                sums.append(product_sum(code, [row[k] for row in rows], factors[m * shape.rank :], waiting))
         return sums
 
     def accumulate(code, tile, at, lane, accumulators, along, down):
@@ -66,7 +67,7 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
     return device_function(returns, accumulate)
 
 
-def strip_storer(rows: int, itemsize: int) -> Any:
+def strip_storer(rows: int, itemsize: int) -> DeviceFunction:
     """Return the function that writes 4 results in each of some rows, as samples of `itemsize` bytes.
 
     `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first

@@ -20,7 +20,7 @@ MULTIPLY_ADDS_PER_CALL = 2**36
 class NumpyProduct:
     """A product by `numpy.matmul`."""
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image: Any, out: Any, stream: object = None) -> None:
         """Multiply the pair (M, N) into P."""
         a, b = image
         rows, columns = out.shape

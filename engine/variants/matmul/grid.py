@@ -1,9 +1,8 @@
 """What the kernels share: the grid of T x T blocks over C, and the one pass with its arguments."""
 
 from collections.abc import Callable
-from typing import Any
 
-from engine.device.launches import Launch, Operand, Pass, Prepared
+from engine.device.launches import Kernel, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.tasks.product.problem import MatrixProduct
@@ -18,7 +17,7 @@ def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> t
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
 
 
-def one_pass(name: str, kernel: Any, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
+def one_pass(name: str, kernel: Kernel, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes M, N and P."""
     from numba import types
 

@@ -10,7 +10,7 @@ from engine.variants.matmul.operands import Matrix
 class PreparedProduct(PreparedPasses):
     """The passes of a product of two matrices: its input is the pair (A, B)."""
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue one product of two device arrays into a third."""
         a, b = image
         self._enqueue({Matrix.LEFT: a, Matrix.RIGHT: b, Operand.OUT: out}, stream)

@@ -1,8 +1,8 @@
 """The compiled part of `network-cpu`: threads take a few drawings at a time and compute all their layers."""
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.board import TAKEN
-from engine.variants.cpu.shared_call import finish, share
+from engine.device.threads.board import TAKEN
+from engine.device.threads.shared_call import finish, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.network.cpu_fast import GROUP
 from engine.variants.network.cpu_tiles import (
@@ -15,18 +15,18 @@ from engine.variants.network.cpu_tiles import (
 )
 
 
-def forward_drawings(
-    drawings, scores, batch, at_once, side, first_values, second_values, hidden, classes, hidden_values,
-    first_filters, second_filters, hidden_weights, output_weights, board, memory, worker_floats, steps,
-):  # fmt: skip
+def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floats, steps):
     """Pass `batch` drawings at an address through the network; their scores go to another address.
 
-    `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up to GROUP.
+    Of the sizes `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up
+    to GROUP.
     `memory` has `worker_floats` floats for each thread: the maps of one drawing after the first pool, the
     vectors of `at_once` drawings, their hidden values, their scores. Of the three `steps`, two convolutions
     and the connected layers, the first ones are computed: to time them.
     """
     entry_point()
+    batch, at_once, side, first_values, second_values, hidden, classes, hidden_values = sizes
+    first_filters, second_filters, hidden_weights, output_weights = packed
     worker = share(board)
     first_side = side - 4
     pooled = first_side // 2

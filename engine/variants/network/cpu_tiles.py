@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import types
 
-from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
+from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
 from engine.variants.ir.value import Value
 from engine.variants.network.cpu_fast import GROUP, PART, VECTORS
 
@@ -21,7 +21,7 @@ _FILTER_ROWS = 5
 # Cells of a filter's row at once: it has 5 of each map.
 _AT_ONCE = 5
 
-Sums = list[list[Value]]
+Values = dict[int | str, Value]
 
 
 def _pooled_tile(columns: int) -> Any:
@@ -39,8 +39,8 @@ def _pooled_tile(columns: int) -> Any:
         ]
         count = len(corners)
 
-        def step(values: dict[Any, Value]) -> dict[Any, Value]:
-            sums: dict[Any, Value] = {key: values[key] for key in range(count * VECTORS)}
+        def step(values: Values) -> Values:
+            sums: Values = {key: values[key] for key in range(count * VECTORS)}
             at, own = values["at"], values["weights"]
             for cell in range(_AT_ONCE):
                 packed = [code.load(own, cell * GROUP + v * VECTOR) for v in range(VECTORS)]
@@ -51,19 +51,19 @@ def _pooled_tile(columns: int) -> Any:
                         sums[key] = code.fma(value, packed[v], sums[key])
             return sums | {"at": at + _AT_ONCE, "weights": own + _AT_ONCE * GROUP, "end": values["end"]}
 
-        def filter_row(values: dict[Any, Value]) -> dict[Any, Value]:
+        def filter_row(values: Values) -> Values:
             # A partial sum for each row of the filter: long sums lose far less to rounding so.
-            inside: dict[Any, Value] = dict.fromkeys(range(count * VECTORS), code.zero)
+            inside: Values = dict.fromkeys(range(count * VECTORS), code.zero)
             inside |= {"at": values["row"], "weights": values["weights"], "end": values["row"] + inner}
             after = code.while_loop(inside, lambda now: now["at"] < now["end"], step)
-            following: dict[Any, Value] = {key: values[key] + after[key] for key in range(count * VECTORS)}
+            following: Values = {key: values[key] + after[key] for key in range(count * VECTORS)}
             return following | {
                 "row": values["row"] + row_step,
                 "weights": after["weights"],
                 "left": values["left"] - 1,
             }
 
-        values: dict[Any, Value] = dict.fromkeys(range(count * VECTORS), code.zero)
+        values: Values = dict.fromkeys(range(count * VECTORS), code.zero)
         values |= {"row": code.index(0), "weights": weights, "left": code.index(_FILTER_ROWS)}
         values = code.while_loop(values, lambda now: now["left"] > 0, filter_row)
         store = code.at_address(target, floats)
@@ -78,7 +78,7 @@ def _pooled_tile(columns: int) -> Any:
     return cpu_function(types.void)(emit)
 
 
-def _rectified(code: Any, values: Value) -> Value:
+def _rectified(code: Vectors, values: Value) -> Value:
     """Return values with those below 0 as 0; NaN stays."""
     return code.select(values < 0.0, code.zero, values)
 
@@ -98,7 +98,7 @@ def _connected_tile(drawings: int) -> Any:
     def emit(code, source, step, inner, weights, target, target_step, rectifies, floats):
         first, packed = code.at_address(source, floats), code.at_address(weights, floats)
 
-        def round_of(values: dict[Any, Value]) -> dict[Any, Value]:
+        def round_of(values: Values) -> Values:
             sums = {key: values[key] for key in range(drawings * VECTORS)}
             own = [code.load(packed + values["at"] * GROUP, v * VECTOR) for v in range(VECTORS)]
             for drawing in range(drawings):
@@ -108,14 +108,14 @@ def _connected_tile(drawings: int) -> Any:
                     sums[key] = code.fma(value, own[v], sums[key])
             return sums | {"at": values["at"] + 1}
 
-        def part_of(values: dict[Any, Value]) -> dict[Any, Value]:
+        def part_of(values: Values) -> Values:
             end = code.smaller(values["at"] + PART, inner)
-            sums: dict[Any, Value] = dict.fromkeys(range(drawings * VECTORS), code.zero)
+            sums: Values = dict.fromkeys(range(drawings * VECTORS), code.zero)
             after = code.while_loop(sums | {"at": values["at"]}, lambda now: now["at"] < end, round_of)
-            totals: dict[Any, Value] = {key: values[key] + after[key] for key in sums}
+            totals: Values = {key: values[key] + after[key] for key in sums}
             return totals | {"at": after["at"]}
 
-        values: dict[Any, Value] = dict.fromkeys(range(drawings * VECTORS), code.zero)
+        values: Values = dict.fromkeys(range(drawings * VECTORS), code.zero)
         values |= {"at": code.index(0)}
         values = code.while_loop(values, lambda now: now["at"] < inner, part_of)
         store = code.at_address(target, floats)

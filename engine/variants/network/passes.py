@@ -1,7 +1,6 @@
 """The passes that stages are made of: a layer each, with the arrays between them. Numba when called."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -104,6 +103,6 @@ def chunks(batch: int, size: int) -> list[tuple[int, int]]:
     return [(n * size, min(batch, (n + 1) * size)) for n in range(blocks_along(batch, size))]
 
 
-def matrix(weights: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def matrix(weights: np.ndarray) -> np.ndarray:
     """Return filters (m, c, 5, 5) as the matrix W of (m, c x 25)."""
     return np.ascontiguousarray(weights.reshape(len(weights), -1))

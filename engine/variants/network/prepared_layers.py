@@ -20,7 +20,7 @@ class PreparedLayers(PreparedPasses):
         super().__init__(passes, more)
         self._names = [step.name for step in passes]
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue one forward pass."""
         self._enqueue(self.arrays(image, out), stream)
 
@@ -36,7 +36,7 @@ class PreparedLayers(PreparedPasses):
         found: np.ndarray = array.copy_to_host()
         return found
 
-    def launch_part(self, number: int, image: Any, out: Any, stream: Any) -> None:
+    def launch_part(self, number: int, image: Any, out: Any, stream: object) -> None:
         """Enqueue one pass, on the values that a whole pass left."""
         self._enqueue_step(number, self.arrays(image, out), stream)
 
@@ -54,7 +54,7 @@ class _Part:
     def __init__(self, whole: PreparedLayers, number: int) -> None:
         self._whole, self._number = whole, number
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue the pass."""
         self._whole.launch_part(self._number, image, out, stream)
 
@@ -75,7 +75,7 @@ class PreparedWithHost(PreparedLayers):
         self._steps_in_order = tuple(steps)
         self._host: dict[str, np.ndarray] = {}
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image: Any, out: Any, stream: object = None) -> None:
         """Do one forward pass; return when it is done."""
         self._do(image, out, stream or 0, lambda name: None)
 
@@ -94,7 +94,7 @@ class PreparedWithHost(PreparedLayers):
         self._do(image, out, 0, note)
         return found
 
-    def _do(self, image: Any, out: Any, stream: Any, done: Callable[[str], None]) -> None:
+    def _do(self, image: Any, out: Any, stream: object, done: Callable[[str], None]) -> None:
         arrays = self.arrays(image, out)
         on_host: set[str] = set()
         number = 0
@@ -111,7 +111,7 @@ class PreparedWithHost(PreparedLayers):
             done(step.name)
         cuda.synchronize()
 
-    def _compute(self, step: HostStep, arrays: dict[Any, Any], on_host: set[str], stream: Any) -> None:
+    def _compute(self, step: HostStep, arrays: dict[Any, Any], on_host: set[str], stream: object) -> None:
         values = self._on_host(step.takes)
         if step.takes.name not in on_host:
             copy_out(arrays[step.takes], values, stream)

@@ -1,11 +1,9 @@
 """What the threads of `network-fast` do with their registers: emitters (`docs/emission.md`)."""
 
-from typing import Any
-
 from numba import types
 
 from engine.tasks.network.problem import FILTER_CELLS, FILTER_SIDE
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.network.tile_shape import ACROSS, ROWS, VECTOR, ConnectedShape, ConvolutionShape
 
 _WINDOW = ACROSS + FILTER_SIDE - 1
@@ -13,7 +11,7 @@ _WINDOW = ACROSS + FILTER_SIDE - 1
 _MOST_ROUNDS = 8
 
 
-def phase_loader(shape: ConvolutionShape) -> Any:
+def phase_loader(shape: ConvolutionShape) -> DeviceFunction:
     """Return the function `load(tile, maps, weights, filters, thread, buffer, ...)`, which waits for nothing.
 
     It copies the cells of some input maps, of `present` drawings from element `cells_from` of `maps` on, and
@@ -84,7 +82,7 @@ def phase_loader(shape: ConvolutionShape) -> Any:
     return device_function(types.void, load)
 
 
-def accumulator(shape: ConvolutionShape) -> Any:
+def accumulator(shape: ConvolutionShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, weights, own, sums)`: the products of one input map.
 
     The thread's window begins at element `at` of the tile, its weights at element `own`. Each row of the
@@ -123,7 +121,7 @@ def accumulator(shape: ConvolutionShape) -> Any:
     return device_function(types.UniTuple(types.float32, filters * ROWS * ACROSS), accumulate)
 
 
-def pooled_store(shape: ConvolutionShape) -> Any:
+def pooled_store(shape: ConvolutionShape) -> DeviceFunction:
     """Return the function `store(out, at, maps, columns, sums)`: the averages of the rectified outputs.
 
     `at` is the element of the first average of the first map; `maps` of the thread's maps and `columns` of
@@ -155,7 +153,7 @@ def pooled_store(shape: ConvolutionShape) -> Any:
     return device_function(types.void, store)
 
 
-def connected_accumulator(shape: ConnectedShape) -> Any:
+def connected_accumulator(shape: ConnectedShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, weights, first, sums)`: some products of each drawing.
 
     `at` is the element of the tile with the first drawing's first value, `first` that of the weights.
@@ -174,7 +172,7 @@ def connected_accumulator(shape: ConnectedShape) -> Any:
     return device_function(types.UniTuple(types.float32, shape.drawings), accumulate)
 
 
-def parts_store(shape: ConnectedShape) -> Any:
+def parts_store(shape: ConnectedShape) -> DeviceFunction:
     """Return the function `store(parts, at, sums)`: a sum for each drawing, a row of lanes apart."""
 
     def store(code, parts, at, sums):

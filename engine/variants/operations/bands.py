@@ -8,12 +8,11 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
+from engine.device.threads.thread_pool import BOARD, SharedCall, compiled, workers_for
 from engine.geometry.block import Block
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.variants import OperationVariant
-from engine.variants.cpu.banded_filter import workers_for
-from engine.variants.cpu.thread_pool import BOARD, SharedCall, compiled
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.
 STEPS_PER_CALL = 200_000_000
@@ -21,7 +20,7 @@ MOST_ROWS = 64
 # Bands for each worker, so that a slow one leaves some to the others.
 BANDS_PER_WORKER = 4
 
-Arguments = Callable[[int], tuple[Any, ...]]
+Arguments = Callable[[int], tuple[object, ...]]
 
 
 class Bands:
@@ -86,7 +85,7 @@ class Bands:
         collect(*arguments)
         self._calls.append((call, arguments))
 
-    def _new_call(self) -> tuple[SharedCall, tuple[Any, ...]]:
+    def _new_call(self) -> tuple[SharedCall, tuple[object, ...]]:
         arguments = self._arguments(self.workers)
         everything = (*self._types, 0, 0, self._band, *arguments, BOARD)
         return SharedCall(self._function, everything, self.workers), arguments

@@ -4,8 +4,6 @@ Limit
     The picture is read twice: once to count, once to look up. The levels of a channel stay in a cache.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
@@ -39,7 +37,7 @@ class Equalisation:
             lambda workers: (np.zeros(self._shape, levels_dtype(problem)), number),
         )
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, add up, and look up on all cores."""
         counts = np.empty((*self._shape, 1), np.uint32)
         self._counts.launch(image, counts)

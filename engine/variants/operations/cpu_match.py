@@ -8,8 +8,6 @@ Limit
     large patches.
 """
 
-from typing import Any
-
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
@@ -40,7 +38,7 @@ class Matching:
             lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
         )
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Compute the scores on all cores; return when it is done."""
         planes = np.ascontiguousarray(np.moveaxis(image, 2, 0), np.float32)
         self._bands.run(planes, out[..., 0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.shared_call import finish, share
+from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.rows_code import rows_taken
 
 

@@ -1,7 +1,5 @@
 """What the ways to compress share: grids over whole blocks of 8 x 8, and the arguments of a kernel."""
 
-from typing import Any
-
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.tasks.operation.compress import basis, filled, middle_of, steps_of
 from engine.tasks.operation.problem import OperationProblem
@@ -25,6 +23,6 @@ def samples_of(problem: OperationProblem) -> int:
     return rows * columns * problem.channels
 
 
-def tables(problem: OperationProblem) -> tuple[Any, ...]:
+def tables(problem: OperationProblem) -> tuple[object, ...]:
     """Return cosines, steps of quantisation, and middle grey."""
     return basis(), steps_of(problem), middle_of(problem)

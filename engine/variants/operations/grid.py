@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
@@ -40,7 +40,7 @@ def refuse_launch(
 
 def pass_of(
     problem: OperationProblem,
-    kernel: Any,
+    kernel: Kernel,
     launch: Launch,
     *arguments: Any,
     target: Operand | Between = Operand.OUT,

@@ -5,7 +5,6 @@ the lecture's shared-memory tiles applied to them.
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -168,7 +167,7 @@ class PartialHistograms:
             lambda workers: (np.zeros((workers, channels * bins), np.int64), *numbers),
         )
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: Any = None) -> None:
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, and add the cores' counts up."""
         rows = np.ascontiguousarray(image)
 

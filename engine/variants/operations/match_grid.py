@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.device.launches import Pass
+from engine.device.launches import Kernel, Pass
 from engine.geometry.block import Block
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
@@ -26,7 +26,7 @@ def rows_of(problem: OperationProblem) -> int:
 
 
 def match_pass(
-    problem: OperationProblem, patch: Patch, block: Block, kernel: object, shared_bytes: int = 0
+    problem: OperationProblem, patch: Patch, block: Block, kernel: Kernel, shared_bytes: int = 0
 ) -> Pass:
     """Return the pass of a kernel that takes the picture, the patch, width, positions across, and out."""
     rows, columns, _ = problem.result_shape

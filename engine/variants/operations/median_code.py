@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.shared_call import finish, share
+from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 from engine.variants.operations.rows_code import rows_taken
 

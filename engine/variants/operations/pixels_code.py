@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from engine.compiled.entry_point import entry_point
-from engine.variants.cpu.serial_code import cpu_result
-from engine.variants.cpu.shared_call import finish, share
+from engine.device.result_code import cpu_result
+from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.rows_code import rows_taken
 
 

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from engine.variants.cpu.board import TAKEN
+from engine.device.threads.board import TAKEN
 from engine.variants.ir.cpu_memory import count_one
 
 

@@ -39,10 +39,10 @@ from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
-from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
-from engine.variants.register_blocked.piece_tiles import piece_loads
-from engine.variants.register_blocked.vector_tiles import LANES, sample_tile, vector_tile
+from engine.variants.tiles.byte_tile_shape import ByteTileShape, byte_tile_shape
+from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
+from engine.variants.tiles.piece_tiles import piece_loads
+from engine.variants.tiles.vector_tiles import LANES, sample_tile, vector_tile
 
 MAX_SIDE = 31
 WARPS = 4
@@ -200,9 +200,9 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
-    from engine.variants.register_blocked.accumulator import accumulator
-    from engine.variants.register_blocked.result_storer import result_storer
-    from engine.variants.register_blocked.tile_loader import tile_loader
+    from engine.variants.tiles.accumulator import accumulator
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
 
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
@@ -255,9 +255,9 @@ def byte_kernel(border: Border, shape: ByteTileShape):
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.register_blocked.accumulator import byte_accumulator
-    from engine.variants.register_blocked.byte_loader import byte_tile_loader
-    from engine.variants.register_blocked.result_storer import result_storer
+    from engine.variants.tiles.accumulator import byte_accumulator
+    from engine.variants.tiles.byte_loader import byte_tile_loader
+    from engine.variants.tiles.result_storer import result_storer
 
     load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
     accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)

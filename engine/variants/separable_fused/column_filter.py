@@ -1,12 +1,10 @@
 """A column of filtered rows in shared memory, filtered down into the results of a thread."""
 
-from typing import Any
-
 from numba import types
 
-from engine.variants.box.window_sums import ColumnWindows
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.tiles.window_sums import ColumnWindows
 
 # Multiply-adds that are written one after another; more of them go through a loop.
 MOST_UNROLLED = 500
@@ -25,7 +23,7 @@ def rounds_of(down: ColumnWindows) -> tuple[int, int]:
     return 0 if is_short or rounds < 2 else rounds, round_rows
 
 
-def column_filter(down: ColumnWindows, first_weight: int, all_weights: int) -> Any:
+def column_filter(down: ColumnWindows, first_weight: int, all_weights: int) -> DeviceFunction:
     """Return the function `filter_down(tile, first, cell, weights, start)` -> 4 sums for each of the rows.
 
     `first` is the row of the tile under the mask's first row and the thread's first results, of a ring a

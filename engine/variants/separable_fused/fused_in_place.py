@@ -21,12 +21,12 @@ from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from engine.variants.box.window_sums import ColumnWindows
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
-from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.vector_tiles import LANES, vector_tile
-from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
-from engine.variants.strips.waves import MULTIPROCESSORS, rows_of_strips
+from engine.variants.tiles.fused_pass import Factors32, fused_pass
+from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.vector_tiles import LANES, vector_tile
+from engine.variants.tiles.waves import MULTIPROCESSORS, rows_of_strips
+from engine.variants.tiles.window_sums import ColumnWindows
 
 WARPS = 8
 OUT_SAMPLES = 128
@@ -206,10 +206,10 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     from engine.device.numba_cuda import cuda
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.register_blocked.accumulator import accumulator, row_store
-    from engine.variants.register_blocked.result_storer import result_storer
-    from engine.variants.register_blocked.tile_loader import tile_loader
     from engine.variants.separable_fused.column_filter import column_filter
+    from engine.variants.tiles.accumulator import accumulator, row_store
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
 
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)

@@ -4,7 +4,7 @@ What `separable-fused` does where a tile has no room. A block takes 16 or 32 inp
 eight threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of
 which there are as many as the mask needs; then each thread filters a column of it down into 16 results while
 the next input rows arrive. Input rows and the ring's rows have an odd number of vectors, so that threads meet
-in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
+in no bank (`engine/variants/tiles/box_shape.py`). No row is filtered twice but those above a strip.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.ir.register_tile import whole_vectors
-from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.register_blocked.vector_tiles import vector_tile
-from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
-from engine.variants.strips.waves import resident_blocks, rows_of_strips
+from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.tiles.fused_pass import Factors32, fused_pass
+from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.vector_tiles import vector_tile
+from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
 # serves at once.
@@ -133,12 +133,12 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_kernels import float32
     from engine.device.numba_cuda import cuda
-    from engine.variants.box.tile_sums import sums_store
     from engine.variants.ir.cuda_code import WEIGHTS
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.register_blocked.result_storer import result_storer
-    from engine.variants.register_blocked.tile_loader import tile_loader
     from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
+    from engine.variants.tiles.tile_sums import sums_store
 
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)

@@ -7,17 +7,19 @@ cells that windows still need from round to round.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from numba import types
 
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
-from engine.variants.ir.device_function import device_function
+from engine.variants.ir.code import Code
+from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.ir.value import Value
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
 
-Values = list[Any]
+Values = list[Value]
 # Returns, by the rounds of the loop before it (None: none), what loads a vector: by its number in that round.
-Loader = Callable[[Any], Callable[[int], Values]]
+Load = Callable[[int], Values]
+Loader = Callable[[Value | None], Load]
 
 # Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast
 # as half of them in a loop, 1008 (63 x 63) a sixth slower (H200).
@@ -27,14 +29,14 @@ ROUND_WEIGHTS = 16
 
 
 def filtered_line(
-    code: Any,
+    code: Code,
     windows: Windows,
     loader: Loader,
     round_weights: int,
     width: int,
     shift: int,
-    weights: Any,
-    start: Any,
+    weights: Value,
+    start: Value,
 ) -> Values:
     """Return the results of a thread, each of which begins with `start`.
 
@@ -46,7 +48,7 @@ def filtered_line(
     if windows.length * windows.count <= MOST_UNROLLED or rounds == 1:
         rounds = 0
 
-    def weigh(sums: Values, cells: Values, numbers: range, pointer: Any, load: Any) -> Values:
+    def weigh(sums: Values, cells: Values, numbers: range, pointer: Value, load: Load) -> Values:
         """Add weights `numbers`, whose cells begin at the first; those that are not there yet are loaded."""
         for number in numbers:
             weight = (pointer + number).load()
@@ -64,7 +66,7 @@ def filtered_line(
             cells += load(len(cells) // width)
         there = len(cells)
 
-        def round_of(number: Any, carried: list[Values]) -> list[Values]:
+        def round_of(number: Value, carried: list[Values]) -> list[Values]:
             (sums, cells), load_own = [[*values] for values in carried], loader(number)
             sums = weigh(sums, cells, range(round_weights), weights + number * round_weights, load_own)
             while len(cells) < there + step:
@@ -76,15 +78,15 @@ def filtered_line(
     return weigh(sums, cells, left, weights, lambda number: load(number + rounds * step // width))
 
 
-def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column: Any) -> Loader:
+def column_loader(code: Code, down: ColumnWindows, rows: Value, first: Value, column: Value) -> Loader:
     """Return what loads cells of a column from row `first` of a ring on; each round takes `rows` rows."""
     here = rows + column + first * down.pitch
     again = here + -down.ring_rows * down.pitch
 
-    def in_round(number_of_round: Any) -> Callable[[int], Values]:
-        pieces: dict[int, Any] = {}
+    def in_round(number_of_round: Value | None) -> Load:
+        pieces: dict[int, Value] = {}
 
-        def piece_at(piece: int) -> Any:
+        def piece_at(piece: int) -> Value:
             """Return the pointer to a piece of `rows` rows, between which the ring may end."""
             offset = piece * down.rows if number_of_round is None else (number_of_round + piece) * down.rows
             is_beyond = first + offset >= down.ring_rows
@@ -102,7 +104,7 @@ def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column:
     return in_round
 
 
-def row_weigher(row: RowWindows, all_weights: int) -> Any:
+def row_weigher(row: RowWindows, all_weights: int) -> DeviceFunction:
     """Return the function `filter_along(tile, at, weights)` -> results, one per window.
 
     `at` is the thread's first element. `weights` has the shape (1, mask columns); in constant memory they are
@@ -113,7 +115,7 @@ def row_weigher(row: RowWindows, all_weights: int) -> Any:
         pointer = code.shared(tile) + code.narrow(at)
         step = ROUND_WEIGHTS * row.windows.apart
 
-        def loader(number_of_round: Any) -> Callable[[int], Values]:
+        def loader(number_of_round: Value | None) -> Load:
             def load(number: int) -> Values:
                 first = pointer if number_of_round is None else pointer + number_of_round * step
                 return (first + number * VECTOR).load(VECTOR)
@@ -127,7 +129,9 @@ def row_weigher(row: RowWindows, all_weights: int) -> Any:
     return device_function(types.UniTuple(types.float32, row.windows.count), filter_along)
 
 
-def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, all_weights: int) -> Any:
+def column_weigher(
+    down: ColumnWindows, first_element: int, first_weight: int, all_weights: int
+) -> DeviceFunction:
     """Return the function `filter_down(tile, first, column, weights, start)` -> results, one per row.
 
     `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of

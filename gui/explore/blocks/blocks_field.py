@@ -80,7 +80,7 @@ class BlocksField(QWidget):
     def _show(self) -> None:
         self._shown = self._workspace.settings.blocks
         self.field.setText(blocks_text(self._shown))
-        # Of a long list the first ones are seen.
+        # Show the beginning of a long list.
         self.field.setCursorPosition(0)
         self.say("", "")
 

@@ -116,9 +116,9 @@ class BreakdownBar(QWidget):
             left += width
             painter.fillRect(QRectF(legend_left, legend_top + (_LINE - GRID) / 2, GRID, GRID), colour)
             text = f"{name} {digits_text(duration_ms, 3)}"
-            place = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
-            painter.drawText(place, _VCENTER, text)
-            legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
+            label = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
+            painter.drawText(label, _VCENTER, text)
+            legend_left = label.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
 
     def _refresh(self) -> None:
         run, timing = self._selected.run, self._timing

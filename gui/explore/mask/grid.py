@@ -115,8 +115,8 @@ class MaskGrid(QTableView):
         by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
         index = self.indexAt(event.pos()) if by_mouse else self.currentIndex()
         if index.isValid():
-            place = event.pos() if by_mouse else self.visualRect(index).center()
-            self.context_menu(index).popup(self.viewport().mapToGlobal(place))
+            position = event.pos() if by_mouse else self.visualRect(index).center()
+            self.context_menu(index).popup(self.viewport().mapToGlobal(position))
 
     def event(self, event: QEvent) -> bool:
         # A scroll area's resizeEvent is about its viewport, whose size depends on the margins set below; only

@@ -22,7 +22,7 @@ def read_weight(text: str) -> float:
 def read_number(
     text: str,
     what: str,
-    place: str = "this field",
+    field: str = "this field",
     if_empty: str = "Write a number, such as 0.5.",
     if_several: str = "Write a half as 0.5.",
 ) -> float:
@@ -46,7 +46,7 @@ def read_number(
         remedy = error.remedy.replace("Keep weights", "Keep it").replace("Give every cell", "Write")
         raise MaskError(what, why, remedy) from error
     if mask.taps != 1:
-        raise MaskError(what, f"{place} holds one number, and you typed {mask.taps} numbers", if_several)
+        raise MaskError(what, f"{field} holds one number, and you typed {mask.taps} numbers", if_several)
     return float(mask.weights[0, 0])
 
 
@@ -61,7 +61,7 @@ def short_texts(weight: float) -> tuple[str, ...]:
     for digits in (4, 3, 2, 1):
         text = _rounded(weight, digits)
         texts |= {text, text.replace("0.", ".", 1) if abs(float(text)) < 1.0 else text}
-    # Of those with one length, the nearest first.
+    # The longest first; among equally long ones the nearest first.
     longest_first = sorted(texts, key=lambda text: (-len(text), abs(float(text) - weight)))
     return tuple(text.replace("-", _MINUS) for text in longest_first)
 

@@ -44,7 +44,7 @@ class HistogramPlot(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._counts: tuple[tuple[int, ...], ...] = ()
-        # Of the arrow keys; None until the first one.
+        # Bin chosen by the arrow keys; None before the first.
         self._bin: int | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)

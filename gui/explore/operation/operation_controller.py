@@ -108,7 +108,7 @@ class OperationController(QObject):
             return
         if not self._operations.is_listed:
             self._link.ask(Ask(Describe(OperationsRequest()), self._operations.set_infos, self._report))
-        # Of the job that is shown too: meanwhile another one may have been asked for.
+        # Also for the job that is shown: another one may have been asked for since.
         self._link.ask(Ask(Check(job), self._operations.set_availability, lambda error: None))
         self._wanted = job if job != self._shown else None
         self._send()

@@ -198,7 +198,7 @@ class PictureCanvas(QWidget):
 
     def _place_handle(self) -> None:
         self.handle.setVisible(self.mode == ViewMode.SPLIT and self._result is not None)
-        self.handle.place()
+        self.handle.update_position()
 
     def _device_size(self) -> tuple[int, int]:
         ratio = self.devicePixelRatioF()

@@ -100,7 +100,7 @@ class PictureController(QObject):
         self._link.ask(Ask(request, self._saved, partial(self._show_failure, SAVE_SOURCE)))
 
     def _progressed(self, ask: Ask, step: Progress) -> None:
-        # Of one that is being stopped, or that a newer one has replaced, nothing is shown.
+        # A request that is being stopped, or that a newer one has replaced, shows nothing.
         if ask is self._newest and not self._is_stopping:
             self._state.set_task(OPEN_SOURCE, step.stage, step.fraction)
 

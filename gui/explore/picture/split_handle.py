@@ -38,11 +38,11 @@ class SplitHandle(QWidget):
         fraction = min(max(fraction, 0.0), 1.0)
         if fraction != self.fraction:
             self.fraction = fraction
-            self.place()
+            self.update_position()
             self._describe()
             self.moved.emit(fraction)
 
-    def place(self) -> None:
+    def update_position(self) -> None:
         """Lie where the fraction says in the parent as large as it is now."""
         middle = round(self.fraction * self._pane.width())
         self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())
@@ -93,17 +93,17 @@ class SplitHandle(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP
-        places = {
+        fractions = {
             Qt.Key.Key_Left: self.fraction - step,
             Qt.Key.Key_Right: self.fraction + step,
             Qt.Key.Key_Home: 0.0,
             Qt.Key.Key_End: 1.0,
         }
-        place = places.get(Qt.Key(event.key()))
-        if place is None:
+        fraction = fractions.get(Qt.Key(event.key()))
+        if fraction is None:
             super().keyPressEvent(event)
         else:
-            self.set_fraction(place)
+            self.set_fraction(fraction)
 
     def _describe(self) -> None:
         self.setAccessibleName("Split handle")

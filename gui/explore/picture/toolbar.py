@@ -15,7 +15,7 @@ _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
     "For the other ways, choose float32 as output type in the panel Kernel."
 )
-_OF_OPERATION = "An operation gives a picture of the same type: nothing lies out of range."
+_SAME_TYPE = "An operation gives a picture of the same type: nothing lies out of range."
 _RANGES = "How results below 0 or above full scale are shown (the numbers stay as they are):\n" + "\n".join(
     f"{key.capitalize()}: {sentence}" for key, sentence in RANGE_MODES.items()
 )
@@ -135,7 +135,7 @@ class PictureToolbar(QWidget):
         self.range_box.setCurrentIndex(self.range_box.findData(self._workspace.range_mode))
         is_open = self._workspace.can_leave_range
         self.range_box.setEnabled(is_open)
-        why_not = _CLIPPED if self._workspace.is_filtering else _OF_OPERATION
+        why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
         self.range_box.setToolTip(_RANGES if is_open else why_not)
 
 

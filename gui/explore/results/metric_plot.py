@@ -34,7 +34,7 @@ class MetricPlot(RowPlot):
 
     It is the problem that is set now; where that has no runs, the newest one's, dimmed.
     `key` is the metric that is plotted at first; `name` is for screen readers; `empty` says how to fill it.
-    Of very many rows those in view are drawn. Where there are several, it has its turn among all that follow
+    Only the rows in view are drawn. Where there are several, it has its turn among all that follow
     the results.
     """
 
@@ -279,7 +279,7 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
     blocks: dict[str, dict[object, None]] = {}
     for result in results:
         blocks.setdefault(result.variant, {})[result.block] = None
-    order = {variant: place for place, variant in enumerate(blocks)}
+    order = {variant: index for index, variant in enumerate(blocks)}
     has_types = len({result.problem.result_dtype for result in results}) > 1
     names = {}
     for result in sorted(results, key=lambda one: order[one.variant]):

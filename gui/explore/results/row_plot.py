@@ -20,11 +20,10 @@ from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row
 
-# Of log10: a factor of 4, so that at least two ticks are words.
+# In units of log10: a factor of 4, so that at least two ticks have a label.
 _SMALLEST_SPAN = 0.6
 _LEFT_ROOM = 0.05
-# Of the plot's width.
-_NAMES_SHARE = 0.4
+_NAMES_WIDTH_FRACTION = 0.4
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
 _CAPTION_LINES = 4
@@ -159,7 +158,7 @@ class RowPlot(QWidget):
 
     def _show_names(self) -> None:
         # The middle of a long name goes before the values have no room: variant and block stay known.
-        metrics, most = QFontMetrics(number_font()), int(_NAMES_SHARE * self.plot.width())
+        metrics, most = QFontMetrics(number_font()), int(_NAMES_WIDTH_FRACTION * self.plot.width())
         ticks = [
             (-float(at_row), metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most))
             for at_row, name in self._names.items()

@@ -19,7 +19,7 @@ from gui.style.theme import Theme
 Colours = NDArray[np.uint8]
 Pattern = Qt.BrushStyle
 
-# Of a colour in its mixture with the ground: texts on it keep 4.5 : 1.
+# Fraction of a colour mixed into the background: texts on it keep a contrast of 4.5 : 1.
 _TINT = 0.38
 _MOST_IN_LEGEND = 8
 

@@ -121,9 +121,9 @@ class TileGrid(QAbstractScrollArea):
         assert self._plan is not None
         return self._frame(self._plan).rect(row, column)
 
-    def cell_at(self, place: QPoint) -> tuple[int, int] | None:
+    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
         """Return the cell at a place of the viewport; None beside the tile."""
-        return self._frame(self._plan).cell_at(place) if self._plan is not None else None
+        return self._frame(self._plan).cell_at(point) if self._plan is not None else None
 
     def set_current(self, cell: tuple[int, int]) -> None:
         """Make a cell the current one."""

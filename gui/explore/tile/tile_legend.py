@@ -43,27 +43,27 @@ class TileLegend(QWidget):
         return QSize(1, self._line if self._entries else 0)
 
     def heightForWidth(self, width: int) -> int:
-        return self._places(width)[-1].y() + self._line if self._entries else 0
+        return self._corners(width)[-1].y() + self._line if self._entries else 0
 
     @property
     def _line(self) -> int:
         return self.fontMetrics().height() + HALF_GRID
 
-    def _places(self, room: int) -> list[QPoint]:
+    def _corners(self, room: int) -> list[QPoint]:
         """Return where each entry begins, in lines of so many pixels."""
-        places, x, y = [], 0, 0
+        corners, x, y = [], 0, 0
         for entry in self._entries:
             width = _SWATCH + HALF_GRID + self.fontMetrics().horizontalAdvance(entry.text)
             if x and x + width > room:
                 x, y = 0, y + self._line
-            places.append(QPoint(x, y))
+            corners.append(QPoint(x, y))
             x += width + 2 * GRID
-        return places
+        return corners
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), current_theme()
-        for entry, place in zip(self._entries, self._places(self.width()), strict=True):
-            swatch = QRect(place.x(), place.y() + (self._line - _SWATCH) // 2, _SWATCH, _SWATCH)
+        for entry, corner in zip(self._entries, self._corners(self.width()), strict=True):
+            swatch = QRect(corner.x(), corner.y() + (self._line - _SWATCH) // 2, _SWATCH, _SWATCH)
             painter.fillRect(swatch, entry.colour)
             pattern = QColor(theme.text)
             pattern.setAlphaF(0.55)
@@ -71,6 +71,6 @@ class TileLegend(QWidget):
             painter.setPen(QColor(theme.outline))
             painter.drawRect(swatch.adjusted(0, 0, -1, -1))
             painter.setPen(QColor(theme.text))
-            text = QRect(swatch.right() + HALF_GRID, place.y(), self.width(), self._line)
+            text = QRect(swatch.right() + HALF_GRID, corner.y(), self.width(), self._line)
             painter.drawText(text, _VCENTER, entry.text)
         painter.end()

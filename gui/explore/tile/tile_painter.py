@@ -37,12 +37,12 @@ class TileFrame:
         y = self.top + row * self.cell - self.scrolled.y()
         return QRect(x, y, self.cell, self.cell)
 
-    def cell_at(self, place: QPoint) -> tuple[int, int] | None:
+    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
         """Return the cell at a place; None beside the tile."""
-        column = (place.x() - self.left + self.scrolled.x()) // self.cell
-        row = (place.y() - self.top + self.scrolled.y()) // self.cell
+        column = (point.x() - self.left + self.scrolled.x()) // self.cell
+        row = (point.y() - self.top + self.scrolled.y()) // self.cell
         rows, columns = self.plan.shape
-        if place.x() < self.left or place.y() < self.top or not 0 <= column < columns:
+        if point.x() < self.left or point.y() < self.top or not 0 <= column < columns:
             return None
         if has_results_row(self.plan) and row == 2:
             # The row of results: they lie under their own cells.
@@ -212,9 +212,9 @@ def _paint_rulers(painter: QPainter, frame: TileFrame, theme: Theme) -> None:
     for column in columns:
         if column % every == 0:
             rect = frame.rect(0, column)
-            place = QRect(rect.center().x() - width, 0, 2 * width, frame.top - GAP)
-            if place.center().x() >= frame.left:
-                painter.drawText(place, _CENTRE, str(names_across[column]))
+            label = QRect(rect.center().x() - width, 0, 2 * width, frame.top - GAP)
+            if label.center().x() >= frame.left:
+                painter.drawText(label, _CENTRE, str(names_across[column]))
     if has_results_row(plan):
         for row, name in ((0, plan.reads), (2, plan.writes)):
             rect = frame.rect(row, 0)
@@ -224,10 +224,10 @@ def _paint_rulers(painter: QPainter, frame: TileFrame, theme: Theme) -> None:
     for row in rows:
         rect = frame.rect(row, 0)
         if row % every == 0 and rect.center().y() >= frame.top:
-            place = QRect(
+            label = QRect(
                 0, rect.center().y() - metrics.height(), frame.left - HALF_GRID, 2 * metrics.height()
             )
-            painter.drawText(place, _RIGHT, str(names_down[row]))
+            painter.drawText(label, _RIGHT, str(names_down[row]))
 
 
 def _runs(columns: slice) -> list[tuple[int, int]]:

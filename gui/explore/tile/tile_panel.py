@@ -48,8 +48,8 @@ class TilePanel(QWidget):
         self.kernel = QComboBox()
         self.threads = QLineEdit()
         self.title = ElidedLabel()
-        self.across = _PlaceBox("Block across", "counted from the left")
-        self.down = _PlaceBox("Block down", "counted from above")
+        self.across = _CoordinateBox("Block across", "counted from the left")
+        self.down = _CoordinateBox("Block down", "counted from above")
         self.grid_size = QLabel()
         self.passes = QComboBox()
         self.colours = QComboBox()
@@ -204,14 +204,14 @@ class TilePanel(QWidget):
         self.cut.setFont(small_font())
         self.refusal.setFont(small_font())
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
-        place = row(*sides, 1, spacing=HALF_GRID)
+        coordinates = row(*sides, 1, spacing=HALF_GRID)
         buttons = self.zoom_out, self.zoom_in, self.zoom_fit
         look = row((self.colours, 1), *buttons, spacing=HALF_GRID)
         cells = QWidget()
         cells.setLayout(
             column(
                 row((self.title, 1), self.cut, spacing=HALF_GRID),
-                place,
+                coordinates,
                 self.passes,
                 look,
                 (self.grid, 1),
@@ -232,7 +232,7 @@ class TilePanel(QWidget):
         self._refuse("")
 
 
-class _PlaceBox(WholeNumberBox):
+class _CoordinateBox(WholeNumberBox):
     """The index of a block in the grid along one side."""
 
     def __init__(self, name: str, how: str) -> None:

@@ -16,15 +16,15 @@ def is_line(plan: TilePlan) -> bool:
 def cell_name(plan: TilePlan, letter: str, row: int, column: int) -> str:
     """Return the name of a cell of the picture, of the result, or of what lies between two passes."""
     pixel, channel = divmod(column, plan.apart)
-    place = f"{pixel}" if is_line(plan) else f"{row}, {pixel}"
+    index = f"{pixel}" if is_line(plan) else f"{row}, {pixel}"
     which = f" {_CHANNELS[channel]}" if plan.apart == len(_CHANNELS) else f" channel {channel}"
-    return f"{letter}[{place}]{which if plan.apart > 1 else ''}"
+    return f"{letter}[{index}]{which if plan.apart > 1 else ''}"
 
 
 def source_name(plan: TilePlan, row: int, column: int) -> str:
     """Return the name of a cell of the tile, ghost cells by where they lie."""
-    place = int(plan.source_rows[row, column]), int(plan.source_columns[row, column])
-    return cell_name(plan, plan.reads, *place)
+    index = int(plan.source_rows[row, column]), int(plan.source_columns[row, column])
+    return cell_name(plan, plan.reads, *index)
 
 
 def thread_name(plan: TilePlan, number: int) -> str:

@@ -238,8 +238,8 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
     assert nowhere["failure"] == failure
 
 
-# Of each of two workers a picture and its result; of a stream two pictures that wait, one within with its
-# result, and three that are saved.
+# Two workers hold a picture and its result each. A stream holds two pictures that wait, one with its result
+# under way, and three that are being saved.
 @pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 10)])
 def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
     if where:

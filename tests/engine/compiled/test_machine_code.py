@@ -29,6 +29,13 @@ def total(values, count, factor, is_doubled, out):
     out[0] = 2 * result if is_doubled else result
 
 
+def weighted(given, out):
+    """Store a product, and what else a tuple within the tuple has."""
+    entry_point()
+    values, factor, (is_one, share) = given
+    out[0], out[1], out[2] = values[0] * factor, is_one, share
+
+
 def divided(out):
     """Divide by zero, which compiled code answers with an error."""
     entry_point()
@@ -75,6 +82,12 @@ def test_that_arguments_of_a_call_are_replaced_and_wrong_ones_are_refused(linked
     assert out[0] == 30.0
     with pytest.raises(TypeError, match="contiguous"):
         MachineFunction(__name__, "total").call(values[:, ::2], 2, np.float32(2), False, out)
+
+
+def test_that_arguments_in_a_tuple_arrive_in_their_order(linked):
+    out = np.zeros(3)
+    MachineFunction(__name__, "weighted")((np.array([4.0]), 3, (True, np.float32(0.5))), out)
+    assert out.tolist() == [12.0, 1.0, 0.5]
 
 
 def test_that_threads_that_call_a_function_first_together_load_it_once(linked, monkeypatch):

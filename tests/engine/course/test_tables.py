@@ -426,7 +426,7 @@ def test_that_each_misprinted_cell_has_a_mark_and_its_note_begins_with_it():
             if "printed is" in notes:
                 assert [value for value in marked if f"printed is {value}" not in notes] == [], table.title
             found[one.key] = found.get(one.key, 0) + len(marked)
-    # Of X_unrolled every printed number that is not the right one.
+    # Every wrong printed number of X_unrolled.
     assert found == {"report": 4, "cnn": 4 + 5 + 5, "lab": 0, "convolution": 0, "performance": 2}
     columns = counted_tables("cnn")[5]
     for cell in (cell for row in columns.rows for cell in row[1:] if cell.printed):

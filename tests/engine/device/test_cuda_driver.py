@@ -10,7 +10,7 @@ from engine.device import cuda_driver, cuda_presence, device_list
 from engine.device.cuda_driver import ATTRIBUTES, gpu_info
 from engine.device.device_list import NO_GPU, listed_devices
 
-# Of an H200, but for the lanes of its bus.
+# Attributes of an H200, except the lanes of its bus.
 STATED = {
     "MAX_THREADS_PER_BLOCK": 1024,
     "MAX_BLOCK_DIM_X": 1024,

@@ -20,12 +20,13 @@ from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_
 from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.device.index_rules import cpu_code
+from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
 from engine.errors import DeviceUnavailable
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.cpu.serial_code import cpu_result, source_index
+from engine.variants.cpu.serial_code import source_index
 from tests.fresh_python import fresh_python
 
 NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")
@@ -148,7 +149,7 @@ def v1(quota):
         # Version 1.
         ("5:memory:/\n4:cpu,cpuacct:/docker/1234\n", v1("250000\n"), 2.5),
         ("4:cpu,cpuacct:/\n", v1("-1\n"), None),
-        # Of another controller, and what is no such file.
+        # Another controller, and texts that are no such file.
         ("5:memory:/\n", {"cpu.max": "200000 100000"}, None),
         ("0::/\n", {"cpu.max": "nonsense"}, None),
         ("0::/\n", {"cpu.max": "100000 0"}, None),

@@ -347,6 +347,6 @@ def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successo
         for future in asked:
             with pytest.raises(HostLost, match="The next request starts a new one"):
                 future.result(PATIENCE_S)
-        with pytest.raises(HostLost, match="can't start new thread"):
+        with pytest.raises(HostLost, match="no more threads or processes can be started"):
             watched.ask(Make())
     assert watched.ask(Make())

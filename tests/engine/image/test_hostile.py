@@ -142,7 +142,7 @@ def test_that_small_files_take_little_memory_and_time(tmp_path):
     for name, one in found.items():
         is_text = name.endswith(("texts", "comments", "profile"))
         assert bool(one.refusal) != is_text, name
-        # Of the processor; the texts that are read, 16 MB at most, are held in three forms.
+        # Time of the processor. The texts that are read, 16 MB at most, are held in three forms.
         assert one.cpu_s < 2, name
         assert one.peak_bytes < (6 * 16 * 2**20 if is_text else 10_000_000), name
 
@@ -228,7 +228,7 @@ def test_that_a_png_without_its_checksum_was_cut_short(monkeypatch, refused, hel
 def test_that_a_colour_past_the_end_of_a_palette_is_black_and_noted(opened, refused, depth):
     colours = png_chunk(b"PLTE", bytes([10, 20, 30]))
     opacity = png_chunk(b"tRNS", bytes([7]))
-    # Of each byte the first index is 0 and the last 1.
+    # The first index of each byte is 0 and the last 1.
     rows = [bytes([1])] * 3
     width = 8 // depth
     beyond = opened(hostile.png(rows, width, depth, 3, colours + opacity))

@@ -321,7 +321,7 @@ def test_that_filter_refuses_huge_pictures_from_their_headers(tmp_path):
     assert refused.pop("small").decoded_bytes == 90 * 70 * 3
     for one in refused.values():
         assert one.refusal
-        # Of the processor: decoding any of them takes seconds.
+        # Time of the processor: decoding any of them takes seconds.
         assert one.cpu_s < 0.5
         assert one.peak_bytes < 100_000_000
 

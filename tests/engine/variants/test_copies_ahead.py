@@ -14,9 +14,9 @@ from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.box import box
 from engine.variants.ir import device_function
 from engine.variants.low_rank import product_strips
-from engine.variants.register_blocked import byte_loader, register_blocked, tile_loader
+from engine.variants.register_blocked import register_blocked
 from engine.variants.separable_fused import fused_in_place, fused_ring
-from engine.variants.strips import strip_loader
+from engine.variants.tiles import byte_loader, strip_loader, tile_loader
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 

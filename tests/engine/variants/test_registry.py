@@ -15,9 +15,8 @@ from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.variants import VARIANTS, variant
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
-from engine.variants.digit_sums import digit_sums
-from engine.variants.digit_sums.weight_digits import digits_of
-from engine.variants.split_float16 import split_float16
+from engine.variants.tensor_cores import digit_sums, split_float16
+from engine.variants.tensor_cores.weight_digits import digits_of
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused
 from tests.engine.variants.suited import mask_for, typed

@@ -22,8 +22,8 @@ from engine.variants.cpu import (
     serial,
     serial_code,
 )
-from engine.variants.digit_sums.weight_digits import digits_of
-from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
+from engine.variants.tensor_cores.weight_digits import digits_of
+from engine.variants.tiles.byte_tile_shape import byte_tile_shape
 from tests.engine.variants.cases import Case, compare, error_in_bounds
 from tests.engine.variants.counting import CountingArray, Counts, count
 from tests.engine.variants.suited import mask_for, suited, typed

@@ -106,7 +106,7 @@ def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, pan
 
 
 def test_that_a_narrow_panel_cuts_no_label_and_no_refusal_and_is_not_widened(qtbot, panel):
-    # Of a window of 1024 x 640.
+    # The size in a window of 1024 x 640.
     panel.resize(697, 346)
     panel.choice.setCurrentIndex(0)
     panel.choice.setCurrentIndex(OCCUPANCY.number)

@@ -109,9 +109,9 @@ def test_that_the_button_the_enter_keys_and_a_double_click_load_a_kernel_that_is
     table.selectRow(1)
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         qtbot.keyClick(table, key)
-    place = table.visualRect(table.kernels.index(0, Column.PAPER)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = table.visualRect(table.kernels.index(0, Column.PAPER)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
     assert [table.button(row).isEnabled() for row in range(4)] == [True, True, False, False]
     assert "no variant lost" in table.button(2).toolTip()

@@ -87,9 +87,9 @@ DIGITS = {
 
 
 def stroke(drawing, digit, height, left, top):
-    places = [(left + x * height, top + y * height) for x, y in DIGITS[digit]]
-    drawing.begin(places[0])
-    for at in places[1:]:
+    points = [(left + x * height, top + y * height) for x, y in DIGITS[digit]]
+    drawing.begin(points[0])
+    for at in points[1:]:
         drawing.extend(at)
     drawing.end()
 
@@ -126,7 +126,7 @@ def test_that_f_fits_a_drawing_and_leaves_a_held_out_digit_as_it_is(canvas, draw
     assert drawing.digit == 4
 
 
-def place(canvas, row, column):
+def point_of(canvas, row, column):
     side = canvas.cell_side
     field = canvas._field()
     return QPoint(int(field.left() + (column + 0.5) * side), int(field.top() + (row + 0.5) * side))
@@ -134,12 +134,12 @@ def place(canvas, row, column):
 
 def test_that_the_left_button_draws_where_it_is_and_the_right_one_erases(canvas, drawing, qtbot):
     left, right = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
-    qtbot.mousePress(canvas, left, pos=place(canvas, 4, 6))
-    qtbot.mouseMove(canvas, place(canvas, 20, 6))
-    qtbot.mouseRelease(canvas, left, pos=place(canvas, 20, 6))
+    qtbot.mousePress(canvas, left, pos=point_of(canvas, 4, 6))
+    qtbot.mouseMove(canvas, point_of(canvas, 20, 6))
+    qtbot.mouseRelease(canvas, left, pos=point_of(canvas, 20, 6))
     assert drawing.ink[4:21, 6].min() == 255
     assert drawing.ink[12, 12] == 0
-    qtbot.mouseClick(canvas, right, pos=place(canvas, 12, 6))
+    qtbot.mouseClick(canvas, right, pos=point_of(canvas, 12, 6))
     assert drawing.ink[12, 6] == 0
     assert drawing.ink[4, 6] == 255
     assert drawing.undo_stack.undoText() == "Erase"

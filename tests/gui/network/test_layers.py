@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gui.network.layers import DRAWING, Cell, Facts, input_map_count, origins, strongest_of, windows
-from gui.network.words import number, place_of, short_number, where_from
+from gui.network.words import cell_name, number, short_number, where_from
 from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
 
 KEYS = ("convolution-1", "convolution-2", "hidden", "output")
@@ -89,8 +89,8 @@ def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
         value = layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
         return where_from(facts, cell, float(value), origins(facts, values, drawing, cell))
 
-    assert place_of(LAYERS, Cell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
-    assert place_of(LAYERS, Cell(5, column=9)) == "Output layer, value 9"
+    assert cell_name(LAYERS, Cell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
+    assert cell_name(LAYERS, Cell(5, column=9)) == "Output layer, value 9"
     pool = Cell(1, 7, 3, 5)
     window = values[0][7, 6:8, 10:12]
     numbers = ", ".join(number(float(one)) for one in window.ravel())

@@ -239,7 +239,7 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     network = bench.network
     draw(bench)
     network.point(Cell(2, 5, 1, 1))
-    network.look_at_map(9)
+    network.show_origin_map(9)
     assert network.shown_origin.map == 9
     network.point(Cell(2, 5, 2, 1))
     assert network.shown_origin.map == 9, "another cell of the same map looks at the same input map"
@@ -247,7 +247,7 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     assert network.input_map is None
     network.point(Cell(0))
     assert network.cell == Cell(1, 5, 1, 1)
-    network.let_go()
+    network.release_cell()
     network.point(Cell(0))
     assert network.cell == Cell(0)
 

@@ -99,10 +99,10 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
     view = views[2]
-    place = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
-    qtbot.mouseMove(view, place)
+    point = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
+    qtbot.mouseMove(view, point)
     assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
-    assert page.cell_panel.place.text() == "Convolution 2, map 9, row 3, column 4"
+    assert page.cell_panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
     assert "rows 3 to 7, columns 4 to 8 of all 32 maps" in page.cell_panel.sentence.text()
     assert views[1]._window == (None, range(3, 8), range(4, 9))
     assert views[0]._window == (None, range(6, 16), range(8, 18))
@@ -150,12 +150,12 @@ def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
 def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[2], haloscope.network
-    place = view._cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    point = view._cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
     qtbot.mouseMove(view, QPoint(2, 2))
     assert network.cell == Cell(2, 3, 5, 6)
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert not network.is_kept
 
 
@@ -163,7 +163,7 @@ def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
 def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     haloscope, page = drawn
     haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
-    haloscope.network.look_at_map(11)
+    haloscope.network.show_origin_map(11)
     before = haloscope.workspace.mask
     page.cell_panel.to_explore.click()
     assert haloscope.window.page is haloscope.window.first_page
@@ -345,7 +345,7 @@ def test_that_no_word_is_cut_and_every_control_is_explained(open_page, qtbot, si
         QApplication.processEvents()
         assert_no_word_is_cut(page)
     haloscope.network.point(Cell(2, 63, 7, 7), keep=True)
-    haloscope.network.look_at_map(31)
+    haloscope.network.show_origin_map(31)
     QApplication.processEvents()
     assert_no_word_is_cut(page)
     area = page.product_panel.findChild(QScrollArea)

@@ -109,8 +109,8 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     product = panel.product
     outputs = []
     for row in range(2):
-        for place in range(4):
-            product._choose(row, place)
+        for column in range(4):
+            product._choose(row, column)
             outputs.append(int(product.words.rpartition("= ")[2]))
             sums = product.words.split(": ")[1].split(" = ")[0].split(" + ")
             pairs = (one.split(" x ") for one in sums)

@@ -71,7 +71,7 @@ def open_page(open_window, layouts):
     return make
 
 
-def places(page):
+def geometries(page):
     """Return where each panel is that is in view, and what stands in the tabs."""
     docks = {
         dock.objectName(): (dock.geometry().getRect(), dock.isFloating())
@@ -100,10 +100,10 @@ def all_moves(page):
         page.tabifyDockWidget(next(other for other in page.docks if other is not dock), dock)
         dock.raise_()
 
-    def floated(dock, place):
+    def floated(dock, geometry):
         dock.raise_()
         dock.setFloating(True)
-        dock.setGeometry(place)
+        dock.setGeometry(geometry)
 
     def dropped(dock, area):
         dock.setFloating(False)
@@ -172,7 +172,7 @@ def test_that_a_panel_settles_at_every_height(open_page, layouts, key):
 def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_page, layouts, key, size):
     window = open_page(key, size)
     page, chance = window.page, random.Random(key)
-    first = places(page)
+    first = geometries(page)
     show_a_tile(window, layouts)
     for _ in range(2):
         for dock, move in chance.sample(list(all_moves(page)), 8):
@@ -180,10 +180,10 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
             page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Vertical)
             page.resizeDocks(page.docks, chance.choices(range(90, 700), k=len(page.docks)), Qt.Horizontal)
             layouts.settle()
-        assert places(page) != first
+        assert geometries(page) != first
         window.restore_default_layout()
         layouts.settle()
-        assert places(page) == first
+        assert geometries(page) == first
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_that_the_default_layout_is_that_of_the_first_start_to_the_pixel(open_pa
 @pytest.mark.parametrize("key", ["explore", "network"])
 def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, layouts, key, size):
     window = open_page(key, size)
-    first = places(window.page)
+    first = geometries(window.page)
     if key == "explore":
         show_a_tile(window, layouts)
     for dock in window.page.docks:
@@ -200,7 +200,7 @@ def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, l
     for dock in reversed(window.page.docks):
         dock.raise_()
         layouts.settle()
-    assert places(window.page) == first
+    assert geometries(window.page) == first
 
 
 def test_that_a_panel_can_be_made_low_and_scrolls_to_what_is_out_of_sight(open_page, layouts):
@@ -257,14 +257,14 @@ def test_that_the_window_opens_where_it_was_left(open_window, monkeypatch, tmp_p
     monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
     monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
     # As under a window manager with a title bar of 20 pixels.
-    place = QRect(10, 20, 1278, 775)
+    geometry = QRect(10, 20, 1278, 775)
     window = open_window(preferences_path=path).window
-    window.setGeometry(place)
+    window.setGeometry(geometry)
     window.close()
-    window = open_window(place.size().toTuple(), theme="", preferences_path=path).window
-    assert window.geometry() == place
+    window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
+    assert window.geometry() == geometry
     window.setWindowState(Qt.WindowState.WindowMaximized)
     QApplication.processEvents()
     window.close()
-    window = open_window(place.size().toTuple(), theme="", preferences_path=path).window
+    window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
     assert window.isMaximized()

@@ -247,7 +247,7 @@ def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_sho
     table_of("matrices").show_column("speed_up", shown=True)
     haloscope.window.close()
     open_window(theme="", preferences_path=path).window.close()
-    # Of a later version of the program.
+    # A column of a later version of the program.
     preferences = json.loads(path.read_text())
     preferences["columns"]["explore"]["gone"] = True
     path.write_text(json.dumps(preferences))
@@ -491,7 +491,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name_and_an_unknown_one_is_
     page = haloscope.window.first_page
     page.tile_dock.close()
     page.bring_to_front("tile")
-    assert page.tile_place.isVisible()
+    assert page.tile_slot.isVisible()
     assert not page.operation_dock.isVisible()
     with pytest.raises(UnknownName, match="It has mask, kernel, time, speed-up, results, blocks, tile"):
         page.bring_to_front("tiles")
@@ -503,8 +503,8 @@ def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
 
     def title_is_painted():
         image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
-        places = ((x, y) for x in range(image.width()) for y in range(image.height()))
-        return len({image.pixel(*place) for place in places}) > 1
+        points = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return len({image.pixel(*point) for point in points}) > 1
 
     qtbot.waitUntil(lambda: not title_is_painted())
     tabbed_at = mask.widget().y()

@@ -22,8 +22,8 @@ CONTROLS = (QAbstractSpinBox, QComboBox, QAbstractSlider, QTabBar)
 def turn(widget, notches=-1):
     """Turn the wheel over the middle of a widget."""
     window = widget.window()
-    place = widget.mapTo(window, widget.rect().center())
-    QTest.wheelEvent(window.windowHandle(), place, QPoint(0, 120 * notches))
+    point = widget.mapTo(window, widget.rect().center())
+    QTest.wheelEvent(window.windowHandle(), point, QPoint(0, 120 * notches))
     QApplication.processEvents()
 
 

@@ -15,10 +15,10 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import variant
 from engine.variants.box import box
-from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows, window_sums
 from engine.variants.cpu import box as cpu_box
+from engine.variants.tiles.box_shape import SHARED_BYTES
+from engine.variants.tiles.tile_sums import column_summer, row_summer, sums_store
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows, window_sums
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
 

@@ -88,3 +88,13 @@ def test_that_8_bit_results_are_the_float32_ones_rounded_half_to_even():
     out = np.full(image.shape, 77, np.uint8)
     cpu_fft.prepare(quantised, mask, BLOCK).launch(image, out)
     assert np.array_equal(out, np.rint(np.clip(filtered(image, mask), 0, 255)))
+
+
+def test_that_cufft_refuses_a_picture_that_it_would_flush_to_zero():
+    chosen, picture = variant("fft"), np.zeros((3, 4, 1), np.float32)
+    assert chosen.refuse_samples(picture) is None
+    picture[1, 2] = 1e-31
+    assert chosen.refuse_samples(picture).code == "samples-too-small"
+    assert variant("cpu-fft").refuse_samples(picture) is None
+    picture[0, 0] = 1e-30
+    assert chosen.refuse_samples(picture) is None

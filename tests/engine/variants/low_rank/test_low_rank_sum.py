@@ -21,7 +21,7 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
-from engine.variants.strips.strip_shape import LANES
+from engine.variants.tiles.strip_shape import LANES
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.counting import count
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused

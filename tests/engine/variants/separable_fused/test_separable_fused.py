@@ -12,8 +12,6 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
-from engine.variants.box.box_shape import SHARED_BYTES
-from engine.variants.box.window_sums import ColumnWindows, RowWindows, Windows
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.separable_fused import fused_in_place, fused_ring, line_filter
 from engine.variants.separable_fused.column_filter import column_filter, rounds_of
@@ -21,6 +19,8 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, rows_of
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 from engine.variants.separable_fused.separable_fused import VARIANT
+from engine.variants.tiles.box_shape import SHARED_BYTES
+from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
 from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
 

@@ -121,8 +121,8 @@ def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypa
     assert "4,096 threads" in shown.panel.summary.text()
     told = []
     monkeypatch.setattr(QToolTip, "showText", lambda place, text, widget: told.append(text))
-    place = shown.map.place_of(Block(64, 64))
-    QApplication.sendEvent(shown.map, QHelpEvent(QEvent.Type.ToolTip, place, QPoint(0, 0)))
+    point = shown.map.place_of(Block(64, 64))
+    QApplication.sendEvent(shown.map, QHelpEvent(QEvent.Type.ToolTip, point, QPoint(0, 0)))
     assert "the limit is 1,024 threads per block" in told[0]
     heard = shown.map.accessibleDescription()
     assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
@@ -255,7 +255,7 @@ def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_d
     assert "There is no GPU here (There is no NVIDIA driver here)." in text
     assert "In the simulator" in text
     shown = Shown(qtbot, workspace, state, results)
-    # Of a window of 1024 x 640, with a refusal above.
+    # The size in a window of 1024 x 640, with a refusal above.
     shown.panel.resize(445, 190)
     shown.type("8x8, 99x99")
     words = shown.map.empty_text

@@ -57,8 +57,8 @@ class Shown:
         QApplication.processEvents()
 
     def click(self, key):
-        place = self.rect(key).center()
-        QTest.mouseClick(self.kernels.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        point = self.rect(key).center()
+        QTest.mouseClick(self.kernels.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
     def index(self, key):
         return self.panel.variants.index(self.panel.variants.position(key))
@@ -73,8 +73,8 @@ class Shown:
     def words(self, key):
         """What the words under the title of a kernel take of its row when they are written there."""
         row = self.rect(key)
-        place = QRect(row.left() + 28, row.top() + 20, self.kernels.viewport().width() - 28 - 8, 1000)
-        return QFontMetrics(small_font()).boundingRect(place, Qt.TextFlag.TextWordWrap, self.under(key))
+        area = QRect(row.left() + 28, row.top() + 20, self.kernels.viewport().width() - 28 - 8, 1000)
+        return QFontMetrics(small_font()).boundingRect(area, Qt.TextFlag.TextWordWrap, self.under(key))
 
     def sees(self, rect):
         return self.kernels.viewport().rect().contains(rect)
@@ -193,19 +193,19 @@ def test_that_nothing_moves_and_the_note_is_the_chosen_kernels_while_the_mouse_g
     shown = show(make_engine_state(cuda=False))
     shown.click("cpu-serial")
     fixed = (shown.panel.block, shown.panel.result_type, shown.panel.device, shown.panel.baseline)
-    places = [one.mapTo(shown.panel, QPoint()) for one in fixed]
+    corners = [one.mapTo(shown.panel, QPoint()) for one in fixed]
     text = shown.panel.note.text
     assert text == "The textbook loops."
     for key in ("auto", "cpu-parallel", "naive", "tiled", "cached"):
         QTest.mouseMove(shown.kernels.viewport(), shown.rect(key).center())
         QApplication.processEvents()
         assert shown.panel.note.text == text
-        assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
+        assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == corners
     # What is chosen has another text, as high as before.
     shown.click("cpu-parallel")
     QApplication.processEvents()
     assert shown.panel.note.text == "Every core and its vectors."
-    assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == places
+    assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == corners
 
 
 def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_focus_there(qtbot, show):
@@ -249,12 +249,12 @@ def test_that_the_ladder_is_seen_whole_where_there_is_room_and_scrolls_in_a_low_
 def test_that_nothing_moves_when_the_engine_lists_the_kernels(show):
     state = EngineState()
     shown = show(state)
-    place = shown.panel.block.y()
+    top = shown.panel.block.y()
     ready = make_engine_state(cuda=False)
     state.set_ready(Ready(ready.variants, ready.devices))
     state.set_availability(tuple(ready.availability.values()))
     QApplication.processEvents()
-    assert shown.panel.block.y() == place
+    assert shown.panel.block.y() == top
 
 
 @pytest.mark.parametrize("key", ["kernel-8", "kernel-14"])

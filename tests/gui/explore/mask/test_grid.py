@@ -145,11 +145,11 @@ def test_that_a_mask_too_large_for_the_room_has_cells_that_can_be_read_and_reach
 
 
 def test_that_the_context_menu_puts_the_anchor_on_its_cell(grid, workspace):
-    for place in ((2, 2), (0, 0)):
-        action = grid.context_menu(grid.model().index(*place)).actions()[0]
-        assert action.isEnabled() == (place != workspace.mask.anchor)
+    for cell in ((2, 2), (0, 0)):
+        action = grid.context_menu(grid.model().index(*cell)).actions()[0]
+        assert action.isEnabled() == (cell != workspace.mask.anchor)
         action.trigger()
-        assert workspace.mask.anchor == place
+        assert workspace.mask.anchor == cell
 
 
 def test_that_the_most_exact_text_that_fits_is_shown(qapp):

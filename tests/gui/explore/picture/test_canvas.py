@@ -26,11 +26,11 @@ PANE = Size(640, 480)
 
 def test_that_zooming_keeps_the_place_under_the_cursor(view_state):
     before = ViewTransform(0.7, -31.0, 12.5)
-    place = before.to_picture(201.0, 99.0)
+    point = before.to_picture(201.0, 99.0)
     for zoom in (0.1, 0.5, 1.0, 3.0, 100.0):
         after = before.zoomed(zoom, 201.0, 99.0)
-        assert after.to_picture(201.0, 99.0) == pytest.approx(place, abs=1e-9)
-        assert after.to_pane(*place) == pytest.approx((201.0, 99.0), abs=1e-9)
+        assert after.to_picture(201.0, 99.0) == pytest.approx(point, abs=1e-9)
+        assert after.to_pane(*point) == pytest.approx((201.0, 99.0), abs=1e-9)
         assert after.zoom == zoom
     for at in ((0, 0), (399, 299), (37, 205)):
         view_state.fit()
@@ -157,7 +157,7 @@ def handle(qtbot):
     pane.resize(200, 100)
     pane.show()
     handle = SplitHandle(pane)
-    handle.place()
+    handle.update_position()
     handle.show()
     return handle
 
@@ -176,12 +176,12 @@ def test_that_dragging_moves_it_with_the_cursor_and_a_cursor_without_a_button_do
 
 
 @pytest.mark.parametrize(
-    ("key", "place"), [("Left", 0.49), ("Shift+Right", 0.6), ("Home", 0.0), ("End", 1.0)]
+    ("key", "fraction"), [("Left", 0.49), ("Shift+Right", 0.6), ("Home", 0.0), ("End", 1.0)]
 )
-def test_that_keys_move_it_within_the_pane_and_screen_readers_hear_where_it_is(qtbot, handle, key, place):
+def test_that_keys_move_it_within_the_pane_and_screen_readers_hear_where_it_is(qtbot, handle, key, fraction):
     qtbot.keySequence(handle, key)
-    assert handle.fraction == pytest.approx(place, abs=1e-12)
-    assert f"{100 * place:.0f} %" in handle.accessibleDescription()
+    assert handle.fraction == pytest.approx(fraction, abs=1e-12)
+    assert f"{100 * fraction:.0f} %" in handle.accessibleDescription()
     handle.set_fraction(1.7)
     assert handle.fraction == 1.0
 
@@ -197,9 +197,9 @@ def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share):
     pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
     values = PixelValues(handle_of(pixels, share))
     values.set_result(share(pixels.astype(np.float32) + 0.5))
-    for place in ((0, 0), (4, 6), (0, 6), (4, 0)):
-        assert values.texts("original", *place) == tuple(str(value) for value in pixels[place])
-        assert [float(text) for text in values.texts("result", *place)] == list(pixels[place] + 0.5)
+    for cell in ((0, 0), (4, 6), (0, 6), (4, 0)):
+        assert values.texts("original", *cell) == tuple(str(value) for value in pixels[cell])
+        assert [float(text) for text in values.texts("result", *cell)] == list(pixels[cell] + 0.5)
 
 
 def test_that_alpha_and_result_are_read_where_there_are_any(share):

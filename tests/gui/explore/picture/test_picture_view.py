@@ -43,14 +43,14 @@ def shown(view, workspace, engine_state, share):
     return view
 
 
-def place_of(view, row, column):
+def point_of(view, row, column):
     """The point of the canvas where the middle of a pixel lies (one device pixel per point offscreen)."""
     x, y = view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
     return QPoint(int(x), int(y))
 
 
 def colour_at(view, row, column):
-    return view.canvas.grab().toImage().pixelColor(place_of(view, row, column)).name()
+    return view.canvas.grab().toImage().pixelColor(point_of(view, row, column)).name()
 
 
 def test_that_without_a_picture_it_says_what_to_do_unless_the_first_is_being_opened(view, engine_state):
@@ -78,7 +78,7 @@ def test_that_original_is_left_and_result_right_of_the_handle_and_one_alone_fill
 
 def test_that_side_by_side_shows_the_same_place_twice(qtbot, shown):
     shown.set_mode(ViewMode.SIDE_BY_SIDE)
-    left = place_of(shown, 3, 4)
+    left = point_of(shown, 3, 4)
     right = left + QPoint(shown.canvas.width() - (shown.canvas.width() - 2) // 2, 0)
     for point in (left, right):
         with qtbot.waitSignal(shown.canvas.pixel_hovered, check_params_cb=lambda pixel: pixel == (3, 4)):
@@ -93,7 +93,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     workspace.set_picture(handle_of(pixels, share))
     engine_state.filtered.emit(filtered_of(result, share))
     height = view.readout.height()
-    qtbot.mouseMove(view.canvas, place_of(view, *pixel))
+    qtbot.mouseMove(view.canvas, point_of(view, *pixel))
     assert view.readout.height() == height
     words = view.readout.text().split()
     assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
@@ -106,7 +106,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
 
 
 def test_that_the_wheel_zooms_around_the_cursor_and_keys_change_the_percentage_shown(shown, qtbot):
-    point = place_of(shown, 6, 9)
+    point = point_of(shown, 6, 9)
     before = shown.canvas.view.transform
     buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
     phase, at = Qt.ScrollPhase.NoScrollPhase, QPointF(point)
@@ -160,7 +160,7 @@ def test_that_a_new_result_keeps_the_place_and_a_failed_one_the_last(shown, work
 
 
 def test_that_a_cursor_over_the_pane_survives_another_picture(qtbot, qapp, shown, workspace, share):
-    qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
+    qtbot.mouseMove(shown.canvas, point_of(shown, 3, 3))
     workspace.set_picture(handle_of(np.zeros((2, 3, 1), np.uint8), share))
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     shown.canvas.pixel_hovered.emit((1, 2))

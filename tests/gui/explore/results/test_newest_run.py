@@ -69,7 +69,7 @@ def test_that_the_newest_row_stays_in_view_where_the_panel_becomes_lower(open_wi
 def parts(page):
     """Return what the panels say and how they are drawn: table, breakdown, plots."""
     plots = [
-        place.layout().itemAt(0).widget().currentWidget() for place in (page.time_place, page.speed_up_place)
+        slot.layout().itemAt(0).widget().currentWidget() for slot in (page.time_slot, page.speed_up_slot)
     ]
     return (
         page.results_panel.summary.text(),
@@ -153,7 +153,7 @@ def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(halos
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.operation_results.rowCount() == 1 and not haloscope.state.running)
     settle()
-    plot = page.time_place.layout().itemAt(0).widget().currentWidget()
+    plot = page.time_slot.layout().itemAt(0).widget().currentWidget()
     assert "earlier" not in line.last_run + page.operation_table.summary.text() + plot.caption.text()
     page.operations.set_parameter("size", 7)
     settle()

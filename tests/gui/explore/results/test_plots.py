@@ -88,7 +88,7 @@ def test_that_times_stand_at_their_median_and_older_runs_stay(times, results):
     add(results, ("tiled", 0.5), ("tiled", 0.25))
     assert [value for _, value in marks(times)] == pytest.approx([0.5, 0.25])
     assert written(times) == ["0.2500 ms"]
-    # Of a coarse clock.
+    # Zero, as a coarse clock gives.
     add(results, ("cpu-serial", 0.0))
     assert len(marks(times)) == 3
     assert times.axis.is_log
@@ -105,7 +105,7 @@ def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(make_plo
     results.set_baseline("naive")
     assert written(speed_ups) == ["1.00×", "10.0× slower"]
     assert "naive" in speed_ups.caption.text()
-    # Of a run that was chosen as baseline, the plot has what the table has.
+    # With another baseline the plot shows the table's values.
     add(results, ("cpu-serial", 10.0))
     results.use_as_baseline(results.results()[1])
     assert written(speed_ups) == ["10.0×", "2.00×"]

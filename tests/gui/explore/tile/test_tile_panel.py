@@ -240,12 +240,12 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
 @pytest.mark.slow
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert not page.tile_place.is_filled
+    assert not page.tile_slot.is_filled
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
     page.tile_dock.raise_()
     qtbot.waitUntil(lambda: page.tile.plan is not None)
-    panel = page.tile_place.layout().itemAt(0).widget()
+    panel = page.tile_slot.layout().itemAt(0).widget()
     assert panel.title.text() == "tiled, 8 x 8 threads"
     # Behind the mask, so that block and kernel can be chosen while it is in sight.
     assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
@@ -257,7 +257,7 @@ def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_
     page = haloscope.window.page_of("explore")
     page.docks[0].setFloating(True)
     # Qt would warn of an order of Tab across windows, which fails a test.
-    qtbot.waitUntil(lambda: page.tile_place.is_filled)
+    qtbot.waitUntil(lambda: page.tile_slot.is_filled)
 
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):

@@ -1,1 +1,0 @@
-"""`split-float16`: float32 on tensor cores as two float16 each."""

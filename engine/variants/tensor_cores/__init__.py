@@ -1,0 +1,1 @@
+"""Sums of products that tensor cores form: of bytes with slices of weights, and of halves of float32."""

@@ -1,0 +1,224 @@
+"""Sums of digits of weights over bytes on tensor cores, combined as float32, packed and stored.
+
+A warp's lanes hold their samples of one channel in registers, four pixels per word, while a loop goes over
+the digits, the top one first (`engine.variants.tensor_cores.weight_digits` has the arithmetic); then those of
+the next channel. One instruction multiplies 16 x 32 samples by 32 x 8 digits and adds integers of 32 bits
+(`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
+
+A lone top digit's sums begin with the bits of the float32 number 1.5 x 2^23, so that the bits of sum D are
+those of 1.5 x 2^23 + D: one subtraction makes it a float32, exactly. A pair's sums are those of the upper
+digit, times 256, to which the lower one's are added; one conversion makes a float32 of both.
+
+The instruction takes four words of samples from neighbouring registers. A word that is used in two positions
+has two registers: else it would be moved at every multiplication.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numba import types
+
+from engine.variants.ir.device_function import DeviceFunction, device_function
+from engine.variants.ir.plain import PLAIN
+from engine.variants.ir.quantise import stored_samples
+from engine.variants.ir.value import F32, I32, Value
+from engine.variants.tensor_cores.digit_layout import Sample, Samples, chains_of, fragment_cells
+from engine.variants.tensor_cores.digit_shape import PIXELS, POSITIONS, DigitShape
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
+from engine.variants.tiles.result_storer import store_block
+
+Values = list[Value]
+_ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
+
+
+def digit_filter(shape: DigitShape) -> DeviceFunction:
+    """Return the function that computes and stores a lane's results of 8 bit.
+
+    `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
+    byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's own
+    `shape.stage_bytes`; `fragments` are the words of all lanes (`digit_layout`), of `digits` digits, of which
+    `unit` is the top one's; `row` and `sample` are those of the warp's first result, and a row of the picture
+    has `samples` samples. All lanes of a warp have to call it together.
+    """
+    chains, vectors = chains_of(shape), shape.digit_vectors
+
+    def filter_(code, tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
+        at, lane, stage, digits, *place = (
+            code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
+        )
+        along, row_of_four = lane >> 2, lane & 3
+        across, below = along * shape.across, row_of_four * shape.tile_samples
+        shared = code.shared(tile)
+        # The byte under the lane's first result and the mask's first row, in the first row that it reads.
+        first_cell = shared + (at + (below + across))
+        first_digits = (code.pointer(fragments) + lane * 4).pointing_to(I32)
+        first_cell = first_cell.pointing_to(I32)
+        # 0, and the bytes as they are: that there are less than 2^29 digits the compiler cannot know.
+        nothing = digits >> 30
+        in_place = (digits >> 29) + 0x3210
+
+        def words_of(channel):
+            """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
+            rows: list[dict[int, Value]] = [{} for _ in range(shape.fours_of_rows)]
+            for row, words in enumerate(rows):
+                for first, count in shape.loads_of(channel):
+                    loaded = (first_cell + (row * shape.tile_samples + first)).load(count)
+                    words.update(zip(range(first, first + count), loaded, strict=True))
+            sources = {group: shape.sources(group, channel) for group in shape.pixel_groups}
+            return {
+                (row, group): planar_word(code, words, places)
+                for row, words in enumerate(rows)
+                for group, places in sources.items()
+                if any(places)
+            }
+
+        def registers_of(channel):
+            """Return a channel's samples as multiplications take them, no register in two positions."""
+            words, taken = words_of(channel), set[Sample]()
+            registers: dict[Samples, Values] = {}
+            for step in (step for chain in chains for step in chain.steps):
+                if step.samples not in registers:
+                    registers[step.samples] = [in_register(words[one], one in taken) for one in step.samples]
+                    taken.update(step.samples)
+            return registers
+
+        def in_register(word, is_taken):
+            """Return a word in a register of its own: equal ones the compiler would keep in one, and move."""
+            if is_taken:
+                return code.statement("prmt.b32 $0, $1, $1, $2;", "=r,r,r", [word, in_place], I32)
+            # Words of one channel lie beside those they were loaded with, not those of their multiplications.
+            return word ^ nothing if shape.channels == 1 else word
+
+        def words_of_digit(number):
+            first = first_digits + number * (32 * 4 * vectors)
+            return [word for vector in range(vectors) for word in (first + vector * 32 * 4).load(4)]
+
+        def multiplied(registers, words, sums, kind="s8"):
+            """Return the sums of each chain with all multiplications with one digit, side by side.
+
+            A multiplication takes about 30 cycles until the next of its chain may begin.
+            """
+            multiplication = f"m16n8k32.row.col.s32.u8.{kind}.s32"
+            for number in range(max(len(chain.steps) for chain in chains)):
+                for place, chain in enumerate(chains):
+                    if number < len(chain.steps):
+                        step = chain.steps[number]
+                        own = words[step.first_word :][:2]
+                        sums[place] = code.multiplied(
+                            multiplication, registers[step.samples], own, sums[place]
+                        )
+            return sums
+
+        def by_pixel(sums):
+            """Yield each pixel and its sum."""
+            for chain, own in zip(chains, sums, strict=True):
+                yield from zip(chain.pixels, own, strict=True)
+
+        def packed(channel):
+            """Loop over the digits; return a channel's results as bytes, a word four pixels."""
+            registers = registers_of(channel)
+            # Of the pixels, in units of the top digit.
+            totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
+            unit_left, alone = code.slot(), digits & 1
+
+            def begin_with_top_digit():
+                zeros = [[code.integer(_ZERO_BITS)] * 4 for _ in chains]
+                sums = multiplied(registers, words_of_digit(code.integer(0)), zeros)
+                for pixel, value in by_pixel(sums):
+                    totals[pixel].store(value.bits_as(F32) - _ZERO)
+                unit_left.store(code.f32(2.0**-16))
+
+            def begin_with_zeros():
+                for total in totals:
+                    total.store(code.f32(0.0))
+                unit_left.store(code.f32(2.0**-8))
+
+            code.when(alone != 0, begin_with_top_digit, begin_with_zeros)
+            for digit in code.loop(alone, digits, 2):
+                own_unit = unit_left.load()
+                unit_left.store(own_unit * 2.0**-16)
+                # The upper digit's sums, times 256, to which the lower one's are added.
+                zeros = [[code.integer(0)] * 4 for _ in chains]
+                sums = multiplied(registers, words_of_digit(digit), zeros)
+                lower = words_of_digit(digit + 1)
+                sums = [[value << 8 for value in own] for own in sums]
+                for pixel, value in by_pixel(multiplied(registers, lower, sums, kind="u8")):
+                    total = totals[pixel].load()
+                    totals[pixel].store(code.fma(code.signed_float32(value), own_unit, total))
+            results = [code.fma(total.load(), unit, offset) for total in totals]
+            return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
+
+        words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
+        store_words(code, out, place, shared + stage, lane, words, shape)
+
+    return device_function(types.void, filter_, digit_sums_in_turn(shape))
+
+
+def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
+    """Return the reference implementation of `digit_filter(shape)` in plain Python.
+
+    Four lanes exchange samples and digits in the multiplications, so the first of them does the work of all
+    four: a direct sum, in float64 but for one rounding, with the weights that the digits make. Results do not
+    pass through the stage.
+    """
+
+    def filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
+        if lane % 4:
+            return
+        across = lane // 4 * shape.across
+        results = np.zeros((PIXELS, PIXELS * POSITIONS, shape.channels), np.float32)
+        for channel in range(shape.channels):
+            cells = _cells(shape, tile, at + across, channel)
+            weights = _weights(shape, fragments, digits, lane)
+            products = [
+                weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
+                for (m, n), weight in np.ndenumerate(weights)
+            ]
+            # Not `sum`: the counting tests count additions to its 0.
+            totals = reduce(add, products).astype(np.float64)
+            results[..., channel] = totals * float(unit) + float(offset)
+        stored = stored_samples(PLAIN, list(results.ravel()), 1)
+        store_block(PLAIN, out, row, sample + across, samples, stored, PIXELS, shape.across)
+
+    return filter_
+
+
+def _cells(shape: DigitShape, tile: np.ndarray, at: int, channel: int) -> np.ndarray:
+    """Return the samples of one channel that four lanes load: (rows of the tile, columns)."""
+    loads = shape.loads_of(channel)
+    samples = [
+        4 * word + byte for first, count in loads for word in range(first, first + count) for byte in range(4)
+    ]
+    loaded = [
+        {sample: tile[at + row * shape.tile_samples + sample] for sample in samples}
+        for row in range(PIXELS * shape.fours_of_rows)
+    ]
+    first = channel - shape.left
+    columns = range(first, first + shape.across + shape.left + shape.right, shape.channels)
+    cells = np.array([[row[sample] for sample in columns] for row in loaded])
+    # The counting tests have numbers of their own in there.
+    return cells.astype(np.int64) if cells.dtype == np.uint8 else cells
+
+
+def _weights(shape: DigitShape, fragments: np.ndarray, digits: int, first_lane: int) -> np.ndarray:
+    """Return the mask's weights in units of the top digit, from the words that four lanes load."""
+    lanes, vectors = range(first_lane, first_lane + 4), shape.digit_vectors
+    cells = fragment_cells(shape)[first_lane : first_lane + 4]
+    weights = np.zeros(shape.mask_rows * shape.mask_columns + 1)
+    for number in range(digits):
+        words = [
+            [
+                int(fragments[((number * vectors + vector) * 32 + lane) * 4 + word])
+                for vector in range(vectors)
+                for word in range(4)
+            ]
+            for lane in lanes
+        ]
+        own = (np.array(words)[..., np.newaxis] >> 8 * np.arange(4)) & 255
+        if number == 0 or (digits - number) % 2 == 0:
+            # A lone digit, or the upper one of a pair: -128 to 127.
+            own = (own ^ 128) - 128
+        weights[cells] += own * 256.0**-number
+    return weights[:-1].reshape(shape.mask_rows, shape.mask_columns)

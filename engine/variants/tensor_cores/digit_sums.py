@@ -1,0 +1,247 @@
+"""`digit-sums`: exact integer sums of the weights' 8-bit slices over bytes, on tensor cores.
+
+Idea
+    A float32 weight is an integer times a power of two, and that integer a few digits in base 256. Sums of
+    one digit over 8-bit samples are exact integers, of which tensor cores form 4096 products with one
+    instruction; the sums of two digits fit into 32 bits. Pairs are combined in float32, the top one first,
+    which rounds less than a direct sum; where the bound leaves room, weights are rounded to fewer digits.
+Who loads what
+    The block copies its input tile into shared memory as bytes. A lane loads every fourth row, 16 bytes at a
+    time, once per channel, and sorts the channel's samples in registers. Digits lie in global memory in the
+    order in which lanes need them: a mask edit compiles nothing, and the number of digits is known at run
+    time.
+What it saves
+    Against `register-blocked`: a multiply-add with a general mask becomes multiplications with 4 digits, with
+    whole weights or sixteenths one or two, each about a fortieth of its time in float32.
+Limit
+    Multiplications and the float32 arithmetic between them, which hardly overlap; then sorting samples and
+    results (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
+
+Sources: slices with exact products: Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
+multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59
+(2012) 95-118; 8-bit slices on tensor cores: Ootomo, Ozaki and Yokota, "DGEMM on integer matrix multiplication
+unit" (2023), arXiv:2306.11975. Both split both factors; here samples are bytes already. `weight_digits.py`
+has the rounding.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.cuda_presence import SIMULATED
+from engine.device.kept_kernels import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
+from engine.geometry.refusal import Refusal
+from engine.geometry.tile_plan import TilePlan
+from engine.mask.mask import Mask
+from engine.results.work import Work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import Variant
+from engine.tasks.filtering.work import filter_work
+from engine.variants.filter_passes import prepare_passes
+from engine.variants.tensor_cores.digit_layout import fragments_of
+from engine.variants.tensor_cores.digit_shape import WARPS, DigitShape
+from engine.variants.tensor_cores.fragments import INSTEAD, refuse_device
+from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
+from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
+from engine.variants.tiles.piece_tiles import piece_loads
+from engine.variants.tiles.vector_tiles import LANES, sample_tile
+
+SHARED_BYTES = 48 * 1024
+
+
+@lru_cache(maxsize=256)
+def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape | None:
+    """Return the shape of a block's work; None where there is not enough shared memory."""
+    shape = DigitShape(*mask_shape, channels, anchor_column)
+    return shape if shape.shared_bytes <= SHARED_BYTES else None
+
+
+def _shape_of(problem: Problem) -> DigitShape:
+    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    # `unsupported` refuses these.
+    assert shape is not None
+    return shape
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = _shape_of(problem)
+    return (launch_of_samples(problem, shape.out_samples, shape.out_rows, WARPS, shape.shared_bytes),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work for weights of one digit; each further digit multiplies once more and loads its words.
+
+    The multiply-adds are whole-number ones of tensor cores; those with the zeros that fill a multiplication
+    up are not counted. Nor is the way of results through shared memory, on several channels, to whole lines
+    of the picture.
+    """
+    shape, (launch,) = _shape_of(problem), plan(problem, block)
+    cells = launch.blocks * shape.tile_rows * shape.tile_samples
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    lanes = launch.blocks * shape.threads * shape.rounds
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        weight_loads=lanes * shape.channels * 4 * shape.digit_vectors,
+        shared_loads=lanes * 4 * shape.loaded_words,
+        shared_stores=cells,
+        multiply_adds=lanes * shape.across * problem.taps,
+    )
+
+
+def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
+    """Return the tile of a block, loaded as bytes; four lanes share four rows of results."""
+    shape = _shape_of(problem)
+    top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
+
+    def thread_of(row, sample):
+        return row // shape.warp_rows * LANES + sample // shape.across * 4 + row % 4
+
+    loads = piece_loads(problem, shape, top, left)
+    results, note = (shape.out_rows, shape.out_samples), "A thread loads 16 bytes at once."
+    return (sample_tile(problem, at, shape.before, *loads, results, thread_of, warps=WARPS, note=note),)
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the device, the ghost cells, the mask or the picture do not suit; None if all do."""
+    too_old = refuse_device(limits, "tensor cores for 8-bit integers")
+    if too_old is not None:
+        return too_old
+    ghost = problem.ghost_value
+    if not (0 <= ghost <= 255 and float(ghost).is_integer()):
+        return Refusal(
+            "ghost-value",
+            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255",
+            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255: they have to "
+            "be bytes as the picture's.",
+            "Use register-blocked, or another border or value.",
+        )
+    rows, columns = problem.mask_shape
+    if problem.taps > MOST_CELLS:
+        return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {MOST_CELLS} cells",
+            f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
+            f"{MOST_CELLS}, such as 11 x 11.",
+            INSTEAD,
+        )
+    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    if shape is None or shape.shared_bytes > limits.shared_bytes:
+        return Refusal(
+            "shared-memory",
+            f"A mask of {rows} x {columns} needs more shared memory than there is",
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared "
+            "memory than there is room for.",
+            "Use register-blocked, or fewer channels.",
+        )
+    if overflows(mask):
+        short = "The weights are so large that sums on the way could overflow"
+        return Refusal("weights-too-large", short, remedy=INSTEAD)
+    digits = digits_of(mask)
+    if not digits.holds_bound:
+        return Refusal(
+            "bound-exceeded",
+            f"The weights take {digits.count} digits of 8 bit",
+            f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up "
+            f"could round more than a direct sum of {mask.taps} cells does.",
+            INSTEAD,
+        )
+    return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: DigitShape):
+    """Return the kernel for a border and a shape of a block's work."""
+    from numba import uint8
+
+    global cuda  # among a kernel's globals the simulator looks for it
+    from engine.device.cuda_kernels import jit_within
+    from engine.device.numba_cuda import cuda
+    from engine.variants.ir.device_function import waiter
+    from engine.variants.tensor_cores.digit_filter import digit_filter
+    from engine.variants.tiles.byte_loader import byte_tile_loader
+
+    load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
+    CHANNELS, BEFORE = shape.channels, shape.before
+    # Pieces of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    TILE_SAMPLES, TILE_BYTES, STAGE_BYTES = shape.tile_samples, shape.tile_bytes, shape.stage_bytes
+    SHARED_BYTES, OUT_ROWS, OUT_SAMPLES = shape.shared_bytes, shape.out_rows, shape.out_samples
+    ROUNDS = shape.rounds
+
+    @jit_within(shape.registers)
+    def correlate_digits(image, fragments, digits, unit, width, anchor_row, ghost_value, offset, out):
+        shared = cuda.shared.array(SHARED_BYTES, uint8, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS
+        sample = cuda.blockIdx.x * OUT_SAMPLES
+        load(shared, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
+        wait()
+        # No thread may read a cell before its copy has arrived.
+        cuda.syncthreads()
+        row = warp * ROUNDS * 4
+        stage = TILE_BYTES + warp * STAGE_BYTES
+        for _ in range(ROUNDS):
+            at = row * TILE_SAMPLES + BEFORE
+            filter_(shared, at, lane, stage, fragments, digits, unit, offset, out, top + row, sample, samples)
+            row += 4
+
+    return correlate_digits
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    from numba import types
+
+    from engine.device.cuda_kernels import float32, int64
+    from engine.variants.kernel_types import image_type, result_type
+
+    (launch,) = plan(problem, block)
+    shape, digits = _shape_of(problem), digits_of(mask)
+    numbers = (int64, float32, int64, int64, float32, float32)
+    signature = (image_type(problem), types.Array(types.uint32, 1, "C"), *numbers, result_type(problem))
+    arguments = (
+        Operand.IMAGE,
+        fragments_of(shape, digits.digits),
+        digits.count,
+        np.float32(digits.unit),
+        problem.width,
+        problem.anchor[0],
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        Operand.OUT,
+    )
+    return (Pass("correlate_digits", kernel(problem.border, shape), signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="digit-sums",
+    title="8-bit slices (tensor cores)",
+    device=DeviceKind.CUDA,
+    idea="Weights as 8-bit slices: tensor cores sum each slice over bytes exactly, and few roundings "
+    "combine the sums.",
+    default_block=Block(32, 4),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    tiles=tiles,
+    uses_block=False,
+    integer_output=True,
+    uint8_only=True,
+    remark="8-bit pictures and results, masks up to 128 cells. One slice for small whole numbers or "
+    "sixteenths, else three or four; the model of work counts one.",
+    repeats=lambda mask: digits_of(mask).count,
+    picture_types=("uint8",),
+    most_cells=MOST_CELLS,
+)

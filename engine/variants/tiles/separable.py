@@ -1,0 +1,121 @@
+"""What all separable variants share: their masks' factors, refusing masks that have none, models of work.
+
+A mask that is a column times a row (`engine.mask.factors`) is applied as two one-dimensional masks:
+
+    horizontal   scratch[r, c] = sum over n of row[n] * image[r, c + n - anchor column]
+    vertical     out[r, c] = offset + sum over m of column[m] * scratch[r + m - anchor row, c]
+
+which is rows + columns multiply-adds per sample instead of rows x columns.
+
+Borders
+    Every border treats rows and columns apart, so the first pass needs only the rule of the columns and the
+    second only that of the rows; reflect, mirror, replicate and wrap give the second pass a row that the
+    first has computed. A ghost row consists of ghost cells, so its sums are all the ghost value times the sum
+    of the row's weights: that, and not the ghost value, is the constant of the second pass (zero stays zero).
+NaN and infinity
+    0 x NaN and 0 x infinity are NaN in either pass, and no weight of the row or of the column is 0 unless all
+    weights are that it makes: a result is NaN, or infinite, or finite where the direct sum is.
+Rounding
+    A term of the direct sum is rounded `columns` times at most in the first pass (its product and the
+    additions), `rows` times in the second, once with the offset, and comes with a weight that is off by 4 (1
+    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.tasks.filtering.agreement` grants rows x columns
+    + 2. That is enough for every mask except those of 2 x 2, 2 x 3 and 2 x 4 (either way round): there the
+    worst case is 8 of 6 roundings, 9.33 of 8 and 10.5 of 10, if all of them go the same way; 0.55 of the
+    bound is the most that was seen in millions of results. Exact factors, masks of one line and an offset of
+    0 save the roundings that they do not make, so 1 x N has N + 1. A product that is subnormal loses 2^-150;
+    in the first pass that is multiplied by the column, for which `engine.tasks.filtering.agreement` has a
+    term of its own.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from engine.geometry.block import Block
+from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.mask.factors import Factors, factor
+from engine.mask.mask import Mask
+from engine.results.work import Work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work, taps_inside
+
+_OTHERS = "'tiled' and 'naive' take every mask"
+
+
+def refuse_mask(mask: Mask, instead: str = _OTHERS) -> Refusal | None:
+    """Return why a mask is not one column times one row, with its rank and the error of the nearest product.
+
+    `instead` ends the sentence: the variants that take the mask.
+    """
+    if factor(mask).separable:
+        return None
+    sentence = _why_not_separable(mask.shape, mask.weights.tobytes())
+    detail = f"{sentence} Two passes need one column times one row; {instead}."
+    return Refusal("not-separable", "The mask is not separable", detail)
+
+
+def required_factors(mask: Mask, instead: str = _OTHERS) -> Factors:
+    """Return a mask's column and row; raise UnsupportedVariant where it has none."""
+    refusal = refuse_mask(mask, instead)
+    if refusal is not None:
+        raise UnsupportedVariant("The mask cannot be applied in two passes", refusal)
+    return factor(mask)
+
+
+# The window asks at every edit; the singular values of 63 x 63 cells take 2 to 190 ms.
+@lru_cache(maxsize=64)
+def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
+    from engine.mask.analysis import analyse, why_not_separable
+
+    mask = Mask(np.frombuffer(weights).reshape(shape))
+    return why_not_separable(mask, analyse(mask)).sentence
+
+
+def ghost_row_value(problem: Problem, factors: Factors) -> np.float32:
+    """Return what the first pass gives in a ghost row: the ghost value times the sum of the row's weights."""
+    ghost_value = np.float64(np.float32(problem.ghost_value))
+    with np.errstate(over="ignore"):
+        return np.float32(np.sum(factors.row * ghost_value))
+
+
+def two_pass_work(
+    problem: Problem, picture_loads: int, scratch_loads: int, shared_loads: int = 0, shared_stores: int = 0
+) -> Work:
+    """Return the work of both passes: rows + columns multiply-adds per sample, each with a global weight.
+
+    `picture_loads` are cells that the first pass reads, `scratch_loads` values that the second one reads of
+    these.
+    """
+    multiply_adds = problem.samples * sum(problem.mask_shape)
+    return filter_work(
+        problem,
+        picture_loads=picture_loads,
+        weight_loads=multiply_adds,
+        scratch_loads=scratch_loads,
+        scratch_stores=problem.samples,
+        shared_loads=shared_loads,
+        shared_stores=shared_stores,
+        multiply_adds=multiply_adds,
+    )
+
+
+def loads_along(
+    problem: Problem, block: Block, count: Callable[[int, int, int, int, bool], int]
+) -> tuple[int, int]:
+    """Return what the horizontal and the vertical pass load.
+
+    `count` gets the length of a line of the picture, the block's and the mask's side along it, the anchor
+    there, and whether there are ghost cells; it returns the cells that the line costs.
+    """
+    ghosts = problem.border.has_ghost_cells
+    (rows, columns), (anchor_row, anchor_column) = problem.mask_shape, problem.anchor
+    return (
+        problem.height * problem.channels * count(problem.width, block.x, columns, anchor_column, ghosts),
+        problem.width * problem.channels * count(problem.height, block.y, rows, anchor_row, ghosts),
+    )
+
+
+def line_of_taps(length: int, side: int, mask_side: int, anchor: int, ghosts: bool) -> int:
+    """Return the cells of a line when each tap of each result reads its own; ghost cells cost none."""
+    return taps_inside(length, mask_side, anchor) if ghosts else length * mask_side

@@ -1,0 +1,129 @@
+"""Sums over neighbouring windows of a line, without subtraction: the order of their additions. Pure Python.
+
+The windows of up to `length` neighbours have cells in common. These are added up once; the cells before them
+are added from the back, those after them from the front:
+
+    window 0   a b c | d e
+    window 1     b c | d e | f                 (a + (b + (c + de))),  (b + (c + de)) + f,  (c + de) + (f + g)
+    window 2       c | d e | f g
+
+So g windows of k cells take k + 2 g - 3 additions, about 3 per window for k = g and 6 for k = 4 g, where each
+by itself takes k - 1. Each window's sum is made of its own cells only, each of them once: NaN and infinity
+stay in their windows, and there are at most as many roundings as in a direct sum. Source:
+`engine/variants/tiles/box_mask.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import add
+from typing import TypeVar
+
+from engine.variants.ir.register_tile import whole_vectors
+
+Value = TypeVar("Value")
+
+# Cells in common from which on they are added in two chains, each half as long.
+LEAST_OF_TWO_CHAINS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Neighbouring windows of a line whose cells lie some samples apart."""
+
+    length: int  # Cells of a window.
+    apart: int  # Samples from one cell to the next: channels of a row, or columns of a thread.
+    count: int  # Windows, each beginning one sample after the one before it; at least `apart`.
+
+    @property
+    def samples(self) -> int:
+        """Samples under all windows."""
+        return self.count + (self.length - 1) * self.apart
+
+    @property
+    def groups(self) -> list[range]:
+        """Windows that have cells in common, and are summed together."""
+        neighbours = -(-self.count // self.apart)
+        groups = -(-neighbours // self.length)
+        size = -(-neighbours // groups) * self.apart
+        return [range(first, min(first + size, self.count)) for first in range(0, self.count, size)]
+
+    @property
+    def weighed(self) -> int:
+        """How often a cell is multiplied by the weight as it enters a sum."""
+        return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindows:
+    """What a thread sums up along a row; its first cell is `shift` samples, 0 to 3, into a vector."""
+
+    windows: Windows
+    shift: int
+
+    @property
+    def read(self) -> int:
+        """Samples that are read, in whole vectors."""
+        return whole_vectors(self.shift + self.windows.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWindows:
+    """What a thread sums up down some columns: `rows` x `columns` results."""
+
+    mask_rows: int
+    rows: int
+    columns: int  # Neighbours, 4 or 1.
+    pitch: int  # Elements from one row to the next.
+    ring_rows: int  # Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
+
+    @property
+    def windows(self) -> Windows:
+        """The windows of its samples, row after row: neighbours in a column are `columns` samples apart."""
+        return Windows(self.mask_rows, self.columns, self.rows * self.columns)
+
+
+def window_sums(
+    windows: Windows,
+    cell: Callable[[int], Value],
+    begin: Callable[[Value], Value],
+    first: Callable[[Value], Value],
+    added: Callable[[Value, Value], Value],
+) -> list[Value]:
+    """Return the sum over each window.
+
+    `cell` returns a sample under the windows; `begin` and `first` the sum of one cell, where a window's sum
+    begins and anywhere else; `added` a sum and one more cell.
+    """
+    length, apart = windows.length, windows.apart
+
+    def of_group(group: range) -> list[Value]:
+        lines = range(min(apart, len(group)))
+        # The last window's first cell of each line, counted in samples from the group's first one.
+        lasts = [range(line, len(group), apart)[-1] for line in lines]
+        ends = [line + length * apart for line in lines]
+        chains: list[list[Value]] = [[] for _ in lines]
+        for place in range(min(lasts), ends[-1]):
+            line = place % apart
+            if line not in lines or not lasts[line] <= place < ends[line]:
+                continue
+            own, value = chains[line], cell(group.start + place)
+            turn = (place - lasts[line]) // apart % 2
+            is_long = apart == 1 and ends[line] - lasts[line] >= LEAST_OF_TWO_CHAINS
+            if not own:
+                own.append(begin(value))
+            elif is_long and len(own) == 1:
+                own.append(first(value))
+            else:
+                own[turn * is_long] = added(own[turn * is_long], value)
+        sums = {last: own[0] if len(own) == 1 else add(*own) for last, own in zip(lasts, chains, strict=True)}
+        for place in reversed(range(len(group))):
+            if place not in sums:
+                sums[place] = added(sums[place + apart], cell(group.start + place))
+        after: dict[int, Value] = {}
+        for place in range(apart, len(group)):
+            line, value = place % apart, cell(group.start + place + (length - 1) * apart)
+            after[line] = added(after[line], value) if line in after else first(value)
+            sums[place] = add(sums[place], after[line])
+        return [sums[place] for place in range(len(group))]
+
+    return [total for group in windows.groups for total in of_group(group)]

@@ -1,0 +1,235 @@
+"""The threads that help a launch: their work, their waiting, and what is left when a launch is over."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from engine.compiled.entry_point import entry_point
+from engine.compiled.machine_code import MachineFunction
+from engine.device.per_process import OncePerProcess
+from engine.device.threads import thread_pool as threads
+from engine.device.threads.board import (
+    AWAITED,
+    CORE,
+    LEFT,
+    MAILBOX_ELEMENTS,
+    STAGE_BITS,
+    STARTED,
+    STATE,
+    TAKEN,
+    WAKE,
+)
+from engine.device.threads.board import BEGUN as BEGUN_STAGE
+from engine.device.threads.shared_call import finish, row_of, share
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.resolve import describe_problem
+from engine.variants.cpu import serial
+from engine.variants.fft import cpu_fft
+from engine.variants.ir.cpu_memory import count_one
+from tests.fresh_python import fresh_python
+
+BEGUN, ENDED = 0, 8
+
+
+def take_bands(picture, out, board, taken_by, rows, counts, bands, wait_for, spins):
+    """Take bands; count workers as they begin and end; the first waits until so many have begun."""
+    entry_point()
+    worker = share(board)
+    row = row_of(rows, worker)
+    count_one(counts, BEGUN)
+    while worker == 0 and count_one(counts, 16) < spins and counts[BEGUN] < wait_for:
+        pass
+    while True:
+        band = count_one(board, TAKEN)
+        if band >= bands:
+            break
+        taken_by[band] += 1 + worker
+        row[0] += 1
+        # As long as work on a band is.
+        for step in range(2000):
+            row[1 + step % 7] += step
+    if worker > 0:
+        count_one(counts, ENDED)
+    finish(board, worker)
+
+
+TAKE_BANDS = MachineFunction(__name__, "take_bands", error_model="numpy")
+
+
+@pytest.fixture
+def four_threads(monkeypatch):
+    """Four threads that are held to no core, also where the machine has two."""
+    threads.compiled()
+    boxes = np.zeros((4, MAILBOX_ELEMENTS), np.int64)
+    for box in boxes:
+        box[WAKE], box[CORE] = threads._locked(), -1
+        threading.Thread(target=threads._help, args=(box,), daemon=True).start()
+    monkeypatch.setattr(threads, "mailboxes", lambda: boxes)
+    yield boxes
+    assert (boxes[:, STATE] == 0).all()
+
+
+def launched(workers, bands, wait_for=0):
+    taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
+    counts = np.zeros(24, np.int64)
+    numbers = (bands, wait_for, 100_000_000)
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, taken_by, rows, counts, *numbers), workers)
+    call.launch(0, 0)
+    begun, ended = int(counts[BEGUN]), int(counts[ENDED])
+    # The other workers are done when the first one returns: all that began have been counted.
+    assert ended == begun - 1
+    assert begun == call.board[STARTED] <= workers
+    return taken_by, rows, counts
+
+
+def at_the_same_time(count, call):
+    callers = [threading.Thread(target=call) for _ in range(count)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+
+
+def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads):
+    for workers in (1, 2, 3, 5):
+        taken_by, rows, counts = launched(workers, 200, wait_for=workers)
+        assert counts[BEGUN] == workers
+        assert rows[:, 0].tolist() == [int((taken_by == 1 + worker).sum()) for worker in range(workers)]
+        assert rows[:, 0].sum() == 200
+
+
+@pytest.mark.slow
+def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
+    failures = []
+    # Now and then a thread helps, and an order that came too late is never done.
+    assert {int(launched(5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
+
+    def call():
+        try:
+            for _ in range(300):
+                taken_by, rows, _ = launched(4, 40)
+                assert (taken_by >= 1).all()
+                assert rows[:, 0].sum() == 40
+        except AssertionError as failure:
+            failures.append(failure)
+
+    at_the_same_time(4, call)
+    assert not failures
+
+
+def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatch):
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, *ONE_BAND), 2)
+    call.launch(0, 0)
+    board, box = call.board, four_threads[0]
+    # An order under way, as the caller finds it: it is done only when this test says so.
+    board[LEFT] = threads._locked()
+    box[STATE] = (board.ctypes.data << STAGE_BITS) + BEGUN_STAGE
+    over = threading.Event()
+
+    def wait():
+        threads._WAIT(board.ctypes.data)
+        over.set()
+
+    caller = threading.Thread(target=wait)
+    caller.start()
+    awaited = (board.ctypes.data << STAGE_BITS) + AWAITED
+    while box[STATE] != awaited:
+        time.sleep(0.001)
+    assert not over.is_set()
+    box[STATE] = 0
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(board[LEFT])))
+    caller.join()
+    assert over.is_set()
+
+
+def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, monkeypatch):
+    four_threads[:, CORE] = range(4)
+    monkeypatch.setattr(threads, "_current_core", lambda: 2)
+    assert launched(5, 1, 4)[2][BEGUN] == 4
+
+
+ONE_BAND = (np.zeros(1, np.int64), np.zeros((2, 512), np.int64), np.zeros(24, np.int64), 1, 0, 1)
+
+
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another_or_none_can_start(
+    four_threads, monkeypatch
+):
+    def launch_alone():
+        taken_by, _, counts = launched(5, 20)
+        assert (taken_by == 1).all()
+        assert counts[BEGUN] == 1
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    four_threads[:, STATE] = 1 << 40
+    launch_alone()
+    four_threads[:, STATE] = 0
+    monkeypatch.undo()
+    monkeypatch.setattr(threads, "mailboxes", OncePerProcess(threads.mailboxes._make))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    launch_alone()
+
+
+def test_that_a_lock_is_waited_for_through_interruptions():
+    interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
+
+    class Lock:
+        def acquire(self):
+            for kind in interruptions:
+                raise kind
+
+    cpu_fft.await_lock(Lock())
+    assert next(interruptions, None) is None
+
+
+def test_that_the_plain_loops_let_other_threads_run():
+    image = np.ones((700, 700, 1), np.float32)
+    mask = Mask(np.ones((15, 15)))
+    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
+    running, over = threading.Event(), threading.Event()
+
+    def filter_picture():
+        running.set()
+        prepared.launch(image, np.empty_like(image))
+        over.set()
+
+    thread = threading.Thread(target=filter_picture)
+    thread.start()
+    running.wait()
+    steps = 0
+    # With the GIL held, this loop would get at most one turn before the loops are over.
+    while not over.is_set():
+        over.wait(0.002)
+        steps += 1
+    thread.join()
+    assert steps > 20
+
+
+@pytest.mark.slow
+def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core():
+    program = """
+import os, numpy, engine
+from engine.device import core_count
+from engine.variants.cpu import streamed_bands
+from engine.device.threads import thread_pool as threads
+os.sched_getaffinity = lambda process: range(8)
+core_count.time_quota = lambda: 3.0
+picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)
+values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
+rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
+assert numpy.array_equal(values, rolled)
+print(threads.mailboxes()[:, threads.CORE].tolist())
+"""
+    assert fresh_python("-c", program) == "[-1, -1]\n"
+
+
+def test_that_small_work_stays_on_one_thread():
+    least = threads.LEAST_MULTIPLY_ADDS
+    work = (0, least - 1, least, 2 * least, 3 * least, 10**12)
+    assert [threads.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
+    assert threads.workers_for(least, 1) == 1

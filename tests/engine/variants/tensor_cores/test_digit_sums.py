@@ -1,0 +1,236 @@
+"""`digit-sums`: what it refuses, work, code, what lanes hold and multiply, results on their way out."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from numba import types
+
+from engine.device.cuda_presence import missing
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ir.device_function import device_function
+from engine.variants.tensor_cores.digit_layout import chains_of, fragment_cells, fragments_of
+from engine.variants.tensor_cores.digit_shape import PIXELS
+from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
+from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of, unoptimised
+
+RANDOM = np.random.default_rng(31)
+BLOCK = VARIANT.default_block
+
+
+def problem_of(mask, channels=1):
+    return Problem(500, 700, channels, "uint8", mask.shape, mask.anchor, result_dtype="uint8")
+
+
+@pytest.mark.slow
+@needs_nvvm
+@pytest.mark.parametrize(
+    ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
+)
+def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sorted_once(shape, channels):
+    mask = Mask(np.ones(shape))
+    work = digit_shape(shape, mask.anchor[1], channels)
+    ptx = ptx_of(VARIANT, problem_of(mask, channels), mask)
+    head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
+    # Of each channel a lone digit, then a pair of them.
+    multiplications = channels * sum(len(chain.steps) for chain in chains_of(work))
+    assert ptx.count(".u8.s8.s32") == 2 * multiplications
+    assert ptx.count(".u8.u8.s32") == multiplications
+    # A pair's and the offset's.
+    assert ptx.count("fma.rn.f32") == 2 * work.across
+    assert ptx.count("cvt.rn.f32.s32") == work.across
+    assert ptx.count("cvt.pack.sat.u8.s32.b32") == work.across // 2
+    assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", head)
+    assert "prmt" in head
+    assert "prmt" not in loop.split("cvt.pack")[0]
+    loads = sum(len(work.loads_of(channel)) for channel in range(channels))
+    # With those of results by whole lines.
+    staged = work.across // 16 if work.is_staged else 0
+    assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads + staged
+    assert ptx.count("bar.warp.sync") == (channels > 1)
+    # A register may be named %f64, and an unused one may be declared.
+    assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+
+
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel():
+    def registers(rows, columns, channels):
+        return digit_shape((rows, columns), columns // 2, channels).registers
+
+    assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]
+    for channels in (2, 3, 4):
+        granted = [registers(side, side, channels) for side in (1, 5, 6, 9, 10, 11)]
+        assert granted == [96, 96, 128, 128, 168, 168]
+        assert registers(3, 11, channels) == registers(11, 3, channels) == 168
+        assert registers(1, 12, channels) is None
+    mask = Mask(np.ones((5, 5)))
+    for channels, limit in ((1, None), (3, 96)):
+        (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
+        assert step.kernel.targetoptions.get("max_registers") == limit
+        assert step.kernel._cache._options is step.kernel.targetoptions
+
+
+# (mask shape, anchor's column, channels)
+MASKS = [
+    ((5, 5), 2, 1), ((5, 5), 2, 3), ((3, 3), 0, 4), ((1, 1), 0, 1),
+    ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
+]  # fmt: skip
+LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_anchor(channels):
+    for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
+        for left in range(side):
+            shape = digit_shape((side, side), left, channels)
+            assert shape.shared_bytes <= SHARED_BYTES
+            # A thread of the loader copies one piece per round.
+            assert shape.tile_samples // 16 <= shape.threads
+            assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
+            assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
+            assert shape.stage_pitch >= shape.out_samples
+            assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
+            assert [word + k for word, size in shape.loads for k in range(size)] == list(shape.words)
+            for channel in range(channels):
+                assert set(shape.loads_of(channel)) <= set(shape.loads)
+                loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
+                for group in shape.pixel_groups:
+                    assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
+            assert shape.before + 4 * shape.words[0] >= 0
+            last_lane = shape.before + shape.out_samples - shape.across
+            assert last_lane + 4 * (shape.words[-1] + 1) <= shape.tile_samples
+            assert all(word % size == shape.across % (4 * size) == 0 for word, size in shape.loads)
+
+
+@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
+def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(mask_shape, left, channels):
+    shape = digit_shape(mask_shape, left, channels)
+    words = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
+    for group, channel in itertools.product(shape.pixel_groups, range(channels)):
+        places = shape.sources(group, channel)
+        if any(places):
+            got = planar_word(BytesOfWords(), words, places)
+            for byte, place in enumerate(places):
+                assert place is None or got[byte] == channels * (4 * group + byte) + channel
+    cells = fragment_cells(shape)
+    for first_lane in range(0, 32, 4):
+        found = set(cells[first_lane : first_lane + 4].ravel().tolist())
+        assert found - {mask_shape[0] * mask_shape[1]} == set(range(mask_shape[0] * mask_shape[1]))
+
+
+def warp_sums(shape, digit, tile):
+    """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
+
+    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
+    t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
+    """
+    words = fragments_of(shape, digit[np.newaxis]).reshape(shape.digit_vectors, 32, 4)
+    digits = words.swapaxes(0, 1).reshape(32, -1).copy().view(np.uint8 if digit.max() > 127 else np.int8)
+    digits = digits.reshape(32, -1, 4)
+    out = np.zeros((4, shape.out_samples), np.int64)
+    lanes = [divmod(lane, 4) for lane in range(32)]
+
+    def samples_of(lane, sample):
+        (g, t), (row, group) = lane, sample
+        first = shape.before + g * shape.across
+        places = shape.sources(group, channel)
+        assert any(places), "a word that no lane puts together"
+        return [int(tile[4 * row + t, first + 4 * p[0] + p[1]]) if p else 99 for p in places]
+
+    for channel, chain in itertools.product(range(shape.channels), chains_of(shape)):
+        sums = np.zeros((16, 8), np.int64)
+        for step in chain.steps:
+            a, b = np.zeros((16, 32), np.int64), np.zeros((32, 8), np.int64)
+            for number, (g, t) in enumerate(lanes):
+                for register, sample in enumerate(step.samples):
+                    half, below = divmod(register, 2)
+                    columns = slice(16 * half + 4 * t, 16 * half + 4 * t + 4)
+                    a[g + 8 * below, columns] = samples_of((g, t), sample)
+                for half in (0, 1):
+                    b[16 * half + 4 * t : 16 * half + 4 * t + 4, g] = digits[number, step.first_word + half]
+            sums += a @ b
+        for g, t in lanes:
+            for place, pixel in enumerate(chain.pixels):
+                sample = g * shape.across + pixel * shape.channels + channel
+                out[t, sample] = sums[g + 8 * (place // 2), 2 * t + place % 2]
+    return out
+
+
+@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
+def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
+    shape = digit_shape(mask_shape, left, channels)
+    tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
+    for least in (-128, 0):
+        digit = RANDOM.integers(least, least + 256, mask_shape)
+        digit[0, 0] = least + 255
+        got = warp_sums(shape, digit, tile)
+        wanted = np.zeros_like(got)
+        for m in range(mask_shape[0]):
+            for n in range(mask_shape[1]):
+                first = shape.before + (n - left) * channels
+                wanted += int(digit[m, n]) * tile[m : m + 4, first : first + got.shape[1]]
+        assert np.array_equal(got, wanted)
+    pixels = [pixel for chain in chains_of(shape) for pixel in chain.pixels]
+    assert sorted(pixels) == list(range(16))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_words_of_channels_are_put_side_by_side(channels):
+    planes = [
+        [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
+        for channel in range(channels)
+    ]
+    words = interleaved_words(BytesOfWords(), planes)
+    bytes_ = [byte for word in words for byte in word]
+    assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
+
+
+@pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])
+def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels, banks):
+    shape = digit_shape((5, 5), 2, channels)
+    places = [row * shape.stage_pitch + lane * shape.across for row in range(4) for lane in range(2)]
+    assert len({place // 16 % 8 for place in places}) == banks
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels):
+    shape = digit_shape((5, 5), 2, channels)
+    assert shape.is_staged
+
+    def emit(code, out, row, sample, samples, stage, lane, table):
+        place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)
+        own = code.pointer(table) + lane * (shape.across // 4)
+        words = [(own + k).load() for k in range(shape.across // 4)]
+        store_words(code, out, place, code.shared(stage), lane, words, shape)
+
+    store = on_the_processor(device_function(types.void, emit))
+
+    @unoptimised
+    def run(out, row, sample, samples, stage, table):
+        # Lanes wait for one another between staging and storing: by the second time all have staged.
+        for _ in range(2):
+            for lane in range(32):
+                store(out, row, sample, samples, stage, lane, table)
+
+    results = RANDOM.integers(0, 256, (PIXELS, shape.out_samples)).astype(np.uint8)
+    # Lane (g, t) has row t, samples from g x across on.
+    table = results.reshape(PIXELS, 8, -1).swapaxes(0, 1).copy().reshape(-1).view(np.int32)
+    across = 2 * shape.out_samples
+    # Whole; rows that begin anywhere; the last row and the last pixel missing.
+    whole = (9, across, 256)
+    for height, samples, pixels in (whole, (9, across, 259), (5, across, 256), (9, across - channels, 256)):
+        # A picture with rows after it.
+        wanted = np.full((height + 3, pixels, channels), 99, np.uint8)
+        out = wanted.copy()
+        inside = wanted.reshape(height + 3, -1)[2 : min(6, height), shape.out_samples : min(samples, across)]
+        inside[:] = results[: inside.shape[0], : inside.shape[1]]
+        stage = np.full(shape.stage_bytes, 55, np.uint8)
+        run(out[:height], 2, shape.out_samples, samples, stage, table)
+        assert np.array_equal(out, wanted)
+        # The whole of it went through the stage, anything else did not.
+        assert (stage != 55).any() == ((height, samples, pixels) == whole)

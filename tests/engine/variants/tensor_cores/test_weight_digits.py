@@ -1,0 +1,158 @@
+"""Digits of weights: they are the weights, and the rounding that is left keeps its stated bound."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from engine.mask.float_step import step_of
+from engine.mask.mask import Mask
+from engine.variants.tensor_cores.weight_digits import LARGEST_PART, MOST_DIGITS, digits_of, overflows
+
+RANDOM = np.random.default_rng(12)
+SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
+
+
+def parts_of(digits):
+    """Return what the digits down to each one add up to, cell by cell."""
+    cells = digits.digits.reshape(digits.count, -1)
+    units = [Fraction(digits.unit) / 256**number for number in range(digits.count)]
+    columns = range(cells.shape[1])
+    return [
+        [sum((int(cells[k, cell]) * units[k] for k in range(number + 1)), Fraction(0)) for cell in columns]
+        for number in range(digits.count)
+    ]
+
+
+def are_digits_as_said(digits):
+    """Return whether a lone digit and upper ones are of -128 to 127, lower ones of 0 to 255."""
+    alone = digits.count % 2
+    signed = [digits.digits[:alone], digits.digits[alone::2]]
+    lower = digits.digits[alone + 1 :: 2]
+    return all((part >= -128).all() and (part <= 127).all() for part in signed) and bool(
+        ((lower >= 0) & (lower <= 255)).all()
+    )
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16, RANDOM.standard_normal((3, 11)) * 1e-40,
+        [[SMALLEST, -SMALLEST], [1.0, 0.0]], [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
+        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]], [[1 / 3]], [[0.0, 0.0]],
+    ],
+    ids=["whole", "subnormal", "far apart", "ends", "ends of pairs", "one", "zeros"],
+)  # fmt: skip
+def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
+    mask = Mask(weights)
+    digits = digits_of(mask)
+    assert parts_of(digits)[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
+    assert digits.digits.shape[1:] == mask.shape
+    # A number of 128 to 255 is a pair, the upper digit 0.
+    assert digits.digits[:2].any() or digits.count == 1
+    assert are_digits_as_said(digits)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)], ids=str)
+def test_that_random_masks_take_four_digits_or_fewer_and_change_by_no_more_than_is_said(shape):
+    taken = []
+    for seed in range(20):
+        mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
+        digits = digits_of(mask)
+        taken.append(digits.count)
+        assert digits.holds_bound
+        assert are_digits_as_said(digits)
+        for part, weight in zip(parts_of(digits)[-1], mask.weights32.ravel().tolist(), strict=True):
+            # One rounding is the offset's.
+            assert abs(part - Fraction(weight)) * 2**24 <= (digits.roundings - 1) * abs(Fraction(weight))
+    # One weight in a hundred masks is so small beside the others that it takes a fifth.
+    assert sum(count <= 4 for count in taken) >= 19
+
+
+@pytest.mark.parametrize("cells", [9, 121])
+def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells):
+    # One below, and one at, the sum from which on no picture but a black one has exact results.
+    small = 2**24 // (cells - 1) // 3 | 1
+    for more, is_exact in ((-1, True), (0, False)):
+        weights = np.full((1, cells), small)
+        weights[0, -1] = 2**24 + more - small * (cells - 1)
+        mask = Mask(weights / 8.0)
+        assert step_of(mask.weights32) == 0.125
+        is_kept = parts_of(digits_of(mask))[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
+        assert is_kept or not is_exact
+
+
+def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them():
+    # 27 roundings are granted and a few used: the last of 2^25 + 1 is one of 2.
+    weights = np.full((5, 5), 2.0**24)
+    weights[2, 2] = 1.0
+    weights[1, 1] = 2.0**24 + 2
+    assert digits_of(Mask(weights)).count == 4
+    weights[2, 2] = 2.0**24
+    assert digits_of(Mask(weights)).count == 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "count"),
+    [([127, -128], 1), ([128, 1], 2), ([3 / 16, -8 / 16], 1), ([255, 1], 2), ([1e30], 3),
+     ([32767, -32768], 2), ([32768, 1], 3), ([2**23 - 32769, 1], 3), ([2**23, 1], 4)],
+)  # fmt: skip
+def test_that_weights_take_no_more_digits_than_they_must(weights, count):
+    assert digits_of(Mask([weights])).count == count
+
+
+def test_that_no_part_of_a_weight_is_larger_than_is_said():
+    worst = 256**5 - 128 * (256**5 - 1) // 255
+    for mask in (Mask([[float(np.float32(worst))]]), Mask([[128.0]]), Mask(RANDOM.standard_normal((11, 11)))):
+        digits = digits_of(mask)
+        for parts in parts_of(digits):
+            for part, weight in zip(parts, mask.weights32.ravel().tolist(), strict=True):
+                assert abs(part) <= Fraction(LARGEST_PART) * abs(Fraction(weight))
+        assert digits.unit <= LARGEST_PART * float(np.abs(mask.weights32).max())
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)], ids=str)
+def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape):
+    taps = shape[0] * shape[1]
+    for seed in range(5):
+        random = np.random.default_rng([seed, taps])
+        mask = Mask(random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7)
+        digits, offset = digits_of(mask), Fraction(float(np.float32(mask.offset)))
+        assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
+        pixels = random.integers(0, 256, (40, taps))
+        pixels[:2] = [[255], [0]]
+        for cells in pixels.tolist():
+            sums = [int(digit.ravel().astype(np.int64) @ cells) for digit in digits.digits]
+            alone = digits.count % 2
+            total = np.float32(sums[0] if alone else 0)
+            assert not alone or abs(sums[0]) < 2**22
+            for upper in range(alone, digits.count, 2):
+                both = 256 * sums[upper] + sums[upper + 1]
+                assert abs(both) < 2**31
+                # The multiply-add; what rounding to float64 on the way does is 2^-29 of it.
+                exact = Fraction(float(np.float32(both))) / 256 ** (upper + 1) + Fraction(float(total))
+                total = np.float32(float(exact))
+            result = np.float32(float(Fraction(float(total)) * Fraction(digits.unit) + offset))
+            products = [Fraction(w) * x for w, x in zip(mask.weights32.ravel().tolist(), cells, strict=True)]
+            off, size = (
+                abs(Fraction(float(result)) - sum(products, offset)),
+                sum(map(abs, products), abs(offset)),
+            )
+            assert off * 2**24 <= digits.roundings * size
+
+
+def test_that_weights_so_far_apart_that_sums_could_round_more_are_found():
+    assert not digits_of(Mask([[1e-30, 1.0, 1e30]])).holds_bound
+    assert digits_of(Mask([[0.25, 1.0, 1e3]])).holds_bound
+    singles = (SMALLEST, LARGEST, 1 / 3, 1.0, float(np.float32(0.1)))
+    assert all(digits_of(Mask([[weight]])).holds_bound for weight in singles)
+    # Many cells are granted many roundings, but further units would be none of float32.
+    assert digits_of(Mask([[1e-12, *np.ones(98), 1e12]])).holds_bound
+    digits = digits_of(Mask([[1e-30, *np.ones(98), 1e30]]))
+    assert digits.count > MOST_DIGITS
+    assert not digits.holds_bound
+
+
+def test_that_weights_whose_sums_could_overflow_are_found():
+    found = [overflows(Mask([weights])) for weights in ([LARGEST], [6e35, -1e35], [6e35], [0.0])]
+    assert found == [True, True, False, False]
