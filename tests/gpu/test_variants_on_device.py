@@ -146,7 +146,7 @@ def test_that_large_masks_and_the_largest_blocks_run(variant, device):
 def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(side, channels, result, device):
     # Only where there is work for all multiprocessors do they take several steps; the last one is not whole.
     random = np.random.default_rng(side)
-    image = random.integers(0, 256, (33_001, 40, channels)).astype("uint8" if result == "same" else "float32")
+    image = random.integers(0, 256, (66_001, 40, channels)).astype("uint8" if result == "same" else "float32")
     mask = gaussian(side)
     shape = in_place_shape(describe_problem(image, mask, Border.MIRROR, 0.0))
     # From 34 rows on filtered rows have a ring of their own; of several channels earlier.
