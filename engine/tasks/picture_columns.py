@@ -28,12 +28,12 @@ def threads(run: ComparedRun[TaskProblem]) -> float | None:
 # fmt: off
 PICTURE: Fact[PictureProblem] = Fact(
     "picture", "Picture, px",
-    "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
+    "Width × height, colours and sample type; that of the results where it is not float32. Sorted by "
     "the number of samples.",
     lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
     caption="{}", of_problem=True)
 BLOCK: Fact[TaskProblem] = Fact(
-    "block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+    "block", "Block", "Threads of a CUDA block, width × height. Kernels on the CPU have none.",
     lambda run: str(run.result.block or MISSING), threads)
 LAYOUT: Fact[TaskProblem] = Fact(
     "layout", "Rows",

@@ -11,7 +11,7 @@ from engine.tasks.picture_columns import BLOCK, LAYOUT, PICTURE
 def mask_text(result: Measurement[Problem]) -> str:
     """Return name and size of a mask, the size once; of one without a name of its own the size alone."""
     rows, columns = result.problem.mask_shape
-    size, name = f"{rows} x {columns}", result.mask_name
+    size, name = f"{rows} × {columns}", result.mask_name
     if name in ("", f"random {size}"):
         return size
     return name if names_size(name, rows, columns) else f"{name}, {size}"
@@ -21,7 +21,7 @@ METRICS: tuple[Metric[Problem], ...] = ()
 # fmt: off
 FACTS: tuple[Fact[Problem], ...] = (
     PICTURE,
-    Fact("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
+    Fact("mask", "Mask", "Name and rows × columns of the mask. Sorted by the number of cells.",
          lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
          caption="mask {}", of_problem=True),
     Fact("border", "Border", "The rule for cells outside the picture.",

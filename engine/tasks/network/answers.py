@@ -50,8 +50,8 @@ def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFa
 def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
     """Pass one drawing through the network on the CPU, with every layer's values."""
     if len(request.job.ink) != SIDE * SIDE:
-        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} x {SIDE}"
-        raise BadValue("The drawing", why, "Scale it to 28 x 28.")
+        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} × {SIDE}"
+        raise BadValue("The drawing", why, "Scale it to 28 × 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
     values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))

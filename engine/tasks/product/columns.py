@@ -71,8 +71,8 @@ METRICS: tuple[Metric[MatrixProduct], ...] = (
            _share_of_limit, percent_text, more_is_better=True),
 )
 FACTS: tuple[Fact[MatrixProduct], ...] = (
-    Fact("product", "Rows x inner x columns",
-         "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+    Fact("product", "Rows × inner × columns",
+         "A is rows × inner, B is inner × columns; float32. Sorted by the number of multiply-adds.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
          caption="{}", of_problem=True),
     Fact("variant", "Variant",
