@@ -79,7 +79,7 @@ class LlvmCode:
             return self.context.make_tuple(self.builder, kind, packed)
         return made.llvm
 
-    def _array(self, array: ArrayArgument) -> cgutils.StructProxy:
+    def _array(self, array: ArrayArgument) -> Made:
         return self.context.make_array(array.kind)(self.context, self.builder, array.value)
 
     def pointer(self, array: ArrayArgument) -> Value:
