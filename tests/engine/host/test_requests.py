@@ -6,6 +6,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
+from engine.course.messages import CourseRequest
 from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import (
@@ -21,16 +22,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.protocol import (
-    CourseRequest,
-    Filtered,
-    FilterJob,
-    OpenPicture,
-    ProductGrid,
-    ProductRequest,
-    Saved,
-    SaveResult,
-)
+from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.open import open_image
@@ -39,7 +31,9 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
 from engine.tasks.filtering import oracle
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 
