@@ -65,10 +65,6 @@ class PictureProblem(TaskProblem):
         """The longer side of the picture, pixels."""
         return max(self.height, self.width)
 
-    def limit_text(self, side: int) -> str:
-        """Return what a limit of the longest side means, in words."""
-        return f"{side} × {side}"
-
     @property
     def subject(self) -> str:
         """The picture in words."""

@@ -86,12 +86,12 @@ class ResolvedOperation:
         asked = self.asked
         if asked.variant != AUTO:
             chosen = operation_variant(asked.variant, asked.operation)
-            return OperationChoice(chosen, self._block_of(chosen))
+            return OperationChoice(chosen, chosen.block_for(self.asked.block))
         known = [one for one in operation_variants(asked.operation) if one.device == self.device.kind]
         able = [one for one in known if not self._refused(one)]
         chosen = (able or known)[-1]
         reason = Reason("last-in-list", f"the fastest on {self.device.title}")
-        return OperationChoice(chosen, self._block_of(chosen), reason)
+        return OperationChoice(chosen, chosen.block_for(self.asked.block), reason)
 
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""
@@ -111,11 +111,6 @@ class ResolvedOperation:
         """Return what a person gets from the array that the variant wrote."""
         return self.operation.answer(values, self.problem, self.operands)
 
-    def _block_of(self, chosen: OperationVariant) -> Block:
-        if self.asked.block is not None and chosen.uses_block:
-            return self.asked.block
-        return chosen.default_block
-
     def _refused(self, chosen: OperationVariant) -> bool:
-        block, patch = self._block_of(chosen), self.operands.patch
+        block, patch = chosen.block_for(self.asked.block), self.operands.patch
         return chosen.why_not(self.problem, patch, block, self.device.limits) is not None

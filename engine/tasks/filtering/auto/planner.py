@@ -68,13 +68,10 @@ def _fastest(
         candidate for candidate in VARIANTS.on(device.kind) if candidate.band_invariant or not in_bands
     ]
 
-    def block_of(candidate: Variant) -> Block:
-        return block if block is not None and candidate.uses_block else candidate.default_block
-
     able = [
         candidate
         for candidate in candidates
-        if why_not(candidate, problem, mask, block_of(candidate), device.limits) is None
+        if why_not(candidate, problem, mask, candidate.block_for(block), device.limits) is None
     ]
     if not able:
         first = candidates[0]
@@ -95,7 +92,7 @@ def _fastest(
         ).variant
         if not in_float32.integer_output:
             reason = reason.and_also(f"{in_float32.key} would be faster, but writes float32 results only")
-    return Choice(order[position], block_of(order[position]), reason)
+    return Choice(order[position], order[position].block_for(block), reason)
 
 
 _LEAD = 1.05
