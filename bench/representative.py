@@ -129,8 +129,8 @@ def launch_bank() -> None:
 def launch_each_network() -> None:
     """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
     from engine.tasks.network.drawings import batch_of
-    from engine.tasks.network.job import network_job
     from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.network.task import network_job
     from engine.tasks.network.variants import NETWORK_VARIANTS
     from engine.tasks.network.weights import random_weights
 

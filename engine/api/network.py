@@ -14,8 +14,8 @@ from engine.run.compute import compute
 from engine.run.executor import outcome_of
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.network.drawings import as_drawings, probabilities
-from engine.tasks.network.job import network_job
 from engine.tasks.network.stages import chosen_stage, feature_maps
+from engine.tasks.network.task import network_job
 from engine.tasks.network.weights import read_weights, trained_weights
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import BadValue
+from engine.geometry.block import Block
 from engine.run.task import Job, Task
 from engine.tasks.network import variants
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
@@ -95,3 +96,20 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
 
 NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
 NETWORK = Network()
+
+
+def network_job(
+    stage: NetworkVariant,
+    drawings: np.ndarray,
+    weights: Weights,
+    *,
+    block: Block | None = None,
+    seed: int = 0,
+    affordable: int | None = None,
+) -> NetworkJob:
+    """Return the job of passing drawings (batch, side, side), float32, through a network."""
+    problem = ForwardPass(len(drawings), drawings.shape[1], *weights.sizes)
+    operands = NetworkOperands(drawings, weights)
+    return Job(
+        NETWORK, stage, block or stage.default_block, problem, operands, seed=seed, affordable=affordable
+    )
