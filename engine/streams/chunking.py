@@ -7,7 +7,9 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api.filtering import Request, as_applied
+from engine.api.arguments import Image
+from engine.api.calls import as_applied
+from engine.api.filtering import Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed
@@ -17,7 +19,6 @@ from engine.errors import BadValue
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
-from engine.run.arguments import Image
 from engine.run.executor import outcome_of
 from engine.run.sampling import NO_SAMPLES
 from engine.streams.bands import Band, cut, rows_of_chunk
