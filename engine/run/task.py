@@ -32,6 +32,7 @@ class Task(ABC, Generic[P, O, V]):
     problem: ClassVar[type]
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
+    variants: Sequence[V] = ()  # every one, in teaching order
     counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -53,11 +54,6 @@ class Task(ABC, Generic[P, O, V]):
     @abstractmethod
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
-
-    @property
-    def variants(self) -> Sequence[V]:
-        """Every variant, in teaching order."""
-        return ()
 
     def constant(self, operands: O) -> Any:
         """Return the operand that a variant is compiled with; None where there is none."""

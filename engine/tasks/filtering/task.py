@@ -1,7 +1,7 @@
 """The task of filtering for the pipeline."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,8 @@ from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.run.task import Job, Task
-from engine.tasks.filtering import variants
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
+from engine.tasks.filtering.variants import VARIANTS, Variant
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -34,6 +33,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
     """Correlation of a picture with a mask."""
 
     problem = Problem
+    variants = VARIANTS
 
     def expected_launch_s(self, job: "FilterJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds.
@@ -49,11 +49,6 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
         launches = job.variant.plan(problem, job.block)
         threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
         return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
-
-    @property
-    def variants(self) -> Sequence[Variant]:
-        """Every variant, in teaching order."""
-        return variants.VARIANTS
 
     def allocate(self, backend: Backend, job: "FilterJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and the result."""
