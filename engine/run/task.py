@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
@@ -74,6 +74,14 @@ class Task(ABC, Generic[P, O, V]):
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
+
+
+class Choice(NamedTuple, Generic[V]):
+    """The variant that runs with its block, and why `auto` chose it; no reason where it was named."""
+
+    variant: V
+    block: Block
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,11 +26,11 @@ from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem, result_dtype_for
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
 

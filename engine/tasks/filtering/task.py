@@ -12,7 +12,7 @@ from engine.device_info import SIMULATOR, DeviceInfo
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.run.task import Job, Task
+from engine.run.task import Choice, Job, Task
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import VARIANTS, Variant
 
@@ -96,6 +96,20 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
 
 FilterJob = Job[Problem, FilterOperands, Variant]
 FILTERING = Filtering()
+
+
+def filter_job(
+    choice: Choice[Variant],
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    *,
+    layout: Layout = Layout.PITCHED,
+    seed: int = 0,
+) -> FilterJob:
+    """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
+    operands = FilterOperands(samples, mask, layout)
+    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
 
 
 def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
