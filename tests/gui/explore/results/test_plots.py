@@ -53,7 +53,9 @@ def items(plot, kind):
 def marks(plot):
     """Return the results that are drawn, each with the value at which its mark lies."""
     points = (point for item in items(plot, pg.ScatterPlotItem) for point in item.points())
-    drawn = [(point.data().result, point.pos().x()) for point in points if isinstance(point.data(), ComparedRun)]
+    drawn = [
+        (point.data().result, point.pos().x()) for point in points if isinstance(point.data(), ComparedRun)
+    ]
     return [(result, 10**x if plot.axis.is_log else x) for result, x in drawn]
 
 
