@@ -79,7 +79,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         changes: list[str] = []
         with noted_by_libpng() as warnings:
-            for rows, samples in sample_bands(page, file):
+            for rows, samples in sample_bands(page, file, changes):
                 pixels, alpha, changed = to_picture_arrays(samples, page)
                 canvas.put(rows, pixels, alpha)
                 changes += changed

@@ -1,6 +1,8 @@
 """Damaged files that would open as other pixels, and small ones that would take all memory or minutes."""
 
+import itertools
 import json
+import re
 import struct
 import sys
 import zlib
@@ -10,6 +12,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from engine.errors import ImageReadError
 from engine.image import jpeg, metadata, png, scratch
 from engine.image.png_chunks import png_chunk
 from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
@@ -77,6 +80,46 @@ def test_that_the_scans_of_usual_files_are_far_from_the_limit_and_more_of_them_a
     cmyk = with_pillow(Image.fromarray(PHOTO).convert("CMYK"), "JPEG", progressive=True)
     for data in (cmyk, with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)):
         assert "blocks of pixels, the limit is 1,000" in refused(data).why
+
+
+def test_that_a_jpeg_with_a_marker_amid_its_data_is_refused(refused):
+    data = with_pillow(PHOTO, "JPEG", quality=80)
+    for marker in (0x01, 0xD9):
+        place = (hostile.scans_of(data)[0] + len(data)) // 2
+        assert "before its last row" in refused(data[:place] + bytes([0xFF, marker]) + data[place + 2 :]).why
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "strip of a TIFF"])
+def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
+    """Each of its parts between restarts is damaged in turn, so that its data is too short or too long."""
+    whole = with_pillow(PHOTO, "JPEG", quality=80, restart_marker_rows=1)
+    around = (lambda data: hostile.tiff_around(data, 7, 300, 300)) if kind != "JPEG" else bytes
+    expected = opened(around(whole))
+    assert expected.notes == ()
+    restarts = [found.start() for found in re.finditer(rb"\xff[\xd0-\xd7]", whole)]
+    outcomes = set()
+    for begin, end in itertools.pairwise(restarts):
+        part = whole[begin + 2 : end]
+        for damaged in (b"", part + bytes(40), part[: len(part) // 2] + part):
+            try:
+                picture = opened(around(whole[: begin + 2] + damaged + whole[end:]))
+            except ImageReadError:
+                outcomes.add("refused")
+            else:
+                assert picture.notes == (jpeg.DAMAGED,)
+                outcomes.add("same" if np.array_equal(picture.pixels, expected.pixels) else "other")
+    assert outcomes == {"refused", "same", "other"}
+
+
+def test_that_a_strip_of_jpeg_that_simplejpeg_does_not_read_is_checked_for_its_end(opened, refused):
+    grey = np.ascontiguousarray(PHOTO[..., 0])
+    options = {"photometric": "minisblack", "planarconfig": "contig", "extrasamples": ["unassalpha"]}
+    data = with_tifffile(np.dstack([grey, grey]), compression="jpeg", rowsperstrip=300, **options)
+    picture = opened(data)
+    assert picture.alpha is not None
+    assert picture.notes == ()
+    place = (hostile.scans_of(data)[0] + data.rindex(b"\xff\xd9")) // 2
+    assert "before its last row" in refused(data[:place] + b"\xff\xd9" + data[place + 2 :]).why
 
 
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_adobe_deflate", "packbits"])
