@@ -1,10 +1,12 @@
 """Damaged files that would open as other pixels, and small ones that would take all memory or minutes."""
 
+import gc
 import itertools
 import json
 import re
 import struct
 import sys
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -300,6 +302,45 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
     assert opened(data).pixels.shape[:2] == (8, 4)
     monkeypatch.setattr(metadata, "_MAX_TEXT_BYTES", 9_000)
     assert opened(data).pixels.shape[:2] == (4, 8)
+
+
+def hungry_texts(file_bytes):
+    """Texts and profiles of a PNG that would take much memory, and short ones, in all as long as told."""
+    exif = b"Raw profile type exif\0"
+    deflated = zlib.compress(bytes(16 * 2**20 - 1), 9)
+    digits = b"\nexif\n8\n" + b"00 " * (file_bytes // 6)
+    return {
+        "zTXt": 4 * hostile.raw_profile(16 * 2**20 - 200),
+        "many": 200 * hostile.raw_profile(100_000),
+        "iTXt": 4 * png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + deflated),
+        "iCCP": png_chunk(b"iCCP", b"x\0\0" + deflated),
+        "tEXt": png_chunk(b"tEXt", exif + digits),
+        "tEXts": 40 * png_chunk(b"tEXt", exif + digits[: len(digits) // 40]),
+        "eXIf": png_chunk(b"eXIf", bytes(file_bytes // 2)),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
+def test_that_texts_take_memory_within_the_limit(opened, limit):
+    rows = [bytes(24)] * 8
+    opened(hostile.png(rows, 8, extra=hostile.raw_profile(300)))  # imports what reads them
+    for kind, texts in hungry_texts(limit).items():
+        data = hostile.png(rows, 8, extra=texts)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            assert opened(data, max_bytes=limit).pixels.shape == (8, 8, 3)
+            assert tracemalloc.get_traced_memory()[1] < limit, kind
+        finally:
+            tracemalloc.stop()
+
+
+def test_that_a_palette_after_more_texts_than_are_kept_is_read(opened):
+    colours = png_chunk(b"PLTE", bytes([10, 20, 30])) + png_chunk(b"tRNS", bytes([7]))
+    texts = 40 * png_chunk(b"tEXt", b"XML:com.adobe.xmp\0" + bytes(700))
+    data = hostile.png([bytes(8)], 8, 8, 3, texts + colours)
+    assert (opened(data, max_bytes=len(data)).alpha == 7).all()
 
 
 def test_that_the_decoder_never_sees_texts(monkeypatch, opened):
