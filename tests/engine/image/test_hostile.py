@@ -1,6 +1,7 @@
 """Damaged files that would open as other pixels, and small ones that would take all memory or minutes."""
 
 import gc
+import io
 import itertools
 import json
 import re
@@ -131,6 +132,18 @@ def test_that_a_tiff_cut_by_any_byte_of_its_tags_is_refused(opened, refused, com
     assert opened(data).notes == ()
     for count in range(1, 33):
         refused(data[:-count])
+
+
+@pytest.mark.parametrize("tag", [270, 282, 283, 305, 306])
+def test_that_a_tiff_that_lost_its_resolution_or_a_text_opens_with_a_note(opened, tag):
+    options = {"photometric": "rgb", "resolution": (300, 300), "resolutionunit": "INCH"}
+    options |= {"description": "a text", "software": "a program", "datetime": "2026:11:26 12:00:00"}
+    data = with_tifffile(smooth_rgb(), **options)
+    with tifffile.TiffFile(io.BytesIO(data)) as tiff:
+        place = tiff.pages[0].tags[tag].offset
+    picture = opened(data[: place + 8] + struct.pack("<I", len(data)) + data[place + 12 :])
+    assert np.array_equal(picture.pixels, smooth_rgb())
+    assert picture.notes == (f"Its tag {tag} cannot be read: the file is damaged.",)
 
 
 def test_that_a_lost_tag_that_says_nothing_of_the_pixels_is_noted(opened, refused):
