@@ -24,7 +24,7 @@ def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
     """
     if SIMULATED:
         return kernel
-    constants = inspect.getclosurevars(kernel).nonlocals
+    constants = dict(inspect.getclosurevars(kernel).nonlocals)
     (function,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
     assert isinstance(function, ast.FunctionDef)
     function.decorator_list = []

@@ -139,7 +139,7 @@ def _target(image: np.ndarray, place: tuple[int, ...], shape: tuple[int, ...]) -
 
 
 def _digest(samples: np.ndarray | None) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(samples)).digest()
+    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
 
 
 def _tables(page: "TiffPage") -> bytes:
