@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.image.formats import formats_for, titles
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import raising
 from tests.engine.image.encoded import png_header
@@ -131,7 +132,8 @@ def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatc
 def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refused, monkeypatch, tmp_path):
     engine.save_image(np.zeros((1, 20_000), np.uint8), tmp_path / "wide.png")
     monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
-    says = "WebP holds 16,383 pixels on a side, this picture has 20,000 x 1. Save it as PNG, JPEG or TIFF."
+    others = titles(formats_for(np.uint8, 20_000))
+    says = f"WebP holds 16,383 pixels on a side, this picture has 20,000 x 1. Save it as {others}."
     refused("filter", tmp_path / "wide.png", tmp_path / "out.webp", "--mask box-3", says=says)
 
 

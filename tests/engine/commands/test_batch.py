@@ -379,7 +379,7 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
     answer = batch(pictures[0], "--cval 3 --quality 30", pictures[1])
     assert names(out) == ["grey.png", "rgb.tif"]
     assert answer.err.count("--cval was not used") == 1
-    note = "note: --quality was not used: it is for JPEG and WebP; PNG and TIFF are exact.\n"
+    note = f"note: --quality was not used: it is for {formats.quality_words()}.\n"
     assert answer.err.count(note) == 1
     assert note not in batch(*pictures, "--quality 30 --format jpg").err
     source = tmp_path / "in.tif"

@@ -10,6 +10,7 @@ from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
+from engine.image.formats import quality_words
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
@@ -268,7 +269,7 @@ def test_that_ctrl_c_after_the_file_was_written_says_so(command, ctrl_c, monkeyp
 
 
 def test_that_a_quality_that_changes_nothing_is_noted(command, grey, tmp_path):
-    note = "--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."
+    note = f"--quality was not used: it is for {quality_words()}."
     for name, is_noted in {"out.png": True, "out.tif": True, "out.jpg": False, "out.WEBP": False}.items():
         answer = command("filter", grey(), tmp_path / name, "--mask 1 --quality 30 --json")
         assert (note in answer.document["notes"]) == is_noted, name

@@ -16,6 +16,7 @@ from engine.errors import ImageWriteError
 from engine.image.canvas import Canvas
 from engine.image.encode import encode_png
 from engine.image.form import Form
+from engine.image.formats import saved_formats
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.png_chunks import png_chunk
@@ -199,10 +200,13 @@ def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted)
     assert (saved.alpha == {"8": 255, "16": 65535, "float32": 1}[depth]).all()
 
 
+SUFFIXES = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        *((name, {}, ": .png, .jpg, .jpeg, .tif, .tiff, .webp.") for name in ("a.gif", "a", "a.png.bak")),
+        *((name, {}, f"End the name in one of: {SUFFIXES}.") for name in ("a.gif", "a", "a.png.bak")),
         *(("a.jpg", {"quality": quality}, "a whole number from 1 to 100") for quality in (0, 101, "x", 9.5)),
         ("a.jpg", {"depth": "12"}, "there is no depth '12'. Choose one of: keep, 8, 16, float32."),
     ],
