@@ -17,6 +17,7 @@ from tests.engine.image.encoded import png_header
 
 GOOD = sample_path("impulse")
 BOX = "--mask box-3"
+FLOATS = titles(formats_for(np.float32))
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def folder(tmp_path):
         ("words.png", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
         ("huge.png", "200,000 x 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
         # It is not rounded into a PNG unasked.
-        ("float.tif", "PNG does not hold 32-bit float ... Save it as TIFF, or ask for depth 8 or 16."),
+        ("float.tif", f"PNG does not hold 32-bit float ... Save it as {FLOATS}, or ask for depth 8 or 16."),
     ],
 )
 def test_that_a_bad_picture_is_refused(refused, folder, name, says):

@@ -220,7 +220,8 @@ def test_that_a_format_serves_all_and_a_picture_that_it_cannot_hold_says_so(batc
     Image.new("L", (4, 3), 7).save(photos / "old.bmp")
     engine.save_image(np.zeros((3, 3), np.float32), photos / "float.tif")
     answer = batch(photos / "old.bmp", status=2)
-    assert ".bmp files are not written. Choose what to write: --format png, jpg, tif or webp." in answer.out
+    written = formats.in_words(suffix.removeprefix(".") for suffix in formats.offered_suffixes())
+    assert f".bmp files are not written. Choose what to write: --format {written}." in answer.out
     answer = batch(photos / "old.bmp", photos / "float.tif", "--format png", status=2)
     assert names(out) == ["old.png"]
     assert "PNG does not hold 32-bit float" in answer.out
@@ -411,7 +412,8 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
         ),
         (
             "{photos} --out {out} {mask} --depth 16 --format jpg",
-            "--format jpg with --depth 16: JPEG does not hold 16 bit values ... Save it as PNG or TIFF",
+            "--format jpg with --depth 16: JPEG does not hold 16 bit values ... Save it as "
+            f"{formats.titles(formats.formats_for(np.uint16))}",
         ),
     ],
 )
