@@ -1,4 +1,4 @@
-"""`python main.py` in an X server of its own, driven by keys and clicks: one server for a file of tests."""
+"""`python main.py` in an X server of its own, driven by keys and clicks: one of each for a file of tests."""
 
 import json
 from pathlib import Path
@@ -77,9 +77,28 @@ def screen(tmp_path_factory):
         yield screen
 
 
+def check(program: Journey) -> None:
+    """Nothing may be wrong with a program."""
+    assert program.complaints() == [], program.report()
+    if not program.has_ended:
+        program.wait_for_rest()
+        assert not program.shows_an_error, program.report()
+
+
+def end(program: Journey) -> None:
+    """Quit a program that still runs; nothing may be wrong then either."""
+    try:
+        check(program)
+        if not program.has_ended:
+            assert program.quit() == 0, program.report()
+            assert program.complaints() == [], program.report()
+    finally:
+        program.kill()
+
+
 @pytest.fixture
 def start(screen, tmp_path):
-    """Return a function that starts the program; after the test nothing may be wrong with any of them."""
+    """Return a function that starts the program, for what happens at a start or at an end."""
     started = []
 
     def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
@@ -87,20 +106,28 @@ def start(screen, tmp_path):
         return started[-1]
 
     yield start
-    try:
-        for program in started:
-            assert program.complaints() == [], program.report()
-            if not program.has_ended:
-                program.wait_for_rest()
-                assert not program.shows_an_error, program.report()
-                assert program.quit() == 0, program.report()
-                assert program.complaints() == [], program.report()
-    finally:
-        for program in started:
-            program.kill()
+    for program in started:
+        end(program)
+
+
+@pytest.fixture(scope="module")
+def arguments():
+    """What the program of a file is started with."""
+    return ()
+
+
+@pytest.fixture(scope="module")
+def running(screen, arguments, tmp_path_factory):
+    """The program of a file: a start takes longer than most tests."""
+    program = Journey(screen, tmp_path_factory.mktemp("home"), *map(str, arguments))
+    yield program
+    end(program)
 
 
 @pytest.fixture
-def program(start):
-    """The program, started."""
-    return start()
+def program(running):
+    """The program of the file, on the page Explore, as the test before has left it; nothing may be wrong."""
+    running.press("alt+1")
+    running.wait_for_rest()
+    yield running
+    check(running)

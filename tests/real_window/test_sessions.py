@@ -5,7 +5,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def test_that_a_session_saved_in_one_start_is_opened_in_the_next(program, start, tmp_path):
+def test_that_a_session_saved_in_one_start_is_opened_in_the_next(start, tmp_path):
+    program = start()
     program.press("ctrl+alt+3")
     program.wait_until(lambda: not program.title.startswith("astronaut"), "another picture")
     document = program.title
@@ -22,12 +23,14 @@ def test_that_a_session_saved_in_one_start_is_opened_in_the_next(program, start,
     assert again.session(tmp_path / "two.json") == saved
 
 
-def test_that_it_quits_while_everything_is_run(program):
+def test_that_it_quits_while_everything_is_run(start):
+    program = start()
     program.press("ctrl+shift+r")
     program.wait_until(lambda: not program.is_idle, "the run")
     assert program.quit() == 0
 
 
-def test_that_it_quits_while_a_picture_opens(program):
+def test_that_it_quits_while_a_picture_opens(start):
+    program = start()
     program.press("ctrl+alt+4", "ctrl+q")
     assert program.wait_for_end() == 0
