@@ -122,9 +122,8 @@ def test_that_curves_stand_out_from_the_ground_and_from_one_another(theme):
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_each_kernel_of_an_operation_has_a_colour_and_each_operation_a_shape(theme):
+def test_that_kernels_of_an_operation_have_one_shape_in_different_colours(theme):
     looks = {one.key: series_for(one.key, theme) for one in OPERATION_VARIANTS}
-    assert len(set(looks.values())) == len(looks)
     assert [key for key, look in looks.items() if contrast(look.colour, theme.base) < 3.0] == []
     for operation in {one.operation for one in OPERATION_VARIANTS}:
         own = [looks[one.key] for one in OPERATION_VARIANTS if one.operation == operation]
