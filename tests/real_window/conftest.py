@@ -57,9 +57,11 @@ class Journey(Program):
     @property
     def shows_an_error(self) -> bool:
         """Whether a message has the edge of an error, 4 pixels wide; notes have another colour."""
+        pixels = self.screen.pixels()
         for theme in (LIGHT, DARK):
-            edge = (self.screen.pixels() == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
-            if sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
+            edge = (pixels == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
+            # The windows of a whole screen take half a second.
+            if edge.any() and sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
                 return True
         return False
 

@@ -81,12 +81,23 @@ def test_that_bad_use_is_one_line_and_status_2(capsys, line):
     assert captured.err.count("\n") == 1
 
 
-def test_that_without_its_files_or_a_screen_the_window_says_so_in_one_line_with_status_2(capsys, monkeypatch):
-    for arguments in (["no-such.png"], ["--session", "no-such.json"]):
-        assert main(arguments) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(arguments[-1])
-        assert said.count("\n") == 1
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("no-such.png", "no-such.png"),
+        ("--session no-such.json", "no-such.json"),
+        ("screenshot x.png no-such.png", "no-such.png"),
+        ("screenshot no-folder/x.png", "no-folder/x.png cannot be written: its folder does not exist"),
+    ],
+)
+def test_that_a_start_without_its_files_is_refused_in_one_line(capsys, line, says):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(says)
+    assert said.count("\n") == 1
+
+
+def test_that_a_start_without_a_screen_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
