@@ -184,6 +184,7 @@ def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, 
         # Found before anything is started, by the engine's process, and by the window.
         (("picture.png", "picture.png"), "is the picture itself"),
         (("x.png", "bad.png"), "bad.png"),
+        (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
     ],
 )
