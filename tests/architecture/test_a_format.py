@@ -127,7 +127,7 @@ def test_that_refusals_of_others_name_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, command):
+def test_that_filter_treats_it_as_any_other_format(toy_file, command):
     out = toy_file.with_name("b.toy")
     assert command("filter", toy_file, out, "--mask", "identity", "--quality", "50").err == ""
     assert np.array_equal(engine.open_image(out).pixels, VALUES)

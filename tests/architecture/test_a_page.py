@@ -91,7 +91,7 @@ def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot)
     assert window.page_bar._group.checkedId() == number
 
 
-def test_that_the_frame_says_what_the_page_says_and_shows_its_actions(toy):
+def test_that_the_frame_shows_what_the_page_tells_it(toy):
     window = toy.window
     window.show_page("toy-of-a-test")
     assert window.status_line.last_run == "Toy: 0 done."
@@ -145,7 +145,7 @@ def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
 
 
 @pytest.mark.slow
-def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
+def test_that_a_page_that_takes_an_intent_is_shown(toy):
     intent = LoadKernel("a toy", Configuration("toy"))
     assert toy.window.offer(intent)
     assert isinstance(toy.window.page, ToyPage)
@@ -156,7 +156,7 @@ def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
 ROOMS = {entry.module.rpartition(".")[0].removeprefix("gui.") for entry in PAGES}
 
 
-def test_that_pages_know_neither_one_another_nor_the_shell_and_nothing_below_knows_a_page():
+def test_that_pages_stand_side_by_side_between_the_shell_and_what_they_share():
     """The layers of the window in pyproject.toml, with the rooms of the pages between shell and page."""
     (contract,) = (one for one in CONTRACTS if one.get("containers") == ["gui"])
     shell, *below = contract["layers"]

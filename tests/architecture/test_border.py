@@ -122,7 +122,7 @@ def test_that_both_user_interfaces_offer_a_new_border(toy, command, qtbot, tmp_p
     assert f"{NAMES[-1]}, toy" in " ".join(capsys.readouterr().out.split())
 
 
-def test_that_an_entry_without_a_rule_is_an_error_and_never_another_border():
+def test_that_an_entry_without_a_rule_is_an_error():
     with pytest.raises(TypeError, match="rule"):
         BorderEntry("toy", sentence="No rule.")
     unknown = type("Unknown", (), {"rule": staticmethod(second)})()

@@ -64,7 +64,7 @@ def make_run():
     }  # fmt: skip
 
 
-def test_that_ratios_are_of_cells_that_have_both_and_auto_is_compared_with_the_best_of_ours():
+def test_that_ratios_need_both_times():
     run = make_run()
     assert ratios(run["cells"][CELLS[0].key]) == {"opencv filter2D": 2.5}
     assert ratios(run["cells"][CELLS[1].key]) == {"opencv filter2D": 2.0, "npp filter": 0.5}
@@ -131,7 +131,7 @@ def test_that_the_document_says_where_we_are_behind():
     assert "- `npp filter`, 1 cell: not verified: row 0" in text
 
 
-def test_that_a_kept_file_has_a_line_a_cell_three_digits_and_reasons_that_name_their_cells():
+def test_that_a_kept_file_has_a_line_for_each_cell():
     run = make_run()
     text = as_text(run)
     assert json.loads(text) == run
@@ -163,7 +163,7 @@ def test_that_a_document_without_its_markers_stays_as_it_is(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_that_a_plot_has_a_line_a_contender_and_the_limit():
+def test_that_a_plot_has_a_line_for_each_contender():
     run = make_run()
     svg = svg_of(run, run["tables"][0])
     for name in (b"haloscope auto", b"opencv filter2D", b"npp filter", b"limit"):
@@ -198,7 +198,7 @@ def at(ratio, **more):
     return {"haloscope_auto": 1.0, "opencv_filter2D": ratio} | more
 
 
-def test_that_a_line_of_the_history_has_ratios_and_no_times():
+def test_that_a_line_of_the_history_has_ratios_only():
     line = line_of(make_run())
     assert line["ratios"] == {
         FIRST.key: {"opencv filter2D": 2.5},
@@ -234,7 +234,7 @@ def test_that_nothing_falls_where_ratios_stay():
     assert methods == {"haloscope auto", "limit copy", "opencv filter2D", "npp filter"}
 
 
-def test_that_a_fall_is_measured_once_more_and_told_if_it_stays_and_is_noise_if_not():
+def test_that_a_fall_is_told_if_it_stays_when_measured_once_more():
     first = {FIRST: at(1.0, npp_filter=3.0), SECOND: at(4.0)}
     fall = Fall(FIRST.key, "opencv filter2D", 2.0, 1.0)
     measured = Measured(first, {FIRST: at(1.1, npp_filter=2.9)})

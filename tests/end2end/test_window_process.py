@@ -27,7 +27,7 @@ def start(*arguments, code="", folder=ROOT, **more):
     )
 
 
-def test_that_the_window_shows_a_first_result_measures_its_start_and_never_loads_numba():
+def test_that_the_window_measures_its_start_without_numba():
     code = """
 import sys
 if __name__ == "__main__":
@@ -57,7 +57,7 @@ def test_that_a_screenshot_of_the_window_is_written_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["window.png"]
 
 
-def test_that_a_session_without_a_picture_is_shown_and_has_nothing_to_run(tmp_path):
+def test_that_a_screenshot_of_a_session_without_a_picture_has_nothing_to_run(tmp_path):
     session, out = tmp_path / "mask.json", tmp_path / "window.png"
     session.write_text(json.dumps({"format": FORMAT, "version": VERSION, "picture": {}, "settings": {},
                                    "mask": {"weights": [[1, 2, 1]]}}))  # fmt: skip
@@ -80,7 +80,7 @@ def test_that_a_start_without_a_first_result_is_not_waited_for(tmp_path):
     assert len(answer.stderr.splitlines()) == 1
 
 
-def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
+def test_that_ctrl_c_ends_a_screenshot_before_anything_is_written(tmp_path):
     # Between the first result and those of all variants; what a slot raises would be lost.
     code = f"""
 import os, signal, sys
@@ -214,7 +214,7 @@ def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path, options, 
         ("masks | head -0; exit ${PIPESTATUS[0]}", 141),
     ],
 )
-def test_that_a_closed_stream_is_no_traceback_and_the_status_tells(tmp_path, command, status):
+def test_that_a_closed_stream_is_told_by_the_status(tmp_path, command, status):
     main = f"{sys.executable} {Path(__file__).parents[2] / 'main.py'}"
     answer = subprocess.run(
         ["bash", "-c", f"{main} {command}"],

@@ -130,7 +130,7 @@ def assert_places_have_64_bits(ptx):
 @pytest.mark.parametrize(
     ("variant", "pair"), [(variant, pair) for variant in CUDA for pair in pairs_of(variant)], ids=named
 )
-def test_that_code_has_its_sums_for_that_device_with_places_of_64_bits_and_the_planned_bytes(variant, pair):
+def test_that_code_has_the_planned_bytes_for_that_device(variant, pair):
     check_sums = assert_sums_in_float64 if variant.float64_sums else assert_in_float32
     for ptx in codes_of(variant, *pair):
         check_sums(ptx, pair[0])
@@ -154,7 +154,7 @@ def test_that_shared_memory_follows_the_block(variant, block):
     ],
     ids=named,
 )
-def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(variant, bits):
+def test_that_8_and_16_bit_results_are_rounded_in_float32(variant, bits):
     mask, dtype = mask_for(variant, 5, 7), f"uint{bits}"
     problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
     *_, last = variant.passes(problem, mask, BLOCK)
@@ -170,7 +170,7 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(var
         assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
 
 
-def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing():
+def test_that_a_copy_only_reads_and_writes():
     problem = Problem(100, 200, mask_shape=(1, 1), anchor=(0, 0))
     (step,) = COPY.passes(problem, Mask([[1.0]]), COPY.default_block)
     ptx = compiled(step, (9, 0))
@@ -208,7 +208,7 @@ def pass_of(key, mask):
     ],
     ids=named,
 )  # fmt: skip
-def test_that_weights_come_from_an_array_that_the_host_fills_and_are_no_part_of_the_code(key, shape, floats):
+def test_that_weights_are_no_part_of_the_code(key, shape, floats):
     # A compiler could see that every index of these gives the same.
     even, random = Mask(np.ones(shape)), Mask(np.random.default_rng(3).standard_normal(shape))
     step = pass_of(key, random)

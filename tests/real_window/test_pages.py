@@ -27,7 +27,7 @@ def kernels_in_sight(program):
     return program.screen.pixels()[y : y + 200, x : x + 250]
 
 
-def test_that_every_page_is_shown_by_its_key_and_looks_like_no_other(program):
+def test_that_every_page_is_shown_by_its_key(program):
     shown = []
     for key in KEYS * 2:
         program.press(key)
@@ -74,7 +74,7 @@ def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
     assert np.array_equal(kernels_in_sight(program), before)
 
 
-def test_that_a_panel_floats_while_other_pages_are_shown_and_returns(program):
+def test_that_a_panel_that_floated_returns(program):
     program.click_on("title of Kernel", times=2)
     program.wait_until(lambda: "Kernel" in str(program.screen.titles), "a window of the panel's own")
     for key in (KEYS[1], KEYS[0]):

@@ -10,7 +10,7 @@ from tests.engine.commands.conftest import LOST
 TINY = "--sizes 33 --budget 0.001 --device cpu"
 
 
-def test_that_it_lists_the_papers_and_which_kernel_is_which(command):
+def test_that_it_lists_the_kernels_of_each_paper(command):
     answer = command("course")
     assert (answer.status, answer.err) == (0, "")
     for one in PAPERS:
@@ -39,7 +39,7 @@ def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
 
 
 @pytest.mark.slow
-def test_that_without_a_paper_all_are_written_and_json_is_one_document(command, tmp_path):
+def test_that_without_a_paper_all_are_written(command, tmp_path):
     out = tmp_path / "tables"
     answer = command("course", TINY, "--json --out", out)
     assert answer.status == 0
@@ -76,7 +76,7 @@ def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path, arguments, 
     refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
 
 
-def test_that_a_wrong_result_has_status_4_and_the_tables_are_printed_all_the_same(command, monkeypatch):
+def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monkeypatch):
     taken = engine.course.bench.Bench.take
 
     def wrong(self, run, checkpoint):
@@ -90,7 +90,7 @@ def test_that_a_wrong_result_has_status_4_and_the_tables_are_printed_all_the_sam
     assert "not verified: row 0" in answer.out
 
 
-def test_that_without_a_gpu_the_cells_say_so_and_the_command_is_well(command, no_gpu):
+def test_that_without_a_gpu_the_cells_say_so(command, no_gpu):
     answer = command("course lab --sizes 33 --budget 0.001")
     assert answer.status == 0
     assert "(1) This needs a CUDA device: There is no driver." in answer.out

@@ -52,7 +52,7 @@ def test_that_an_illegal_block_is_refused_with_the_nearest_one(block, words, nea
     assert refused.nearest_block == nearest
 
 
-def test_that_a_legal_block_is_not_refused_every_limit_counts_and_the_last_block_may_hang_over():
+def test_that_a_block_is_refused_by_each_limit_alone():
     for block in (Block(1, 1), Block(32, 32), Block(1024, 1), Block(7, 3)):
         assert refuse_block(block, Limits()) is None, block
     for limit in ("max_threads", "max_block_x", "max_block_y"):
@@ -136,7 +136,7 @@ def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary(wi
             assert Layout.PACKED.row_pixels(width, channels, itemsize) == width
 
 
-def test_that_a_layout_is_found_by_its_name_and_another_name_is_refused():
+def test_that_a_layout_is_found_by_its_name_alone():
     assert Layout.named("packed") is Layout.named(Layout.PACKED) is Layout.PACKED
     with pytest.raises(UnknownName, match=r"layout 'dense'.*Choose one of pitched, packed"):
         Layout.named("dense")

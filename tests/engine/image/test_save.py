@@ -77,7 +77,7 @@ def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype,
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
-def test_that_a_lossy_format_is_near_and_its_quality_changes_the_size(tmp_path, suffix):
+def test_that_the_quality_of_a_lossy_format_changes_its_size(tmp_path, suffix):
     path, sizes = tmp_path / f"a{suffix}", []
     for quality in (1, 50, 95):
         assert save_image(smooth_rgb(), path, quality=quality) == ()
@@ -230,7 +230,7 @@ GREY = np.ascontiguousarray(RGB[..., 0])
 
 
 @pytest.mark.parametrize("kind", ["BMP", "PNG", "TIFF"])
-def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_white(opened, kind):
+def test_that_rows_of_any_width_stay_straight(opened, kind):
     for columns in (1, 2, 3, 4, 5, 7, 8):
         image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
         assert np.array_equal(opened(with_pillow(image, kind)).pixels, image), columns
@@ -272,9 +272,7 @@ def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_ope
 
 
 @pytest.mark.parametrize("subsampling", ["4:2:2", "4:2:0"])
-def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens_and_one_cut_short_is_refused(
-    opened, refused, subsampling
-):
+def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens(opened, refused, subsampling):
     """`simplejpeg` does not read it, nor say whether its data is whole."""
     noise = np.random.default_rng(5).integers(0, 256, (64, 64, 4), dtype=np.uint8)
     data = with_pillow(Image.fromarray(noise, "CMYK"), "JPEG", subsampling=subsampling)
@@ -310,7 +308,7 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     assert "first" in note
 
 
-def test_that_palettes_and_run_lengths_are_read_and_too_few_pixels_refused(opened, refused):
+def test_that_palettes_and_run_lengths_are_read(opened, refused):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
@@ -407,7 +405,7 @@ def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
     assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
 
 
-def test_that_exif_counts_before_xmp_a_wrong_orientation_for_nothing_and_an_endless_text_is_read_no_further(
+def test_that_exif_counts_before_xmp(
     opened,
 ):
     for orientation in (0, 9, -1, 274):

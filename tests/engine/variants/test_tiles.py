@@ -167,7 +167,7 @@ def said(plan):
     ids=str,
 )
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
-def test_that_each_thread_loads_reads_and_computes_what_the_tile_says(known, block, border):
+def test_that_each_thread_does_what_the_tile_says(known, block, border):
     case = Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border)
     case = suited(known, case)
     problem, mask, image, tiles = described(known, case)

@@ -101,9 +101,7 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtyp
         ("register-blocked", 3, Border.REFLECT, (3, 4)),
     ],
 )
-def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rounded_exactly(
-    key, channels, border, shape
-):
+def test_that_the_model_of_bytes_counts_what_the_source_does(key, channels, border, shape):
     image = RANDOM.integers(0, 256, (7, 6, channels), np.uint8)
     # Halves: sums are exact, and some lie in the middle of two whole numbers.
     mask = Mask(RANDOM.integers(-3, 4, shape) / 2, anchor=(0, shape[1] - 1), offset=1.5)

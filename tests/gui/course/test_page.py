@@ -22,7 +22,7 @@ def open_course(open_window):
 
 
 @pytest.mark.slow
-def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_menu(open_window, qtbot):
+def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
@@ -44,7 +44,7 @@ def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_no_word_of_the_page_is_cut_and_every_control_is_explained(open_course, qtbot, size, theme):
+def test_that_every_word_of_the_page_is_whole_and_explained(open_course, qtbot, size, theme):
     haloscope, page = open_course(size=size, theme=theme)
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert (haloscope.window.width(), haloscope.window.height()) == size
@@ -68,7 +68,7 @@ def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_
     assert second.preferences.preferences.layouts["course"] == kept
 
 
-def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_stops_it(open_course, qtbot):
+def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
@@ -84,7 +84,7 @@ def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_sto
 
 
 @pytest.mark.slow
-def test_that_a_copy_is_told_files_have_a_folder_and_a_click_loads(open_course, qtbot, monkeypatch, tmp_path):
+def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))

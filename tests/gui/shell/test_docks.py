@@ -200,7 +200,7 @@ def test_that_a_look_at_a_tab_leaves_every_panel_as_large_as_it_was(open_page, l
     assert geometries(window.page) == first
 
 
-def test_that_a_panel_can_be_made_low_and_scrolls_to_what_is_out_of_sight(open_page, layouts):
+def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     window = open_page("explore")
     show_a_tile(window, layouts)
     page = window.page
@@ -220,9 +220,7 @@ def test_that_a_panel_can_be_made_low_and_scrolls_to_what_is_out_of_sight(open_p
     assert panel.height() == room.viewport().height()
 
 
-def test_that_a_floated_panel_goes_with_its_page_and_comes_back_also_after_a_restart(
-    open_page, layouts, tmp_path
-):
+def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open_page, layouts, tmp_path):
     path = tmp_path / "preferences.json"
     window = open_page("network", preferences_path=path)
     drawing = window.page.docks[0]

@@ -72,7 +72,7 @@ def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
 
 
 @pytest.mark.slow
-def test_that_with_the_focus_a_number_takes_steps_and_a_choice_stays(haloscope, qtbot):
+def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
     panel = haloscope.window.page.mask_panel
     haloscope.window.activateWindow()
     rows, border = panel.size_controls.rows_box, panel.apply_controls.border_box

@@ -139,7 +139,7 @@ LONG = (("dct-direct",), ("median-naive", 5))
         if case.operation == variant.operation
     ],
 )
-def test_that_the_model_counts_what_the_source_does_and_its_result_is_right(variant, case):
+def test_that_the_model_counts_what_the_source_does(variant, case):
     samples = case.picture()
     operation, problem, operands = resolved_operands(
         OperationRequest(operation=case.operation, settings=case.settings), samples

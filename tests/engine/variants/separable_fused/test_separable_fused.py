@@ -35,7 +35,7 @@ def product(rows, columns, anchor=None):
     )
 
 
-def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
+def test_that_a_mask_that_is_no_product_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
     assert "one column times one row" in emitted.refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
@@ -71,7 +71,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
 @pytest.mark.parametrize("size", [9, 4096])
-def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(size, channels, dtype):
+def test_that_rows_filtered_in_place_fit_shared_memory(size, channels, dtype):
     rings = 0
     for rows, columns in itertools.product((1, 2, 9, 15, 31, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
@@ -112,7 +112,7 @@ def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63
             assert rows_of(problem, shape) % shape.step_rows == 0
 
 
-def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
+def test_that_multiply_adds_grow_with_the_side_only():
     few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
     assert many.flops < 4 * few.flops
     assert many.picture_loads < 2 * 4096 * 4096
@@ -143,7 +143,7 @@ COUNTED_IN_RINGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*COUNTED, *COUNTED_IN_RINGS])
-def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
+def test_that_large_masks_agree_with_oracle_and_model(name, monkeypatch):
     # Else only large pictures take several steps per block.
     steps = 2 if "two steps" in name else 8
     monkeypatch.setattr(fused_in_place, "MULTIPROCESSORS", 0)
