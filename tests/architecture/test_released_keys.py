@@ -34,10 +34,7 @@ RELEASED = {
         ".png .jpg .jpeg .tif .tiff .webp",
     ),
     "borders": ([border.value for border in Border], "zero constant replicate reflect mirror wrap"),
-    "operations": (
-        OPERATIONS,
-        "negative desaturate hue-shift histogram equalise median find-patch compress",
-    ),
+    "operations": (OPERATIONS, "negative desaturate hue-shift histogram equalise median find-patch compress"),
     "parameters of operations": (
         [f"{key}.{one.name}" for key, operation in OPERATIONS.items() for one in operation.parameters],
         "desaturate.weights hue-shift.degrees histogram.bins equalise.bins median.size find-patch.left "

@@ -53,10 +53,7 @@ def test_that_json_has_results_that_are_read_back(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            "network --batch 0",
-            "--batch 0: it is not a whole number from 1 to 1,048,576.",
-        ),
+        ("network --batch 0", "--batch 0: it is not a whole number from 1 to 1,048,576."),
         ("network --batch 100000", "The largest batch is 36,"),
         ("network --stage network-cpuu", "Did you mean network-cpu?"),
         ("network --weights /no/such.npz", "The weights 'such.npz' cannot be used: there is no such file."),

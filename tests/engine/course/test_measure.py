@@ -53,9 +53,7 @@ def measured():
 
 
 @pytest.mark.slow
-def test_that_every_paper_is_measured_on_the_cpu(
-    measured,
-):
+def test_that_every_paper_is_measured_on_the_cpu(measured):
     wanted = "This needs a CUDA device: the device chosen is the CPU"
     for key, (tables, _) in measured.items():
         assert tuple(table.title for table in tables) == paper(key).tables

@@ -405,9 +405,7 @@ def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
     assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
 
 
-def test_that_exif_counts_before_xmp(
-    opened,
-):
+def test_that_exif_counts_before_xmp(opened):
     for orientation in (0, 9, -1, 274):
         canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
         canvas.put(slice(0, 2), UPRIGHT)
