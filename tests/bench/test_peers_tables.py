@@ -12,7 +12,6 @@ from bench.peers.grid import Table
 from bench.peers.history import Fall, append, compared, falls, last_of, line_of, ratios_of
 from bench.peers.plot import svg_of
 from bench.peers.summary import behind_best, limit_ms, limits_of, ratios, reasons
-from bench.peers.tables import document_lines, number, table_lines, untimed_lines
 
 CELLS = (Cell(64, 64, 3), Cell(64, 64, 5))
 TABLE = Table("main", "Mask size", "mask_side", CELLS)
@@ -104,33 +103,6 @@ def test_that_copies_count_that_no_cache_had_a_part_in():
     assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
-def test_that_a_table_has_a_row_per_cell_with_our_lead():
-    run = make_run()
-    assert table_lines(run, run["tables"][0]) == [
-        "**Mask size**",
-        "",
-        "| mask | **auto** | limit | reached | opencv filter2D | npp filter | lead |",
-        "|---|---|---|---|---|---|---|",
-        "| 3 x 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
-        "| 5 x 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
-    ]
-    run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
-    assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
-
-
-def test_that_reasons_for_missing_times_are_counted_once_per_contender():
-    entries = [entry(cell, npp_filter=f"not verified: row {row}") for row, cell in enumerate(CELLS)]
-    assert untimed_lines(entries) == ["- `npp filter`, 2 cells: not verified: row 0"]
-
-
-def test_that_the_document_says_where_we_are_behind():
-    text = "\n".join(document_lines(make_run(), "picture.svg"))
-    assert "- torch: not measured: not installed (torch)" in text
-    assert "ahead of every peer in 1 of 2 cells; behind: 64x64x1 float32 random 5x5" in text
-    assert "npp filter is 2.00 times faster" in text
-    assert "- `npp filter`, 1 cell: not verified: row 0" in text
-
-
 def test_that_a_kept_file_has_a_line_for_each_cell():
     run = make_run()
     text = as_text(run)
@@ -138,8 +110,6 @@ def test_that_a_kept_file_has_a_line_for_each_cell():
     assert sum("haloscope auto" in line for line in text.splitlines()) == len(run["cells"])
     entries = [run["cells"][cell.key] for cell in CELLS]
     assert reasons(entries) == {"npp filter": {"not verified: row 0": [0]}}
-    written = {0.5: "0.50", 9.994: "9.99", 12.34: "12.3", 123.4: "123", 45678.0: "45678"}
-    assert {value: number(value) for value in written} == written
 
 
 def test_that_only_what_stands_between_the_markers_is_replaced(tmp_path):

@@ -10,7 +10,7 @@ from bench.peers.history import Fall
 from bench.whole.pictures import photograph
 from bench.whole.processes import ProcessFailed, in_turns, run_once
 from bench.whole.rows import OPENCV, OURS, Files, rows_of
-from bench.whole.tables import lines_of, ratios_of
+from bench.whole.tables import ratios_of
 
 PYTHON = sys.executable
 
@@ -70,13 +70,6 @@ def test_that_processes_that_work_take_turns():
 def test_that_ratios_are_of_medians():
     run = make_run(entry(ours=(1.0, 9.0, 2.0), peer=(3.0, 5.0, 4.0)), entry("alone", peer=()))
     assert ratios_of(run) == {"filter-png": {OPENCV: 2.0}}
-
-
-def test_that_the_table_has_what_was_measured_of_each_process():
-    lines = lines_of(make_run(entry(), entry("alone", peer=()), vips="not on PATH"))
-    assert "| filter-png | 1.00 s, 50 MB | 2.00 s | 0.50 |" in lines
-    assert "| alone | 1.00 s, 50 MB |  |  |" in lines
-    assert lines[-1] == "Not measured: libvips (not on PATH)."
 
 
 def test_that_every_row_begins_with_ours(tmp_path):
