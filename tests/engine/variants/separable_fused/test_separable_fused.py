@@ -121,13 +121,11 @@ def test_that_multiply_adds_grow_with_the_side_only():
 COUNTED = {
     "ring of filtered rows": ((18, 5, 1), 63, 2, None, Border.MIRROR),
     "ring of filtered rows, three channels": ((3, 2, 3), 63, 3, (62, 2), Border.WRAP),
-    "ring of filtered rows, high": ((3, 2, 1), 50, 3, None, Border.ZERO),
     "in place, wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
     "in place, two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
     "in place, two blocks down": ((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
-    "in place, high": ((2, 3, 1), 33, 2, (11, 1), Border.MIRROR),
     "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
-    "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
+    "ring, highest": ((34, 3, 1), 33, 2, (32, 0), Border.ZERO),
     "ring, two steps a strip, the second strip of one row": ((65, 3, 1), 27, 2, None, Border.REFLECT),
 }
 # Several lots per strip, and more than one strip.
@@ -136,7 +134,7 @@ COUNTED_IN_RINGS = {
     "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
     "channels": ((34, 5, 3), 33, 3, (32, 0), Border.WRAP),
     "strips of bytes": ((40, 5, 3), 63, 2, None, Border.REFLECT),
-    "wide": ((20, 2, 4), 2, 63, None, Border.ZERO),
+    "wide": ((20, 2, 2), 2, 63, None, Border.ZERO),
     "one mask row of integers": ((20, 70, 1), 1, 17, None, Border.ZERO),
 }
 
@@ -224,12 +222,8 @@ def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
 START = np.float32(3.0)
 PITCH, CELL = 24, 8
 # All rows written out, with a loop, and of a ring, from a place before its end.
-SHAPES = [
-    ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((1, 4), (2, 5), (15, 6), (16, 1))
-]
-SHAPES += [
-    ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((33, 8), (31, 4), (40, 5), (127, 1))
-]
+SHAPES = [ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((1, 4), (15, 6), (16, 1))]
+SHAPES += [ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((33, 8), (40, 5), (127, 1))]
 SHAPES += [ColumnWindows(rows, 4, VECTOR, PITCH, 64) for rows in (9, 25, 31, 33)]
 ROWS = [
     RowWindows(Windows(length, apart, 16), shift)

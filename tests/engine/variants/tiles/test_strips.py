@@ -101,9 +101,15 @@ def test_that_cells_that_nothing_needs_are_cleared(samples):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
-    ("dtype", "channels", "side"), [("float32", 1, 9), ("float32", 1, 13), ("uint8", 3, 7), ("uint16", 2, 6)]
+    ("dtype", "channels", "side", "border"),
+    [
+        ("float32", 1, 9, Border.CONSTANT),
+        ("float32", 1, 13, Border.WRAP),
+        ("uint8", 3, 7, Border.CONSTANT),
+        ("uint8", 3, 7, Border.MIRROR),
+        ("uint16", 2, 6, Border.WRAP),
+    ],
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
@@ -124,8 +130,8 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
 
 LANE = 7
 # (mask shape, anchor's column, channels, terms)
-MASKS = [((side, side), side // 2, 1, 1) for side in (1, 2, 3, 5, 15, 31)]
-MASKS += [((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
+MASKS = [((side, side), side // 2, 1, 1) for side in (1, 2, 5, 15)]
+MASKS += [((5, 7), 0, channels, 1) for channels in (3, 4)]
 MASKS += [((1, 63), 62, 1, 1), ((33, 1), 0, 1, 1), ((9, 9), 4, 1, 2), ((31, 8), 3, 3, 3)]
 
 
