@@ -56,7 +56,7 @@ def make_run():
         },
         "absent": {"torch": "not installed (torch)"},
         "tables": [
-            {"name": "main", "title": "Mask size", "axis_title": "mask", "labels": ["3 x 3", "5 x 5"],
+            {"name": "main", "title": "Mask size", "axis_title": "mask", "labels": ["3 × 3", "5 × 5"],
              "cells": [cell.key for cell in CELLS]},
         ],
         "cells": {CELLS[0].key: first, CELLS[1].key: second},
