@@ -1,13 +1,12 @@
 """The page Course in the whole window."""
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.shell.pages import PAGES
-from tests.gui.shell.test_main_window import shown, width_of_words
 
 
 @pytest.fixture
@@ -39,33 +38,6 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert {"Mask", "Kernel", "Results"} <= {action.text() for action in panels.actions()}
     haloscope.actions["page:course"].trigger()
     assert haloscope.window._entered["course"] is page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_every_word_of_the_page_is_whole_and_explained(open_course, qtbot, size, theme):
-    haloscope, page = open_course(size=size, theme=theme)
-    qtbot.waitUntil(lambda: page.tables.shown is not None)
-    assert (haloscope.window.width(), haloscope.window.height()) == size
-    for kind in (QAbstractButton, QComboBox, QLabel):
-        for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
-            assert widget.width() >= width_of_words(widget), text
-            if kind is not QLabel:
-                assert widget.toolTip(), widget
-                assert widget.accessibleName() or text, widget
-
-
-@pytest.mark.slow
-def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_window, tmp_path):
-    path = tmp_path / "preferences.json"
-    first, _ = open_course(preferences_path=path)
-    first.window.close()
-    kept = first.preferences.preferences.layouts["course"]
-    second = open_window(preferences_path=path)
-    second.window.close()
-    assert second.preferences.preferences.layouts["course"] == kept
 
 
 def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, qtbot):

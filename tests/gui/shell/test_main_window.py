@@ -17,6 +17,7 @@ from engine.reason import Reason
 from gui.engine_link.engine_start import StartedEngine
 from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
+from gui.shell.pages import PAGES
 from gui.shell.startup import measure_startup
 from gui.style.metrics import number_font, small_font
 from gui.style.theme import current_theme
@@ -71,14 +72,29 @@ def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
-def test_that_the_window_fits_without_a_word_cut(open_window, size, theme):
-    window = open_window(size, theme).window
-    assert (window.width(), window.height()) == size
-    assert window.page.minimumSizeHint().width() <= window.page.width(), "cut at the right"
-    assert current_theme().name == theme
-    assert_no_word_is_cut(window)
+def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
+    window = open_window(size).window
+    for entry in PAGES:
+        window.show_page(entry.key)
+        qtbot.waitUntil(lambda: window.page.is_settled)
+        assert (window.width(), window.height()) == size, entry.key
+        assert window.page.minimumSizeHint().width() <= window.page.width(), f"{entry.key}: cut at the right"
+        assert_no_word_is_cut(window)
+
+
+@pytest.mark.slow
+def test_that_every_control_of_every_page_is_explained(haloscope):
+    of_qt = ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton")
+    for entry in PAGES:
+        haloscope.window.show_page(entry.key)
+        QtWidgets.QApplication.processEvents()
+        for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):
+            for widget in shown(haloscope.window, kind):
+                if widget.objectName() not in of_qt:
+                    text = "" if kind is QtWidgets.QComboBox else widget.text()
+                    assert widget.toolTip(), (entry.key, text, widget)
+                    assert widget.accessibleName() or text, (entry.key, widget)
 
 
 @pytest.mark.slow
