@@ -29,9 +29,10 @@ pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
 TYPES, BORDERS = ("uint8", "uint16", "float32"), (Border.CONSTANT, Border.MIRROR, Border.WRAP)
-# The newest capability with every type, each with another border; the two older ones with one.
+# The newest capability with every type, each with another border; the two older ones with one of these, whose
+# kernel Numba has compiled by then.
 PAIRS = [
-    (CAPABILITIES[i], TYPES[j], BORDERS[(i + j) % 3])
+    (CAPABILITIES[i], TYPES[j], BORDERS[j])
     for i, j in itertools.product(range(3), range(3))
     if i == 2 or j == 2 - 2 * (i == 0)
 ]
@@ -137,10 +138,9 @@ def test_that_code_has_the_planned_bytes_for_that_device(variant, pair):
         assert_places_have_64_bits(ptx)
 
 
-@pytest.mark.parametrize("block", [Block(8, 4), Block(33, 3)], ids=str)
 @pytest.mark.parametrize("variant", [variant for variant in CUDA if variant.uses_block], ids=named)
-def test_that_shared_memory_follows_the_block(variant, block):
-    block = block_for(variant, mask_for(variant, 5, 7), block)
+def test_that_shared_memory_follows_the_block(variant):
+    block = block_for(variant, mask_for(variant, 5, 7), Block(33, 3))
     codes_of(variant, (9, 0), "float32", Border.ZERO, block)
 
 
