@@ -7,7 +7,7 @@ import pytest
 from engine.commands import COMMANDS
 from engine.geometry.border import Border
 from engine.image.formats import FORMATS, saved_formats
-from engine.results.metrics import METRICS
+from engine.results.metrics import metrics_of
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.operation.operations import OPERATIONS
@@ -60,19 +60,27 @@ RELEASED = {
         "network-linearised network-uncoalesced network-implicit-gemm network-unrolled network-constant "
         "network-streams network-fast",
     ),
-    "metrics": (
-        keys(METRICS),
+    "metrics of filtering": (
+        keys(metrics_of(TASKS["filtering"].problem)),
         "kernel_median_ms kernel_p20_ms kernel_p80_ms kernel_minimum_ms end_to_end_median_ms "
-        "end_to_end_p20_ms end_to_end_p80_ms end_to_end_minimum_ms gflops drawings_per_s network_gflops "
-        "cgma_flop_per_load lecture_limit_gflops bandwidth_limit_gflops share_of_limit speed_up max_error "
-        "error_bound compile_ms allocate_ms host_to_device_median_ms host_to_device_p20_ms "
-        "host_to_device_p80_ms host_to_device_minimum_ms device_to_host_median_ms device_to_host_p20_ms "
-        "device_to_host_p80_ms device_to_host_minimum_ms samples bandwidth_gb_s model_cgma_flop_per_load "
+        "end_to_end_p20_ms end_to_end_p80_ms end_to_end_minimum_ms speed_up max_error error_bound compile_ms "
+        "allocate_ms host_to_device_median_ms host_to_device_p20_ms host_to_device_p80_ms "
+        "host_to_device_minimum_ms device_to_host_median_ms device_to_host_p20_ms device_to_host_p80_ms "
+        "device_to_host_minimum_ms samples bandwidth_gb_s model_cgma_flop_per_load "
         "model_intensity_flop_per_byte model_flops model_flops_per_value model_global_loads "
         "model_global_loads_per_value model_picture_loads model_picture_loads_per_value model_global_stores "
         "model_global_stores_per_value model_shared_loads model_shared_loads_per_value model_shared_stores "
         "model_shared_stores_per_value model_constant_loads model_constant_loads_per_value "
         "model_global_load_bytes model_global_store_bytes model_minimum_bytes",
+    ),
+    "metrics of product": (
+        keys(metrics_of(TASKS["product"].problem)),
+        "kernel_median_ms gflops cgma_flop_per_load lecture_limit_gflops bandwidth_limit_gflops "
+        "share_of_limit speed_up",
+    ),
+    "metrics of network": (
+        keys(metrics_of(TASKS["network"].problem)),
+        "kernel_median_ms drawings_per_s network_gflops speed_up",
     ),
 }
 
