@@ -22,6 +22,13 @@ PLACES = {
 }
 
 
+def geometry_of(screen, window):
+    """Return left, top, width, height of a window without its frame."""
+    words = screen.xdotool("getwindowgeometry", "--shell", window).split()
+    found = dict(word.split("=") for word in words)
+    return tuple(int(found[name]) for name in ("X", "Y", "WIDTH", "HEIGHT"))
+
+
 class Journey(Program):
     """The program, with the steps that several journeys take."""
 
@@ -36,7 +43,10 @@ class Journey(Program):
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
-        # Until then keys go to the dialog, or nowhere.
+        self.wait_for_turn()
+
+    def wait_for_turn(self) -> None:
+        """Wait until keys go to the window: they go nowhere while a dialog or another window closes."""
         self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
 
     def wait_for_title(self, document: str) -> None:

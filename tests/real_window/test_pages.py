@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gui.shell.pages import PAGES
-from tests.real_window.conftest import PLACES
+from tests.real_window.conftest import PLACES, geometry_of
 
 pytestmark = pytest.mark.slow
 
@@ -49,20 +49,26 @@ def test_that_a_drawn_stroke_is_in_the_session_until_it_is_undone(program, tmp_p
     assert program.session(tmp_path / "undone.json") == before
 
 
-def test_that_theme_and_layouts_are_kept_for_the_next_start(start):
+def test_that_the_next_start_looks_as_the_last_end(start, screen):
     program = start()
-    light = brightness(program)
+    light, first = brightness(program), geometry_of(screen, program.window)
     program.menu("alt+v", "t", "Down", "Return")
     program.wait_for_rest()
     assert brightness(program) < light / 2
     for key in KEYS:
         program.press(key)
         program.wait_for_rest()
+    screen.xdotool("windowsize", "--sync", program.window, 1100, 680)
+    screen.xdotool("windowmove", "--sync", program.window, 60, 50)
+    program.wait_for_rest()
+    moved = geometry_of(screen, program.window)
+    assert moved != first
     assert program.quit() == 0
     kept = preferences_of(program)
     assert (kept["theme"], kept["layouts"].keys()) == ("dark", {page.key for page in PAGES})
     again = start()
     assert brightness(again) < light / 2
+    assert geometry_of(screen, again.window) == moved
 
 
 def test_that_a_closed_panel_is_brought_back_by_the_menu(program):

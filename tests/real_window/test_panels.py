@@ -1,20 +1,14 @@
-"""Panels that are dragged out of the window, and where the window itself is at the next start."""
+"""Panels that are dragged out of the window."""
 
 import pytest
 
 from gui.style.theme import DARK, LIGHT
+from tests.real_window.conftest import geometry_of
 
 pytestmark = pytest.mark.slow
 
 NETWORK, EXPLORE = "alt+4", "alt+1"
 TITLE_OF_DRAWING, MIDDLE = (160, 66), (640, 380)
-
-
-def geometry_of(screen, window):
-    """Return left, top, width, height of a window without its frame."""
-    words = screen.xdotool("getwindowgeometry", "--shell", window).split()
-    found = dict(word.split("=") for word in words)
-    return tuple(int(found[name]) for name in ("X", "Y", "WIDTH", "HEIGHT"))
 
 
 def floating(screen, title):
@@ -69,15 +63,3 @@ def test_that_a_floating_panel_goes_and_comes_with_its_page(program, panel):
     program.wait_until(lambda: floating(screen, "Drawing"), "the panel with its page")
     program.wait_for_rest()
     assert geometry_of(screen, floating(screen, "Drawing")) == before
-
-
-def test_that_the_window_opens_again_where_it_was_left(start, screen):
-    program = start()
-    first = geometry_of(screen, program.window)
-    screen.xdotool("windowsize", "--sync", program.window, 1100, 680)
-    screen.xdotool("windowmove", "--sync", program.window, 60, 50)
-    program.wait_for_rest()
-    moved = geometry_of(screen, program.window)
-    assert moved != first
-    assert program.quit() == 0
-    assert geometry_of(screen, start().window) == moved
