@@ -4,7 +4,7 @@ import pytest
 
 import engine.course.bench
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import NetworkRun
+from engine.course.runs import FilterRun, Measured, NetworkRun
 from tests.engine.commands.conftest import LOST
 
 TINY = "--sizes 33 --budget 0.001 --device cpu"
@@ -38,8 +38,19 @@ def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
     assert any(line.startswith("CPU: ") for line in lines)
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Filters take 2 ms, and nothing else is measured: `tests/engine/course` measures every paper."""
+
+    def take(self, run, checkpoint):
+        return Measured({"kernel_ms": 2.0}) if isinstance(run, FilterRun) else Measured(reason="not here")
+
+    monkeypatch.setattr(engine.course.bench.Bench, "take", take)
+    return take
+
+
 @pytest.mark.slow
-def test_that_without_a_paper_all_are_written(command, tmp_path):
+def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
     out = tmp_path / "tables"
     answer = command("course", TINY, "--json --out", out)
     assert answer.status == 0
@@ -81,7 +92,7 @@ def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monk
 
     def wrong(self, run, checkpoint):
         found = taken(self, run, checkpoint)
-        refuted = engine.course.bench.Measured(reason="not verified: row 0", not_verified=True)
+        refuted = Measured(reason="not verified: row 0", not_verified=True)
         return refuted if found.values else found
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", wrong)
@@ -98,14 +109,11 @@ def test_that_without_a_gpu_the_cells_say_so(command, no_gpu):
     assert "--device simulator" in answer.out
 
 
-@pytest.mark.slow
-def test_that_papers_done_before_a_device_is_lost_are_kept(command, monkeypatch, left, tmp_path):
-    taken = engine.course.bench.Bench.take
-
+def test_that_papers_done_before_a_device_is_lost_are_kept(command, quick, monkeypatch, left, tmp_path):
     def lose(self, run, checkpoint):
         if isinstance(run, NetworkRun):
             raise LOST
-        return taken(self, run, checkpoint)
+        return quick(self, run, checkpoint)
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", lose)
     answer = command("course", TINY, "--out", tmp_path)
