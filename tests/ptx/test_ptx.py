@@ -123,7 +123,7 @@ def assert_places_have_64_bits(ptx):
     blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
     assert blocks
     # A column or a row, the block's times a constant, fits 32 bits
-    # (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch does not.
+    # (`engine.tasks.picture_problem.MAX_SIDE`); a row times the pitch does not.
     factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
     assert [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)] == []
     assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)

@@ -23,12 +23,10 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure, measure_each, unrun
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
-from engine.run.task import Job
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice, Job
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
-from engine.tasks.filtering.task import FILTERING
+from engine.tasks.filtering.task import FILTERING, filter_job
 from engine.tasks.filtering.variants import variant
 from engine.tasks.pictures import as_samples
 from engine.tasks.product.job import product_job, product_jobs

@@ -7,7 +7,8 @@ import pytest
 
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
