@@ -53,7 +53,7 @@ def registered(monkeypatch):
     PAGES.remove(ENTRY)
 
 
-def test_that_a_new_task_is_resolved_verified_and_measured():
+def test_that_a_new_task_is_run_as_any_other():
     job = toy_job("in-one-go", PROBLEM, seed=7)
     assert device_for(job.variant, "cuda:3").key == "cpu"
     outcome = measure(job, backend("cpu"), QUICK)
