@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Generic
 
 from engine.results.compare import Compared, ComparedRun
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.results.metrics import AnyMetric, metrics_of
 from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import MISSING
@@ -79,7 +79,7 @@ def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, s
     return found
 
 
-def problem_text(result: Measurement[Any]) -> str:
+def problem_text(result: AnyResult) -> str:
     """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
     facts = [fact for fact in facts_of(result.problem) if fact.of_problem]
     return ", ".join(repeated(facts, [Compared(result)]).values())
@@ -96,7 +96,7 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def layout_suffix(result: Measurement[Any]) -> str:
+def layout_suffix(result: AnyResult) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
 

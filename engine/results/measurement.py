@@ -11,7 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.problem import P_co
+from engine.results.problem import P_co, TaskProblem
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -179,3 +179,7 @@ class Measurement(Generic[P_co]):
         data["reason"] = self.failure and self.failure.as_json()
         data["status"] = self.status
         return data
+
+
+AnyResult = Measurement[TaskProblem]
+"""The result of a run of whatever task; what reads more of its problem takes that task's own."""
