@@ -75,22 +75,25 @@ class HostStep(NamedTuple):
     compute: Callable[[np.ndarray, np.ndarray], None]  # of one item: values, results
 
 
+class Launchable(Protocol):
+    """A CUDA kernel on a device, or the simulator's."""
+
+    def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
+        """Return what launches it on a (grid, block, stream)."""
+
+
 class Kernel(Protocol):
-    """A CUDA kernel as Numba hands it over, which compiles it when it is launched, or the simulator's."""
+    """A CUDA kernel as `cuda.jit` makes it."""
 
     @property
     def py_func(self) -> Callable[..., None]:
         """The Python function."""
 
-    def __getitem__(self, configuration: tuple[object, ...], /) -> Callable[..., None]:
-        """Return what launches it on such a grid."""
-
 
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
-    `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of
-    its arguments. `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an
+    `signature` has the Numba types of the kernel's arguments. `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an
     array (uploaded once), or a number.
     `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
     launch.

@@ -18,10 +18,8 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -74,8 +72,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -119,8 +116,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     return separable_l1_horizontal
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -19,11 +19,9 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -151,8 +149,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return None
 
 
-@lru_cache(maxsize=32)
-@kept_on_disk
+@kernel_factory
 def convolution_kernel(shape: ConvolutionShape):
     """Return the kernel of a convolution with its pool: maps, packed filters -> averages, a flat array."""
     from numba import types
@@ -232,8 +229,7 @@ def convolution_kernel(shape: ConvolutionShape):
     return convolve_in_registers
 
 
-@lru_cache(maxsize=32)
-@kept_on_disk
+@kernel_factory
 def connected_kernel(shape: ConnectedShape):
     """Return the kernel of both connected layers: vectors, packed weights, weights -> scores."""
     from numba import types

@@ -16,9 +16,7 @@ Source: ECE408 final report "CUCUDA", Optimizations, 2: "To compute linearize, w
 single output element", and Conclusion, 4: "so that a kernel launch was saved".
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -55,8 +53,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return refuse_batch(problem)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def linearise_kernel():
     """Return the kernel of the linearisation: maps -> vectors."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -1,6 +1,5 @@
 """A network's batch in chunks on two streams that alternate: one copies while the other computes."""
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +8,9 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
+from engine.device.device_memory import device_array
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.variants.network.prepared_layers import PreparedLayers
@@ -26,10 +25,8 @@ class _Slot:
 
     def __init__(self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Any) -> None:
         self.stream = stream
-        pool = device_pool()
-        self.image = pool.take(drawings, np.float32)
-        self.out = pool.take((drawings[0], classes), np.float32)
-        pool.follow(self, self.image, self.out)
+        self.image = device_array(drawings, np.float32)
+        self.out = device_array((drawings[0], classes), np.float32)
         self._buffers = Buffers((self.image,), self.out, np.empty(0, np.float32))
         # Before anything is captured: the arrays between the layers are allocated by the first launch, which
         # reads the drawings.
@@ -37,8 +34,6 @@ class _Slot:
         layers.launch((self.image,), self.out, self.stream)
         self.stream.synchronize()
         self._layers, self._launch = layers, RepeatedLaunch(layers, self._buffers, self.stream)
-        # Its graph; at the end of the program the context takes it along.
-        weakref.finalize(self, self._launch.close).atexit = False
 
     def compute(self) -> None:
         """Enqueue the chunk's layers."""

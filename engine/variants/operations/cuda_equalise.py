@@ -17,9 +17,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 Steele's ("Data parallel algorithms", 1986).
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -70,8 +68,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def levels_kernel(bins: int, white: int, is_float: bool):
     """Return the kernel that makes levels of counts, a block of `bins` threads per channel."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -122,8 +119,7 @@ def levels_kernel(bins: int, white: int, is_float: bool):
     return levels_by_scan
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def look_up_kernel(dtype: str, bins: int):
     """Return the kernel that looks up each sample's level, for a type of samples and a number of bins."""
     global cuda

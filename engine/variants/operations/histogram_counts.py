@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
@@ -52,8 +52,7 @@ def cuda_bin(dtype: str, bins: int):
     return cuda.jit(device=True, inline="always")(bin_of)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def clear_kernel():
     """Return the kernel that sets every count to 0."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -105,8 +104,7 @@ def count_pass(problem: OperationProblem, block: Block, target: Operand | Betwee
     return pass_of(problem, counting, count_launch(problem, block), problem.width, target=target)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def count_kernel(dtype: str, bins: int, block: Block):
     """Return the counting kernel for a type of samples, a number of bins and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

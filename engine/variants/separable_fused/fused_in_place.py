@@ -9,12 +9,11 @@ instead, and fills one half of its tile while the other one still has the rows a
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -196,8 +195,7 @@ def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TileP
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -27,12 +27,10 @@ as a product with a matrix of moved weights (Toeplitz): Chen et al., "ConvStenci
 Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -161,8 +159,7 @@ def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -1,13 +1,11 @@
 """Devices in words, cores, commits, rules of borders and results, and where results begin in memory."""
 
-import importlib
 import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
-import numba
 import numpy as np
 import pytest
 from numba.cuda.cudadrv.error import CudaSupportError
@@ -118,17 +116,6 @@ def test_that_devices_are_found_by_key_or_refused_in_words_and_the_simulator_nee
     with pytest.raises(DeviceUnavailable) as caught:
         device_named("cuda")
     assert caught.value.why == str(unavailable.reason)
-
-
-@pytest.mark.parametrize("chosen", ["", "1"])
-def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeypatch, chosen):
-    # As when Numba was imported before: it has read the environment.
-    monkeypatch.setattr(numba.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
-    monkeypatch.delenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", raising=False)
-    if chosen:
-        monkeypatch.setenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", chosen)
-    importlib.reload(numba_cuda)
-    assert bool(chosen) == numba.config.CUDA_LOW_OCCUPANCY_WARNINGS
 
 
 def v1(quota):
