@@ -93,10 +93,9 @@ class Kernel(Protocol):
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
-    `signature` has the Numba types of the kernel's arguments. `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an
-    array (uploaded once), or a number.
-    `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
-    launch.
+    `signature` has the Numba types of the kernel's arguments. `arguments` are in the kernel's order: a
+    `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
+    of an array in the kernel's constant memory, and its float32 values at each launch.
     """
 
     name: str
