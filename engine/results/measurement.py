@@ -11,7 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.problem import P
+from engine.results.problem import P_co
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -86,7 +86,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement(Generic[P]):
+class Measurement(Generic[P_co]):
     """One variant on one problem of any task: its times and its proof, or why there are none.
 
     Parameters
@@ -121,7 +121,7 @@ class Measurement(Generic[P]):
     variant: str
     title: str
     device: str
-    problem: P
+    problem: P_co
     block: Block | None
     environment: Environment
     timing: Timing | None = None

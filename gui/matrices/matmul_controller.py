@@ -6,9 +6,9 @@ from PySide6.QtCore import QObject
 
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import ProductGrid, ProductRequest
 from engine.host.verbs import Describe, Run
-from engine.results.columns import variant_name
+from engine.tasks.product.columns import variant_name
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.results import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.matrices.matmul_state import MatmulState

@@ -6,10 +6,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 
 from engine.device_info import SIMULATOR
-from engine.results.columns import variant_name
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
+from engine.tasks.product.columns import variant_name
+from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
@@ -144,7 +145,7 @@ def _product_sentence(result: ProductResult) -> str:
         return f"{what}, {result.status}; simulated: its times mean nothing"
     if result.kernel_ms is None:
         return f"{what}: {result.status}"
-    rate = metric("gflops").words(Compared(result))
+    rate = metric("gflops", MatrixProduct).words(Compared(result))
     return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
 
 

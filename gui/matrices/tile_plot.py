@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from engine.course.paper import Figure, Series
-from engine.results.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.results.metrics import number_of
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.results import ProductResult
 from gui.matrices.matmul_state import MatmulState
 from gui.plots.figure_plot import FigurePlot

@@ -3,9 +3,9 @@ import pytest
 from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.protocol import ProductGrid, ProductRequest
 from engine.host.verbs import Describe, Run
 from engine.results.metrics import number_of
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import SMALL_TILES, MatmulState
