@@ -13,13 +13,17 @@ import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
+
+if TYPE_CHECKING:
+    from engine.device.loaded_kernel import LoadedKernel
 
 
 def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callable[..., None]], Any]:
@@ -40,26 +44,25 @@ def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callabl
 # Bands of a picture, and masks that are chosen again, need the same values.
 MOST_LOADED = 16
 # Unused copies of each kernel, by signature and device.
-_free: "weakref.WeakKeyDictionary[Any, dict[Any, deque[Any]]]" = weakref.WeakKeyDictionary()
+_free: "weakref.WeakKeyDictionary[Kernel, dict[Any, deque[LoadedKernel]]]" = weakref.WeakKeyDictionary()
 
 
-class ConstantKernel:
+class KernelWithConstant:
     """A copy of a kernel; when this is dropped, the copy is written anew for other values."""
 
-    def __init__(self, copy: Any) -> None:
+    def __init__(self, copy: "LoadedKernel") -> None:
         self._copy = copy
 
-    def __getitem__(self, configuration: tuple[Any, Any, Any]) -> Callable[..., None]:
-        launch: Callable[..., None] = self._copy[configuration]
-        return launch
+    def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
+        return self._copy[configuration]
 
 
-def with_constant(kernel: Any, signature: tuple[Any, ...], name: str, values: np.ndarray) -> ConstantKernel:
+def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.ndarray) -> KernelWithConstant:
     """Return a kernel whose constant array holds these values.
 
-    The array is called `name` in the compiled module, and has as many float32 as `values`, in C order. The
-    kernel is for arguments of that signature (Numba types). Keep it as long as it is launched, or a graph of
-    its launches is replayed. The same values soon afterwards give the same object.
+    The array is called `name` in the compiled module, and has as many float32 as `values`, in C order. Keep
+    the kernel as long as it is launched, or a graph of its launches is replayed. The same values soon
+    afterwards give the same object.
     """
     contents = np.ascontiguousarray(values, np.float32).tobytes()
     # Another device has an array of its own.
@@ -68,8 +71,8 @@ def with_constant(kernel: Any, signature: tuple[Any, ...], name: str, values: np
 
 @lru_cache(maxsize=MOST_LOADED)
 def _with_constant(
-    kernel: Any, signature: tuple[Any, ...], device: int, name: str, contents: bytes
-) -> ConstantKernel:
+    kernel: Kernel, signature: Signature, device: int, name: str, contents: bytes
+) -> KernelWithConstant:
     """Return a copy that is used nowhere else, with these values."""
     free = _free.setdefault(kernel, defaultdict(deque))[signature, device]
     try:
@@ -81,13 +84,13 @@ def _with_constant(
             # Its last launches may still be under way.
             cuda.synchronize()
         copy.write(name, np.frombuffer(contents, np.float32))
-    lent = ConstantKernel(copy)
+    lent = KernelWithConstant(copy)
     # Its last user may be dropped at any line of any thread: a deque takes that without a lock.
     weakref.finalize(lent, free.append, copy).atexit = False
     return lent
 
 
-def _new_copy(kernel: Any, signature: tuple[Any, ...]) -> Any:
+def _new_copy(kernel: Kernel, signature: Signature) -> "LoadedKernel":
     """Return the compiled code of a kernel, loaded once more; its constant array holds zeros."""
     from engine.device.loaded_kernel import LoadedKernel, loaded_kernel
 

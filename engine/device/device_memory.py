@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
 from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
@@ -24,7 +25,7 @@ KEPT_SHARE = 4
 MOST_UPLOADS = 32
 
 
-def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return an uninitialised, C-contiguous array."""
     if SIMULATED:
         return cuda.device_array(shape, dtype)
@@ -32,7 +33,7 @@ def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     return array_in(_allocated(max(1, size)), shape, dtype)
 
 
-def array_in(memory: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def array_in(memory: Any, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return a C-contiguous array at the beginning of memory (the `gpu_data` of an array), which it holds."""
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
@@ -78,7 +79,7 @@ def _pool(device: int) -> tuple[Any, Any]:
     return pool, check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
 
-def uploaded(values: np.ndarray) -> Any:
+def uploaded(values: np.ndarray) -> DeviceArray:
     """Return an array on the device with a copy of these values, the same one for the same values.
 
     Kernels may only read it. The upload goes through the default stream, so it waits for all work under way
@@ -89,7 +90,7 @@ def uploaded(values: np.ndarray) -> Any:
 
 
 @lru_cache(maxsize=MOST_UPLOADS)
-def _uploaded(device: int, shape: tuple[int, ...], dtype: str, contents: bytes) -> Any:
+def _uploaded(device: int, shape: tuple[int, ...], dtype: str, contents: bytes) -> DeviceArray:
     array = device_array(shape, dtype)
     with CAPTURE_LOCK:
         array.copy_to_device(np.frombuffer(contents, dtype).reshape(shape))

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from engine.compiled.code_store import code_store
 from engine.device.kernel_factory import origin_of
+from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 
@@ -31,11 +32,11 @@ _SPECIFIC_FROM = (9, 0)
 
 
 def with_code(
-    kernel: Any, signature: tuple[Any, ...], capability: tuple[int, int], load: Callable[[bytes], Loaded]
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], load: Callable[[bytes], Loaded]
 ) -> Loaded:
     """Return what `load` makes of the machine code of a kernel, kept or compiled now.
 
-    `signature` has the Numba types of the arguments. Kept code that `load` cannot use is compiled anew.
+    Kept code that `load` cannot use is compiled anew.
     """
     origin = origin_of(kernel)
     # Code for a debugger names files and lines.
@@ -53,7 +54,7 @@ def with_code(
     return found
 
 
-def compiled(kernel: Any, signature: tuple[Any, ...], capability: tuple[int, int]) -> bytes:
+def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code of a kernel for a compute capability."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 

@@ -8,12 +8,13 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import Kernel
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 MOST_KERNELS = 64
-# Of each kernel its factory and the arguments, as plain values.
-_origins: "weakref.WeakKeyDictionary[Any, list[Any]]" = weakref.WeakKeyDictionary()
+# Each kernel's factory and the arguments, as plain values.
+_origins: "weakref.WeakKeyDictionary[Kernel, list[Any]]" = weakref.WeakKeyDictionary()
 
 
 def kernel_factory(factory: Factory) -> Factory:
@@ -35,7 +36,7 @@ def kernel_factory(factory: Factory) -> Factory:
     return made  # type: ignore[return-value]
 
 
-def origin_of(kernel: Any) -> list[Any] | None:
+def origin_of(kernel: Kernel) -> list[Any] | None:
     """Return a kernel's factory and arguments as plain values; None for one of another origin."""
     return _origins.get(kernel)
 

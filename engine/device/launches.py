@@ -10,6 +10,8 @@ DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
 """A CUDA stream of Numba's."""
+Signature = tuple[Any, ...]
+"""The Numba types of a kernel's arguments."""
 
 
 class DeviceKind(StrEnum):
@@ -94,18 +96,24 @@ class Kernel(Protocol):
     def py_func(self) -> Callable[..., None]:
         """The Python function."""
 
+    @property
+    def targetoptions(self) -> dict[str, Any]:
+        """What `cuda.jit` was called with, and what it takes for the rest."""
+
+    def __hash__(self) -> int: ...
+
 
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
-    `signature` has the Numba types of the kernel's arguments. `arguments` are in the kernel's order: a
+    `arguments` are in the kernel's order: a
     `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
     of an array in the kernel's constant memory, and its float32 values at each launch.
     """
 
     name: str
     kernel: Kernel
-    signature: tuple[Any, ...]
+    signature: Signature
     launch: Launch
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None

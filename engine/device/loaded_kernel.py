@@ -13,12 +13,16 @@ from numba import types
 
 from engine.device.cuda_graph import check
 from engine.device.kernel_code import with_code
+from engine.device.launches import Kernel, Signature
+from engine.device.launches import Stream as NumbaStream
 from engine.device.numba_cuda import cuda
+
+Sides = tuple[int, int, int]
 
 MOST_LOADED = 256
 # Each kernel of a file of machine code has a section with its parameters.
 _PARAMETERS = re.compile(rb"\0\.nv\.constant0\.([^\0]+)\0")
-_NUMBERS: dict[Any, Callable[[Any], Any]] = {
+_NUMBERS: dict[Any, type] = {
     types.int32: ctypes.c_int32,
     types.int64: ctypes.c_int64,
     types.float32: ctypes.c_float,
@@ -33,7 +37,7 @@ class LoadedKernel:
     It is launched as `kernel[grid, block, stream](*arguments)`, with arguments of its signature.
     """
 
-    def __init__(self, code: bytes, signature: tuple[Any, ...]) -> None:
+    def __init__(self, code: bytes, signature: Signature) -> None:
         self.code, self._signature = code, signature
         self._library = ObjectCode.from_cubin(code)
         (name,) = set(_PARAMETERS.findall(code))
@@ -42,11 +46,11 @@ class LoadedKernel:
         # Asking loads it: now, and not while launches are captured.
         _ = self.attributes.num_regs
 
-    def __getitem__(self, configuration: tuple[Any, Any, Any]) -> Callable[..., None]:
+    def __getitem__(self, configuration: tuple[Sides, Sides, NumbaStream]) -> Callable[..., None]:
         grid, block, stream = configuration
         return functools.partial(self._launch, stream or Stream.from_handle(0), _launch_config(grid, block))
 
-    def _launch(self, stream: Any, config: LaunchConfig, *arguments: Any) -> None:
+    def _launch(self, stream: NumbaStream, config: LaunchConfig, *arguments: Any) -> None:
         values: list[Any] = []
         for kind, argument in zip(self._signature, arguments, strict=True):
             if isinstance(kind, types.Array):
@@ -79,11 +83,11 @@ class LoadedKernel:
 
 
 @functools.lru_cache(maxsize=MOST_LOADED)
-def _launch_config(grid: tuple[int, int, int], block: tuple[int, int, int]) -> LaunchConfig:
+def _launch_config(grid: Sides, block: Sides) -> LaunchConfig:
     return LaunchConfig(grid=grid, block=block)
 
 
-def loaded_kernel(kernel: Any, signature: tuple[Any, ...]) -> LoadedKernel:
+def loaded_kernel(kernel: Kernel, signature: Signature) -> LoadedKernel:
     """Return a kernel of `cuda.jit` compiled for arguments of these Numba types, on the selected device.
 
     Devices of one kind share it: its code is loaded into each of them.
@@ -94,5 +98,5 @@ def loaded_kernel(kernel: Any, signature: tuple[Any, ...]) -> LoadedKernel:
 
 
 @functools.lru_cache(maxsize=MOST_LOADED)
-def _loaded_kernel(kernel: Any, signature: tuple[Any, ...], capability: tuple[int, int]) -> LoadedKernel:
+def _loaded_kernel(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> LoadedKernel:
     return with_code(kernel, signature, capability, lambda code: LoadedKernel(code, signature))
