@@ -133,7 +133,7 @@ class BandedFilter(ABC):
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         """Return the arguments of the compiled function, with new buffers, which have a row per worker.
 
-        The first two are the addresses of the picture and the result, still 0; BOARD is the board's.
+        The first two are the addresses of the picture and the result, still 0; TASK stands for the descriptor.
         """
 
     def _ghosts(self, count: int) -> np.ndarray:

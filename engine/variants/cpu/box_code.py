@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.board import TAKEN
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
@@ -12,8 +12,8 @@ from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
 
-def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, board, buffers):
-    """Take one band after another, until none is left, on as many threads as the board says.
+def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, task, buffers):
+    """Take one band after another, until none is left, on as many threads as take part.
 
     Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
     ring, and MORE_LINES more; they are 0 at first.
@@ -23,13 +23,13 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
     mask_rows, mask_columns, weight = mask
     anchor_row, before, after, outside_rows, outside_samples, offset = beyond
     edges, ghost_row, all_lines, pitch = buffers
-    worker = share(board)
+    worker = share(task)
     edge, lines = row_of(edges, worker), row_of(all_lines, worker)
     size, value_size = edge.itemsize, lines.itemsize
     front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
     spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
     while True:
-        band = count_one(board, TAKEN)
+        band = count_one(task, TAKEN)
         if band >= bands.shape[0]:
             break
         top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -84,4 +84,4 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
                 place = 0
                 for row in range(mask_rows - 2, 0, -1):
                     add_line(lines, (row + 1) * pitch, row * pitch, length)
-    finish(board, worker)
+    finish(task, worker)
