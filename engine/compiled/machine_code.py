@@ -71,7 +71,7 @@ class MachineFunction:
         self.call(*arguments)()
 
     def call(self, *arguments: object) -> "Call":
-        """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
+        """Return a call with these arguments, compiled; it can be made again with others.
 
         Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
         of these.

@@ -27,7 +27,7 @@ from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.auto.planner import Choice, choose
 from engine.tasks.filtering.job import filter_job
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
+from engine.tasks.filtering.task import FILTERING, refuse_non_finite
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.
@@ -144,7 +144,7 @@ class Stream:
         @cache
         def choice() -> Choice:
             found = request.choice if len(bands) == 1 else _choice_for_bands(request, bands)
-            refuse_strange_samples(found.variant, request.samples)
+            refuse_non_finite(found.variant, request.samples)
             self._variants[found.variant.key] = None
             return found
 

@@ -29,7 +29,7 @@ from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem, result_dtype_for
-from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
+from engine.tasks.filtering.task import FILTERING, refuse_non_finite
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
 
@@ -107,7 +107,7 @@ def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: N
     def refuse() -> None:
         FILTERING.refuse(variant, problem, job.mask, block, device_for(variant, job.device))
         # 17 ms for 4096 x 4096 float32, for the few variants that need it; nothing for whole numbers.
-        refuse_strange_samples(variant, samples)
+        refuse_non_finite(variant, samples)
 
     return availability_of(variant.key, refuse)
 

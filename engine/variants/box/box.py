@@ -149,7 +149,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     )
 
 
-# Of rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB
+# For rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB
 # takes 321 instead of 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is copied without
 # registers; 63 x 63 loses with a limit.
 RING_REGISTERS = 96

@@ -76,7 +76,7 @@ class BoxSums(BandedFilter):
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
-        # Of the last line's neighbours some lie past it.
+        # Some of the last line's neighbours lie past it.
         lines = aligned_rows(
             workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32
         )

@@ -38,7 +38,7 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
         count = last - first
         length = count + before + after
         inside = first >= before and last + after + VECTOR <= samples
-        place = 0
+        ring_line = 0
         for number in range(bottom - top + mask_rows - 1):
             source = source_row(top - anchor_row + number, height, outside_rows, anchor_row)
             row_address = picture + source * samples * size
@@ -51,10 +51,10 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
                     edge, 0,
                 )  # fmt: skip
                 address = address_of(edge, 0)
-            # Lines 0 .. place of the ring are rows of this segment; the later ones are sums of rows, each
+            # Lines 0 .. ring_line of the ring are rows of this segment; the later ones are sums of rows, each
             # from there to the last one of the segment before.
-            here, ends = place * pitch, (place + 1) * pitch
-            take_row(address, edge, weight, length, lines, here, front, ends, window, place == 0)
+            here, ends = ring_line * pitch, (ring_line + 1) * pitch
+            take_row(address, edge, weight, length, lines, here, front, ends, window, ring_line == 0)
             if number >= mask_rows - 1:
                 at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
                 target = at if count % VECTOR == 0 else address_of(lines, results)
@@ -79,9 +79,9 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
                 length = count + before + after
                 if target != at:
                     copy_samples(at, target, count, lines)
-            place += 1
-            if place == mask_rows:
-                place = 0
+            ring_line += 1
+            if ring_line == mask_rows:
+                ring_line = 0
                 for row in range(mask_rows - 2, 0, -1):
                     add_line(lines, (row + 1) * pitch, row * pitch, length)
     finish(task, worker)

@@ -85,7 +85,7 @@ def stream_bands(
                 if buffer >= 0:
                     target, target_pitch = address_of(edge_results, 0), edge_results_pitch
                 elif result < 0:
-                    # Of the band before; where its own totals do not matter.
+                    # A result of the band before; where its own totals do not matter.
                     target = address_of(totals, mask_rows * totals_pitch)
                 for at in range(0, last - first, step):
                     width, column = smaller(step, last - first - at), parts[part, 2] + at
@@ -98,7 +98,7 @@ def stream_bands(
                     while begin < past:
                         end = past
                         if row_factor is None:
-                            # Of equal parts.
+                            # In equal parts.
                             takes = (past - begin + MOST_ROWS - 1) // MOST_ROWS
                             end = begin + (past - begin + takes - 1) // takes
                         leaving = address_of(totals, past * totals_pitch + column)

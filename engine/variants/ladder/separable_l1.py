@@ -6,7 +6,7 @@ Idea
     below it.
 Who loads what
     Each thread loads the cell at its own position, and the cells one level before and after it that belong to
-    the apron: the thread's place moved by a whole block, as often as the apron is wide. After a barrier every
+    the apron: the thread's index moved by a whole block, as often as the apron is wide. After a barrier every
     tap is read from shared memory.
 What it saves
     Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows, and

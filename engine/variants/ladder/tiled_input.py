@@ -68,7 +68,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block: each thread takes the cell at its own place in it."""
+    """Return the tile of a block: each thread takes the cell at its own index in it."""
     results = output_tile(problem.mask_shape, block)
     loads = own_loads(0, 0)
     return (tile_plan(problem, block, at, loads, results=results, whole_rows=True, whole_columns=True),)

@@ -41,7 +41,7 @@ from engine.variants.network.layer_kernels import (
 )
 
 CONSTANT_BYTES = 65_536
-"""Of every CUDA device."""
+"""Constant memory of every CUDA device."""
 
 
 def filter_bytes(problem: ForwardPass) -> tuple[int, int]:

@@ -45,10 +45,10 @@ from engine.variants.network.tile_shape import (
 # From so many drawings on there are blocks enough for the larger shapes.
 MANY_DRAWINGS = 512
 REGISTERS = 112
-"""Of a thread of a convolution at most: 64 sums, 24 cells, weights, places. Two blocks of 288 threads fit on
-a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
+"""Registers of a convolution's thread at most: 64 sums, 24 cells, weights, indices. Two blocks of 288 threads
+fit on a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
 CONNECTED_REGISTERS = {4: 128, 8: 64, 16: 56}
-"""Of a thread of the connected layers, by drawings: few of them are few blocks, many leave room for two.
+"""Registers of a connected layer's thread, by drawings: few are few blocks, many leave room for two.
 
 With 64 registers for 16 drawings the compiler of CUDA 13.0 spills 8 bytes (H200, 10,000 drawings: 171 us;
 with 56 registers 167).

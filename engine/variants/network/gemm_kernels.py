@@ -109,9 +109,9 @@ def kernel():
         side = results.shape[2]
         output = cuda.blockIdx.x * SIDE + tx
         drawing = output // (side * side)
-        place = output - drawing * (side * side)
-        row = place // side
-        column = place - row * side
+        offset = output - drawing * (side * side)
+        row = offset // side
+        column = offset - row * side
         own_map = cuda.blockIdx.y * SIDE + ty
         has_output = drawing < maps.shape[0]
         has_map = own_map < filters.shape[0]

@@ -10,7 +10,7 @@ What it saves
     Nothing: it shows what the report saved when it put the linearisation into another kernel's store, a
     launch and 8 KB of loads and stores per drawing. *Time by layer* of the page Network has it as a part.
 Limit
-    Here the maps already lie in the vector's order, so that the launch moves every value to a like place.
+    Here the maps already lie in the vector's order, so that the launch moves every value to the same offset.
 
 Source: ECE408 final report "CUCUDA", Optimizations, 2: "To compute linearize, we assigned each thread to a
 single output element", and Conclusion, 4: "so that a kernel launch was saved".
@@ -66,9 +66,9 @@ def linearise_kernel():
             return
         side = maps.shape[2]
         own_map = output // (side * side)
-        place = output - own_map * (side * side)
-        row = place // side
-        results[drawing, output] = maps[drawing, own_map, row, place - row * side]
+        offset = output - own_map * (side * side)
+        row = offset // side
+        results[drawing, output] = maps[drawing, own_map, row, offset - row * side]
 
     return linearise
 

@@ -147,7 +147,7 @@ def _copy_in(part: np.ndarray, slot: _Slot) -> None:
 
 
 def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
-    """Enqueue the copy of a chunk's scores to their place among all."""
+    """Enqueue the copy of a chunk's scores to their rows among all."""
     if SIMULATED:
         out[first:end] = slot.out.copy_to_host()
         return

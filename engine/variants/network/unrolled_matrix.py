@@ -117,9 +117,9 @@ def unroll_kernel():
         if output >= matrix.shape[1]:
             return
         drawing = output // (side * side)
-        place = output - drawing * (side * side)
-        row = place // side
-        column = place - row * side
+        offset = output - drawing * (side * side)
+        row = offset // side
+        column = offset - row * side
         for p in range(5):
             for q in range(5):
                 matrix[(channel * 5 + p) * 5 + q, output] = maps[drawing, channel, row + p, column + q]
@@ -166,9 +166,9 @@ def product_kernel():
                 total = float32(0.0)
             side = results.shape[2]
             drawing = output // (side * side)
-            place = output - drawing * (side * side)
-            row = place // side
-            results[drawing, own_map, row, place - row * side] = total
+            offset = output - drawing * (side * side)
+            row = offset // side
+            results[drawing, own_map, row, offset - row * side] = total
 
     return multiply_unrolled
 

@@ -80,7 +80,7 @@ class Bands:
         for first in range(0, self._rows, self._rows_per_call):
             call.call.put(2, first)
             call.call.put(3, min(self._rows, first + self._rows_per_call))
-            # Of these functions the first two arguments are arrays.
+            # These functions have arrays as their first two arguments.
             launch(source, target)
         collect(*arguments)
         self._calls.append((call, arguments))

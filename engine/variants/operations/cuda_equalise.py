@@ -81,10 +81,10 @@ def levels_kernel(bins: int, white: int, is_float: bool):
     def levels_by_scan(image, counts, levels):
         sums = cuda.shared.array(BINS, int64)
         darkest = cuda.shared.array(1, int64)
-        place, channel = cuda.threadIdx.x, cuda.blockIdx.x
-        own = int64(counts[channel, place, 0])
-        sums[place] = own
-        if place == 0:
+        index, channel = cuda.threadIdx.x, cuda.blockIdx.x
+        own = int64(counts[channel, index, 0])
+        sums[index] = own
+        if index == 0:
             darkest[0] = 0
         # No thread may add a sum before it is stored.
         cuda.syncthreads()
@@ -92,16 +92,16 @@ def levels_kernel(bins: int, white: int, is_float: bool):
         step = 1
         while step < BINS:
             below = int64(0)
-            if place >= step:
-                below = sums[place - step]
+            if index >= step:
+                below = sums[index - step]
             # No thread may store a sum before all have read the one that was there.
             cuda.syncthreads()
-            sums[place] = sums[place] + below
+            sums[index] = sums[index] + below
             cuda.syncthreads()
             step *= 2
 
         sum_of_all = sums[BINS - 1]
-        up_to_own = sums[place]
+        up_to_own = sums[index]
         # The first bin that has any.
         if own > 0 and up_to_own == own:
             darkest[0] = own
@@ -110,11 +110,11 @@ def levels_kernel(bins: int, white: int, is_float: bool):
         least = darkest[0]
         above, among = up_to_own - least, sum_of_all - least
         if among <= 0 or above < 0:
-            levels[channel, place, 0] = STAYS
+            levels[channel, index, 0] = STAYS
         elif IS_FLOAT:
-            levels[channel, place, 0] = float32(above) / float32(among)
+            levels[channel, index, 0] = float32(above) / float32(among)
         else:
-            levels[channel, place, 0] = (2 * WHITE * above + among) // (2 * among)
+            levels[channel, index, 0] = (2 * WHITE * above + among) // (2 * among)
 
     return levels_by_scan
 
@@ -134,10 +134,10 @@ def look_up_kernel(dtype: str, bins: int):
         if row >= image.shape[0] or column >= width:
             return
         sample = image[row, column, channel]
-        place = bin_of(sample)
+        index = bin_of(sample)
         result = sample
-        if place >= 0:
-            level = levels[channel, place, 0]
+        if index >= 0:
+            level = levels[channel, index, 0]
             if level >= 0:
                 result = level
         out[row, column, channel] = result

@@ -59,15 +59,15 @@ def look_up_floats(image, out, first, last, rows, levels, bins, task):
             for at in range(channel, image.shape[1], channels):
                 sample = image[row, at]
                 value = sample * np.float32(bins)
-                place = np.int64(-1)
+                index = np.int64(-1)
                 if value >= np.float32(bins):
-                    place = np.int64(bins - 1)
+                    index = np.int64(bins - 1)
                 elif value >= np.float32(0.0):
-                    place = np.int64(value)
+                    index = np.int64(value)
                 elif value < np.float32(0.0):
-                    place = np.int64(0)
+                    index = np.int64(0)
                 level = np.float32(-1.0)
-                if place >= 0:
-                    level = levels[channel, place]
+                if index >= 0:
+                    level = levels[channel, index]
                 out[row, at] = level if level >= np.float32(0.0) else sample
     finish(task, worker)

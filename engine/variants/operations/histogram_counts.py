@@ -120,8 +120,8 @@ def count_kernel(dtype: str, bins: int, block: Block):
         counts = cuda.shared.array(BINS, int32)
         channel = cuda.blockIdx.z
         thread = cuda.threadIdx.y * BLOCK_X + cuda.threadIdx.x
-        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
-            counts[place] = 0
+        for index in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            counts[index] = 0
         # No thread may count before all bins are 0.
         cuda.syncthreads()
 
@@ -131,14 +131,14 @@ def count_kernel(dtype: str, bins: int, block: Block):
             for step in range(ROWS):
                 row = first + step * BLOCK_Y
                 if row < image.shape[0]:
-                    place = bin_of(image[row, column, channel])
-                    if place >= 0:
-                        cuda.atomic.add(counts, place, 1)
+                    index = bin_of(image[row, column, channel])
+                    if index >= 0:
+                        cuda.atomic.add(counts, index, 1)
         # No thread may read a bin before all have counted.
         cuda.syncthreads()
 
-        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
-            cuda.atomic.add(out, (channel, place, 0), counts[place])
+        for index in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            cuda.atomic.add(out, (channel, index, 0), counts[index])
 
     return count_in_shared_memory
 

@@ -54,9 +54,9 @@ def kernel(dtype: str, bins: int):
         channel = cuda.blockIdx.z
         if row >= image.shape[0] or column >= width:
             return
-        place = bin_of(image[row, column, channel])
-        if place >= 0:
-            cuda.atomic.add(out, (channel, place, 0), 1)
+        index = bin_of(image[row, column, channel])
+        if index >= 0:
+            cuda.atomic.add(out, (channel, index, 0), 1)
 
     return count_in_global_memory
 

@@ -75,11 +75,11 @@ def kernel(size: int):
             if cell != cell:
                 strange = cell
             # Insertion: larger cells move up until there is room.
-            place = number
-            while place > 0 and window[place - 1] > cell:
-                window[place] = window[place - 1]
-                place -= 1
-            window[place] = cell
+            slot = number
+            while slot > 0 and window[slot - 1] > cell:
+                window[slot] = window[slot - 1]
+                slot -= 1
+            window[slot] = cell
         median = window[CELLS // 2]
         # A window with NaN has no middle.
         if strange != strange:

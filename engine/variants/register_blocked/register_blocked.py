@@ -54,11 +54,11 @@ TILES = {
     3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
     4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
 }
-# Of pictures of 8 and 16 bit with one channel.
+# The same for pictures of 8 and 16 bit with one channel.
 INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
-# Of one channel, each is in use with all mask columns at once; of more, in turn.
+# With one channel, each is in use with all mask columns at once; with more, one column after another.
 MOST_WINDOW_SAMPLES = (120, 250)
 # Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
 MOST_UNROLLED = 1300

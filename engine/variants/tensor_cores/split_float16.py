@@ -174,9 +174,9 @@ def kernel(border: Border, shape: SplitShape):
         pair_storer,
         split_accumulator,
     )
-    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
 
-    place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
+    place_of, clear = strip_position(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()

@@ -375,7 +375,7 @@ def test_that_inner_sizes_that_differ_are_refused_and_a_way_without_a_tile_is_on
     with pytest.raises(BadValue, match="these two must be equal"):
         product_job(NUMPY, 16, A, A)
     products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
-    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], unmade=True))
+    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], not_built=True))
     assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
         (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
         (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
