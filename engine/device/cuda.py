@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_driver import gpu_info, memory_bytes_per_second
+from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_presence import SIMULATED
@@ -57,11 +57,10 @@ def _number(device: DeviceInfo) -> int:
     return int(device.key.partition(":")[2])
 
 
-def cuda_info(number: int) -> DeviceInfo:
-    """Return the facts of a CUDA device that gives this process a context: else it cannot be used."""
-    with cuda_errors_in_words(f"starting to use CUDA device {number}"), cuda.gpus[number]:
+def start_gpu(gpu: DeviceInfo) -> None:
+    """Ask a GPU for a context in this process; without one it cannot be used."""
+    with cuda_errors_in_words(f"starting to use CUDA device {_number(gpu)}"), cuda.gpus[_number(gpu)]:
         cuda.current_context()
-    return gpu_info(number)
 
 
 class CudaBackend:

@@ -18,7 +18,7 @@ from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.cuda_rows import fill_bytes
-from engine.device.devices import simulator_info
+from engine.device.device_list import simulator_info
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.device.cpu import CpuBackend
-from engine.device.device_list import cpu_info
-from engine.device.devices import backend, simulator_info
+from engine.device.device_list import cpu_info, simulator_info
+from engine.device.devices import backend
 from engine.device.host_clock import HostClock
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnknownName
 from engine.geometry.block import Block
