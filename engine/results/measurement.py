@@ -96,7 +96,7 @@ class Measurement(Generic[P_co]):
     device : str
         Key of the device: "cpu", "cuda:0", "simulator".
     block : Block, optional
-        None where the variant has no block. The tile of a product is a square block.
+        None where the variant has no block.
     timing : Timing, optional
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
@@ -139,11 +139,6 @@ class Measurement(Generic[P_co]):
     def task(self) -> str:
         """Key of the task."""
         return self.problem.task
-
-    @property
-    def tile(self) -> int | None:
-        """Side of the square block of a product."""
-        return self.block.x if self.block else None
 
     @property
     def is_proven(self) -> bool:

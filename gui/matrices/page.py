@@ -11,7 +11,7 @@ from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import MatmulState
@@ -139,7 +139,7 @@ class MatricesPage(Page):
 
 
 def _product_sentence(result: ProductResult) -> str:
-    tile = f", tile {result.tile}" if result.tile else ""
+    tile = f", tile {tile_of(result)}" if tile_of(result) else ""
     what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
     if result.device == SIMULATOR and not result.failure:
         return f"{what}, {result.status}; simulated: its times mean nothing"

@@ -21,11 +21,10 @@ from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadE
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
-from engine.host.request import Request
+from engine.host.request import Request, answer
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
-from engine.tasks.filtering import tiles
-from engine.tasks.filtering.messages import FilterJob, TileRequest
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
@@ -207,16 +206,17 @@ class FakeEngineClient:
             if request.kind == (Check, FilterJob) and not request.blocks:
                 return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
-        return self._replies[request.kind](request)
+        if made := self._replies.get(request.kind):
+            return made(request)
+        return answer(request, lambda step: None)
 
     @cached_property
     def _replies(self):
-        """What answers each kind of request, by the verb and the request of the task."""
+        """What answers in place of the engine, by the verb and the request of the task."""
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
-            (Describe, TileRequest): lambda one: tiles.describe(one, lambda step: None),
             (Check, FilterJob): self._checked,
             (Preview, FilterJob): lambda one: self._filtered(one.job, None),
             (Run, FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),

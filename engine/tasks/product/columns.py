@@ -12,6 +12,7 @@ from engine.tasks.product.lecture import (
     bandwidth_limited_gflops,
 )
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import tile_of
 
 Run = ComparedRun[MatrixProduct]
 
@@ -80,6 +81,6 @@ FACTS: tuple[Fact[MatrixProduct], ...] = (
          lambda run: variant_name(run.result)),
     Fact("tile", "Tile",
          "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
-         lambda run: str(run.result.tile or MISSING), _threads),
+         lambda run: str(tile_of(run.result) or MISSING), _threads),
 )
 # fmt: on

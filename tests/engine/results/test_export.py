@@ -26,7 +26,7 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification
 from tests.gui.made_results import CPU_DEVICE
@@ -170,7 +170,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
     assert (wrong.verification.bound, wrong.kernel_ms) == (math.inf, None)
     document = kept("matmul")
     results = results_from_document(document)
-    assert [(r.task, r.variant, r.tile) for r in results] == [
+    assert [(r.task, r.variant, tile_of(r)) for r in results] == [
         ("product", "matmul-naive", 4), ("product", "matmul-tiled", 4), ("product", "numpy", None),
     ]  # fmt: skip
     for old, result in zip(document["results"], results, strict=True):
