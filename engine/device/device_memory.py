@@ -27,7 +27,7 @@ MOST_UPLOADS = 32
 
 def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return an uninitialised, C-contiguous array."""
-    if SIMULATED:
+    if SIMULATED or not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
         return cuda.device_array(shape, dtype)
     size = math.prod(shape) * np.dtype(dtype).itemsize
     return array_in(_allocated(max(1, size)), shape, dtype)

@@ -28,7 +28,7 @@ class Loaded:
 @pytest.fixture
 def device(monkeypatch):
     """Return a made-up current device, which a test may change; no kernel has copies there."""
-    chosen = SimpleNamespace(compute_capability=NEW, id=0)
+    chosen = SimpleNamespace(compute_capability=NEW, id=0, MEMORY_POOLS_SUPPORTED=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
     monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
     constant_memory._with_constant.cache_clear()

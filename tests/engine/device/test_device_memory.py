@@ -73,6 +73,13 @@ def test_that_an_array_is_freed_with_what_last_refers_to_it(pool):
     assert pool.taken == {}
 
 
+def test_that_a_device_without_pools_allocates_each_array(pool, device, monkeypatch):
+    device.MEMORY_POOLS_SUPPORTED = 0
+    monkeypatch.setattr(cuda, "device_array", lambda *what: what)
+    assert device_array((3,), np.uint8) == ((3,), np.uint8)
+    assert pool.taken == {}
+
+
 def test_that_full_memory_is_tried_again_without_what_the_pool_keeps(pool):
     kept = device_array((900,), np.uint8)
     with pytest.raises(CudaAPIError, match="OUT_OF_MEMORY"):
