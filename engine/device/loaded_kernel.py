@@ -48,9 +48,10 @@ class LoadedKernel:
 
     def __getitem__(self, configuration: tuple[Sides, Sides, NumbaStream]) -> Callable[..., None]:
         grid, block, stream = configuration
-        return functools.partial(self._launch, stream or Stream.from_handle(0), _launch_config(grid, block))
+        handle = int(stream.handle) if stream else 0
+        return functools.partial(self._launch, Stream.from_handle(handle), _launch_config(grid, block))
 
-    def _launch(self, stream: NumbaStream, config: LaunchConfig, *arguments: Any) -> None:
+    def _launch(self, stream: Stream, config: LaunchConfig, *arguments: Any) -> None:
         values: list[Any] = []
         for kind, argument in zip(self._signature, arguments, strict=True):
             if isinstance(kind, types.Array):
@@ -84,7 +85,8 @@ class LoadedKernel:
 
 @functools.lru_cache(maxsize=MOST_LOADED)
 def _launch_config(grid: Sides, block: Sides) -> LaunchConfig:
-    return LaunchConfig(grid=grid, block=block)
+    # NumPy's whole numbers are refused.
+    return LaunchConfig(grid=tuple(map(int, grid)), block=tuple(map(int, block)))
 
 
 def loaded_kernel(kernel: Kernel, signature: Signature) -> LoadedKernel:

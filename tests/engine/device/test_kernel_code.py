@@ -177,6 +177,7 @@ def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkey
     library = SimpleNamespace(get_kernel=lambda name: SimpleNamespace(attributes=SimpleNamespace(num_regs=1)))
     monkeypatch.setattr(loaded_kernel, "ObjectCode", SimpleNamespace(from_cubin=lambda content: library))
     launched = []
+    monkeypatch.setattr(loaded_kernel, "Stream", SimpleNamespace(from_handle=lambda handle: handle))
     monkeypatch.setattr(loaded_kernel, "launch", lambda *arguments: launched.append(arguments))
     signature = (types.float32[:, ::1], types.int64, types.float32)
     array = SimpleNamespace(
@@ -187,9 +188,9 @@ def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkey
         strides=(12, 4),
     )
     kernel = loaded_kernel.LoadedKernel(b"\0.nv.constant0.kernel\0", signature)
-    kernel[(1, 2, 3), (4, 5, 6), "a stream"](array, 7, np.float32(0.5))
+    kernel[(1, 2, 3), (4, 5, 6), SimpleNamespace(handle=99)](array, 7, np.float32(0.5))
     ((stream, config, _, *values),) = launched
-    assert (stream, config.grid, config.block) == ("a stream", (1, 2, 3), (4, 5, 6))
+    assert (stream, config.grid, config.block) == (99, (1, 2, 3), (4, 5, 6))
     # Owner, parent, cells, bytes of a cell, address, shape, strides.
     assert values[:9] == [0, 0, 6, 4, 4096, 2, 3, 12, 4]
     assert [type(value) for value in values[9:]] == [ctypes.c_int64, ctypes.c_float]
