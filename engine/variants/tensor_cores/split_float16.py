@@ -277,7 +277,7 @@ VARIANT = Variant(
     "samples take about 5 times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,
-    # Of fewer cells a direct sum is granted fewer roundings than this takes.
+    # A direct sum of fewer cells is granted fewer roundings than this takes.
     least_side=7,
     # A mask row has two eights of cells at least.
     most_rows=MOST_REGISTERS // registers_of(1, 2),
