@@ -17,6 +17,7 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its bor
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -36,6 +37,7 @@ def horizontal_kernel(border: Border, columns: int, registers: int | None):
     COLUMNS = columns
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_horizontal(image, factor, width, anchor, ghost_value, scratch):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
@@ -64,6 +66,7 @@ def vertical_kernel(border: Border, rows: int, registers: int | None):
     ROWS = rows
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z

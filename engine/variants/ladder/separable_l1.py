@@ -20,6 +20,7 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its bor
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -85,6 +86,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     TILE_COLUMNS = BLOCK_X + COLUMNS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -129,6 +131,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     TILE_ROWS = BLOCK_Y + ROWS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

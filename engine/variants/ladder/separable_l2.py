@@ -20,6 +20,7 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its bor
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -66,6 +67,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -109,6 +111,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     BLOCK_X, BLOCK_Y, ROWS = block.x, block.y, rows
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

@@ -103,7 +103,7 @@ class FactorStripShape(StripShape):
 class StripGrid:
     """The strips of a picture, for multiprocessors with `resident` blocks of `WARPS` warps at once.
 
-    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_place`). Else
+    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_position`). Else
     blocks lie side by side, and the last one of a row may have warps with no strip.
     """
 
