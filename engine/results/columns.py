@@ -21,7 +21,7 @@ class Fact:
     key: str
     header: str
     explanation: str
-    text: Callable[[Compared], str]  # the text of a cell
+    words: Callable[[Compared], str]  # the text of a cell of a run that has it
     # The number that it is sorted by, None for a row without one; else it is sorted by the text.
     number: Callable[[Compared], float | None] | None = None
     tasks: tuple[str, ...] = ()  # those that have it; empty: all
@@ -34,9 +34,19 @@ class Fact:
         """Whether it holds numbers, aligned on the right."""
         return self.number is not None and not self.of_problem
 
+    def text(self, run: Compared) -> str:
+        """Return the text of a cell, a dash for a run of another task."""
+        return self.words(run) if self.is_of(run.result.task) else MISSING
+
     def sort(self, run: Compared) -> str | float | None:
         """Return the sort key of a run; None where it has no such number."""
-        return self.text(run) if self.number is None else self.number(run)
+        if not self.is_of(run.result.task):
+            return None
+        return self.words(run) if self.number is None else self.number(run)
+
+    def is_of(self, task: str) -> bool:
+        """Whether runs of a task have it."""
+        return not self.tasks or task in self.tasks
 
     def pasted(self, run: Compared) -> str:
         """Return the text of a cell in one line, which no spreadsheet takes for a formula."""
@@ -46,10 +56,10 @@ class Fact:
 Column = Metric | Fact
 
 
-def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Return every column of a task: those of `first`, then the other metrics, then the other facts."""
-    found: dict[str, Column] = {metric.key: metric for metric in metrics_of(task)}
-    found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
+def columns_of(*tasks: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Return every column of some tasks: those of `first`, then the other metrics, then the other facts."""
+    found: dict[str, Column] = {metric.key: metric for task in tasks for metric in metrics_of(task)}
+    found |= {fact.key: fact for fact in FACTS if any(map(fact.is_of, tasks))}
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
 
@@ -67,7 +77,7 @@ def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, s
 
 def problem_text(result: Measurement[Any]) -> str:
     """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
-    facts = [fact for fact in FACTS if fact.of_problem and (not fact.tasks or result.task in fact.tasks)]
+    facts = [fact for fact in FACTS if fact.of_problem and fact.is_of(result.task)]
     return ", ".join(repeated(facts, [Compared(result)]).values())
 
 

@@ -13,6 +13,7 @@ from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability, FilterJob
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import comparable_of
@@ -113,6 +114,8 @@ class BlockCells(QObject):
 
     def _follow_newest(self) -> None:
         newest = self._results.results()[-1]
+        if newest.task != Problem.task:
+            return
         key = _key_of(newest)
         # On the CPU rows have one layout only: such a run belongs to either.
         if newest.layout or self._key is None or key[0] != self._key[0]:

@@ -1,5 +1,7 @@
 """The table of results with what can be done with them: copy, ask to save, clear, choose the baseline."""
 
+from typing import Any
+
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -83,9 +85,10 @@ class ResultsPanel(QWidget):
         self.selected.select(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
 
     def _follow_baseline(self, settings: Settings) -> None:
-        self._results.set_baseline(settings.baseline)
+        if settings.baseline:
+            self._results.set_baseline(settings.baseline)
 
-    def _use_as_baseline(self, run: Measurement | None) -> None:  # type: ignore[type-arg]
+    def _use_as_baseline(self, run: Measurement[Any] | None) -> None:
         if run is not None:
             self._workspace.change(baseline=run.variant)
         self._results.use_as_baseline(run)

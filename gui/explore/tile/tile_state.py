@@ -107,7 +107,7 @@ class TileState(QObject):
             self.changed.emit()
 
     def _note_choice(self, filtered: Filtered) -> None:
-        if filtered.chosen_because and filtered.variant != self._chosen_by_auto:
+        if self.can_choose and filtered.chosen_because and filtered.variant != self._chosen_by_auto:
             self._chosen_by_auto = filtered.variant
             self._refresh()
 
@@ -116,7 +116,7 @@ class TileState(QObject):
             self._timer.start()
 
     def _ask(self) -> None:
-        job = self._workspace.job()
+        job = self._workspace.filter_job()
         if job is not None and self.kernel:
             job = replace(job, variant=self.kernel, block=self._block)
         if job is not None and job.variant == AUTO:
