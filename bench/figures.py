@@ -126,7 +126,7 @@ def filter_table(data: dict[str, Any], key: str) -> list[str]:
     name = next(iter(rows))
     block = first[sides[0]]["block"]
     return [
-        f"{SIDE} x {SIDE}, zero border, block {block}, {data['device']}; kernel time, microseconds (median):",
+        f"{SIDE} × {SIDE}, zero border, block {block}, {data['device']}; kernel time, microseconds (median):",
         "",
         f"| | {' | '.join(shown)} |",
         f"|---|{'---|' * len(sides)}",
@@ -151,8 +151,8 @@ def product_table(data: dict[str, Any], key: str) -> list[str]:
         "",
         f"| | {' | '.join(f'tile {tile}' for tile in tiles)} |",
         f"|---|{'---|' * len(tiles)}",
-        *(f"| {side} x {side}, us | {cells(side, 'kernel_us', '.0f')} |" for side in rows),
-        *(f"| {side} x {side}, GFLOPS | {cells(side, 'gflops', '.0f')} |" for side in rows),
+        *(f"| {side} × {side}, us | {cells(side, 'kernel_us', '.0f')} |" for side in rows),
+        *(f"| {side} × {side}, GFLOPS | {cells(side, 'gflops', '.0f')} |" for side in rows),
         f"| operations per global load, CGMA (model) | {cells(first, 'cgma', '.2f')} |",
     ]
 
@@ -171,11 +171,11 @@ PARTS = {"variants": Part(measured_filters, filter_table), "products": Part(meas
 def overview(data: dict[str, Any]) -> list[str]:
     """Return the Markdown of all filter variants side by side, one row each."""
     kinds = list(pictures_of(data))
-    heads = [f"{kind}: {side} x {side}" for kind in kinds for side in MASK_SIDES]
+    heads = [f"{kind}: {side} × {side}" for kind in kinds for side in MASK_SIDES]
     lines = [
-        f"{SIDE} x {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, "
+        f"{SIDE} × {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, "
         "microseconds "
-        "(median). Each variant has the masks of its class: one row for `row-*` (1 x 3 to 1 x 15), equal "
+        "(median). Each variant has the masks of its class: one row for `row-*` (1 × 3 to 1 × 15), equal "
         "weights for "
         "`box`, rank 2 and 3 for `low-rank-*` (the smallest that they take), and a binomial mask for all "
         "others.",

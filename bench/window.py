@@ -212,7 +212,7 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
     lines = [
         "| what | median | p80 | longest |",
         "|---|---:|---:|---:|",
-        f"| mask edit to pixels, 1920 x 1080 RGB, 5 x 5, {len(edit['all'])} edits "
+        f"| mask edit to pixels, 1920 × 1080 RGB, 5 × 5, {len(edit['all'])} edits "
         f"| {edit['median']:.1f} ms | {edit['p80']:.1f} ms | {edit['max']:.1f} ms |",
     ]
     for phase, gap in found["timer_gap_ms"].items():
@@ -234,7 +234,7 @@ def main() -> None:
         os.environ["NUMBA_CACHE_DIR"] = folder
         found = measure(Path(folder))
     edit = found["edit_to_pixels_ms"]
-    print(f"edit to pixels, 1920 x 1080 RGB, 5 x 5, {EDITS} edits: ", end="")
+    print(f"edit to pixels, 1920 × 1080 RGB, 5 × 5, {EDITS} edits: ", end="")
     print(f"median {edit['median']:.1f} ms, p80 {edit['p80']:.1f}, max {edit['max']:.1f}")
     print(f"gaps of a {TICK_MS} ms timer:")
     for phase, gap in found["timer_gap_ms"].items():

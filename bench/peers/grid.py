@@ -46,7 +46,7 @@ def _tables(
     base: Cell, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool, suffix: str = ""
 ) -> list[Table]:
     """Return the tables of every device: around pictures of one size, float32 with one channel, or 8-bit."""
-    shape = f"{base.width} x {base.height}"
+    shape = f"{base.width} × {base.height}"
     gaussians = (5, 15) if quick else GAUSSIANS
     return [
         _along(f"main{suffix}", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
@@ -81,8 +81,8 @@ def _channels_and_batches(side: int) -> list[Table]:
     base = Cell(side, side, 5)
     small = replace(base, height=1024, width=1024)
     return [
-        _along("channels", f"Channels: {side} x {side} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),
-        _along("batch", "Batch: 1024 x 1024 float32, 5 x 5, one channel", "batch", small, (1, 4, 16, 64)),
+        _along("channels", f"Channels: {side} × {side} float32, 5 × 5", "channels", base, (1, 2, 3, 4)),
+        _along("batch", "Batch: 1024 × 1024 float32, 5 × 5, one channel", "batch", small, (1, 4, 16, 64)),
     ]
 
 
@@ -93,7 +93,7 @@ def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
     if not quick:
         tables += _tables(Cell(3000, 4000, 5), masks, SOME, quick=quick, suffix="-photograph")
     for cache in ("warm", "cold"):
-        title = f"Picture size, 5 x 5 float32, one channel, {cache} L2"
+        title = f"Picture size, 5 × 5 float32, one channel, {cache} L2"
         start = Cell(4096, 4096, 5, cache=cache)
         tables.append(_along(f"size-{cache}", title, "height", start, (1024,) if quick else SIDES))
     return tuple(tables if quick else [*tables, *_channels_and_batches(4096)])
@@ -110,7 +110,7 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
         *(
             _along(
                 f"gaussian-{words.lower()}",
-                f"Gaussian masks (rank 1): 8-bit {words}, 2048 x 2048",
+                f"Gaussian masks (rank 1): 8-bit {words}, 2048 × 2048",
                 "mask_side",
                 replace(cell, kind="gaussian"),
                 (3, 5, 7, 9, 15, 31),
@@ -119,12 +119,12 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
         ),
         _along(
             "photograph",
-            "Mask size: 3000 x 2000 float32, one channel",
+            "Mask size: 3000 × 2000 float32, one channel",
             "mask_side",
             replace(base, height=2000, width=3000),
             TO_15,
         ),
-        _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
+        _along("size-warm", "Picture size, 5 × 5 float32, one channel", "height", base, SIDES),
         *_channels_and_batches(2048),
     )
 

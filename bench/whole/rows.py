@@ -99,8 +99,8 @@ def rows_of(
     """
     on_device = ["--device", device]
     filters = [
-        ("filter-png", "filter a {} x {} PNG".format(*files.png_size), files.png),
-        ("filter-jpeg", "filter a {} x {} JPEG".format(*files.jpeg_size), files.jpeg),
+        ("filter-png", "filter a {} × {} PNG".format(*files.png_size), files.png),
+        ("filter-jpeg", "filter a {} × {} JPEG".format(*files.jpeg_size), files.jpeg),
     ]
     rows = [
         Row(key, title, _filters(files, source, peers, on_device), rounds) for key, title, source in filters

@@ -27,7 +27,7 @@ class MatmulSettings(Settings):
     """What `matmul` takes."""
 
     about = (
-        "P = M N in float32, M is rows x inner and N is inner x columns, of random numbers. Each cell is "
+        "P = M N in float32, M is rows × inner and N is inner × columns, of random numbers. Each cell is "
         "verified against float64, warmed up and sampled; one that cannot run is in the results with its "
         "reason and with what can be counted: loads from global memory, CGMA (operations per load), and the "
         "GFLOPS that a bandwidth allows at that (bandwidth / 4 bytes x CGMA). Speed-ups are against the "
@@ -40,7 +40,7 @@ class MatmulSettings(Settings):
     )
 
     sizes: tuple[MatrixProduct, ...] = option(
-        "--size, --sizes 512,1024  a side, or rows x inner x columns such as 17x33x5 (default 1024)",
+        "--size, --sizes 512,1024  a side, or rows × inner × columns such as 17x33x5 (default 1024)",
         (MatrixProduct(1024, 1024, 1024),),
         several("--sizes", _product),
     )

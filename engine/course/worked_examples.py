@@ -304,7 +304,7 @@ EXAMPLES = (
                 "cgma",
                 "CGMA ratios",
                 "1, 16",
-                "Operations per number from global memory: naive product 1, with a tile of 16 x 16 16.",
+                "Operations per number from global memory: naive product 1, with a tile of 16 × 16 16.",
                 several(number(0.001, 1e6), "1, 16"),
             ),
         ),
@@ -339,7 +339,7 @@ EXAMPLES = (
                 "block",
                 "Blocks of threads",
                 "8x8, 16x16, 32x32",
-                "Width x height of each block, with commas.",
+                "Width × height of each block, with commas.",
                 several(block_of_threads, "8x8, 16x16"),
             ),
             Input(

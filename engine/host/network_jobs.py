@@ -57,8 +57,8 @@ def forward(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
     from engine.tasks.network.stages import feature_maps
 
     if len(request.job.ink) != SIDE * SIDE:
-        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} x {SIDE}"
-        raise BadValue("The drawing", why, "Scale it to 28 x 28.")
+        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} × {SIDE}"
+        raise BadValue("The drawing", why, "Scale it to 28 × 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
     values, elapsed_ms = feature_maps(as_drawings(ink)[0], _weights(request.job.weights))

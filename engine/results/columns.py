@@ -95,7 +95,7 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
 def mask_text(result: Measurement[Any]) -> str:
     """Return name and size of a mask, the size once; of one without a name of its own the size alone."""
     rows, columns = result.problem.mask_shape
-    size, name = f"{rows} x {columns}", result.mask_name
+    size, name = f"{rows} × {columns}", result.mask_name
     if name in ("", f"random {size}"):
         return size
     return name if names_size(name, rows, columns) else f"{name}, {size}"
@@ -122,11 +122,11 @@ _PICTURES = (*_FILTERING, *_OPERATION)
 # fmt: off
 FACTS: tuple[Fact, ...] = (
     Fact("picture", "Picture, px",
-         "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
+         "Width × height, colours and sample type; that of the results where it is not float32. Sorted by "
          "the number of samples.",
          lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
          tasks=_PICTURES, caption="{}", of_problem=True),
-    Fact("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
+    Fact("mask", "Mask", "Name and rows × columns of the mask. Sorted by the number of cells.",
          lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
          tasks=_FILTERING, caption="mask {}", of_problem=True),
     Fact("border", "Border", "The rule for cells outside the picture.",
@@ -135,8 +135,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("operation", "Operation", "The operation with its parameters.",
          lambda run: run.result.problem.operation_text,
          tasks=_OPERATION, caption="{}", of_problem=True),
-    Fact("product", "Rows x inner x columns",
-         "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+    Fact("product", "Rows × inner × columns",
+         "A is rows × inner, B is inner × columns; float32. Sorted by the number of multiply-adds.",
          lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
          tasks=_PRODUCT, caption="{}", of_problem=True),
     Fact("batch", "Batch", "Drawings that pass through the network at once.",
@@ -145,7 +145,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("variant", "Variant",
          "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
          lambda run: variant_name(run.result)),
-    Fact("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+    Fact("block", "Block", "Threads of a CUDA block, width × height. Kernels on the CPU have none.",
          lambda run: str(run.result.block or MISSING), _threads, tasks=_PICTURES),
     Fact("tile", "Tile",
          "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",

@@ -20,8 +20,8 @@ Cell = str | float | int | None
 UNITS = {
     "names that end in _ms": "milliseconds",
     "problem of a filter": "pixels; cval in units of the picture's samples",
-    "problem of a product": "C = A B: A is rows x inner, B is inner x columns; float32",
-    "problem of a network": "batch drawings of side x side; maps of both convolutions, hidden, classes",
+    "problem of a product": "C = A B: A is rows × inner, B is inner × columns; float32",
+    "problem of a network": "batch drawings of side × side; maps of both convolutions, hidden, classes",
     "checked_pixels, total_pixels": "pixels of a picture, elements of C, scores of a network",
     "max_error, bound": "units of the samples; where in_steps is true, steps of a result of 8 or 16 bit",
     "block": "threads across (x) and down (y); for a product a square whose side is the tile",

@@ -12,7 +12,7 @@ from gui.widgets.runs_model import short_reason
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
-_TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
+_TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the header's menu.
 _SHOWN = {

@@ -55,7 +55,7 @@ OPERATION_INFOS = tuple(
     for key in OPERATIONS
 )
 TOO_LARGE = BadValue(
-    "a picture of 96 x 72", "too large for the simulator (limit 64 x 64)", "Choose another device."
+    "a picture of 96 × 72", "too large for the simulator (limit 64 × 64)", "Choose another device."
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
@@ -262,7 +262,7 @@ class FakeEngineClient:
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
         screen = protocol.ScreenLevels((screen,))
-        description = f"{title}  {width} x {height}  RGB  8 bit"
+        description = f"{title}  {width} × {height}  RGB  8 bit"
         where = {"path": request.path, "sample": request.sample}
         return protocol.PictureHandle(values, None, screen, title, description, **where)
 

@@ -53,7 +53,7 @@ class BestBlock:
     def words(self, problem: Problem | None = None) -> str:
         """Return block and time: 32 x 4 (0.12 ms); with the picture's size if it is not that of `problem`."""
         is_same = problem is None or (problem.width, problem.height) == (self.width, self.height)
-        size = "" if is_same else f" at {self.width} x {self.height}"
+        size = "" if is_same else f" at {self.width} × {self.height}"
         return f"{self.block} ({ms_text(self.kernel_ms)}{size})"
 
     @property

@@ -35,7 +35,7 @@ class MaskClass(StrEnum):
 class Growth(StrEnum):
     """What the time of a variant grows with, as the mask becomes larger."""
 
-    CELLS = "rows x columns"
+    CELLS = "rows × columns"
     SIDES = "rows + columns"
     NOTHING = "hardly at all"
 

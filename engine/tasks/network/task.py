@@ -82,7 +82,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         if not operands.weights.fits(problem):
             raise BadValue(
                 "weights of other shapes",
-                f"they do not make a network for drawings of {problem.side} x {problem.side}",
+                f"they do not make a network for drawings of {problem.side} × {problem.side}",
                 "Take the weights of that network.",
             )
         refuse_too_large(problem)

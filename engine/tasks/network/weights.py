@@ -164,4 +164,4 @@ def _refuse_bytes(size: int) -> None:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
+    return " × ".join(map(str, shape))

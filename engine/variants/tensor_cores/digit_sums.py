@@ -127,16 +127,16 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         return Refusal(
             "mask-too-large",
             f"Takes masks of up to {MOST_CELLS} cells",
-            f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
-            f"{MOST_CELLS}, such as 11 x 11.",
+            f"A mask of {rows} × {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
+            f"{MOST_CELLS}, such as 11 × 11.",
             INSTEAD,
         )
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
         return Refusal(
             "shared-memory",
-            f"A mask of {rows} x {columns} needs more shared memory than there is",
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared "
+            f"A mask of {rows} × {columns} needs more shared memory than there is",
+            f"A mask of {rows} × {columns} on {problem.channels} channels needs more samples in shared "
             "memory than there is room for.",
             "Use register-blocked, or fewer channels.",
         )

@@ -118,9 +118,9 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if registers_of(rows, shape.eights) > MOST_REGISTERS:
         return _refusal(
             "mask-too-large",
-            f"The weights of {rows} x {columns} cells do not fit into registers",
-            f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's "
-            "registers; those of 17 x 17 and 9 x 31 do.",
+            f"The weights of {rows} × {columns} cells do not fit into registers",
+            f"The weights of {rows} × {columns} cells and the sums that wait do not fit into a thread's "
+            "registers; those of 17 × 17 and 9 × 31 do.",
         )
     if shape.shared_bytes > limits.shared_bytes:
         short = f"Needs {shape.shared_bytes:,} bytes of shared memory"
@@ -276,7 +276,7 @@ VARIANT = Variant(
     passes=passes,
     tiles=tiles,
     uses_block=False,
-    remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or far-apart "
+    remark="float32 grey, masks of about 40 cells up to 17 × 17. Rows with NaN, infinity or far-apart "
     "samples take about 5 times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,

@@ -30,7 +30,7 @@ _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
 )
-_SIMULATOR = "In the simulator, with a picture up to 64 x 64, blocks are compared by what is counted."
+_SIMULATOR = "In the simulator, with a picture up to 64 × 64, blocks are compared by what is counted."
 _HINT = "Click a cell to load its block and kernel."
 
 

@@ -16,7 +16,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.panel_parts import column, row, scrolled, text_button
 from gui.widgets.refusal import Refusal
 
-_PATCH = "A picture file with what is to be found, up to 64 x 64 pixels."
+_PATCH = "A picture file with what is to be found, up to 64 × 64 pixels."
 _NO_PATCH = "Cut the patch from the picture itself again."
 
 

@@ -81,7 +81,7 @@ def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 x 28")]
+    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 × 28")]
 )
 def test_that_a_drawing_that_is_none_is_refused(ink, why):
     with pytest.raises(BadValue, match=why):

@@ -64,7 +64,7 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
         why = "damaged or no .npz file"
     elif kind == "shape":
         weights_file(path, output=np.zeros((128, 9), np.float32))
-        why = "output has the shape 128 x 9, and this network needs 128 x 10"
+        why = "output has the shape 128 × 9, and this network needs 128 × 10"
     elif kind == "nan":
         weights_file(path, output=np.full((128, 10), np.nan, np.float32))
         why = "output[0, 0] is nan, not a finite number"

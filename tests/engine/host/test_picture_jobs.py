@@ -94,7 +94,7 @@ def test_that_opening_can_be_stopped_once_the_size_is_known_and_its_deadline_cou
     [
         (
             png_header(20_000, 40_000),
-            "showing its 20,000 x 40,000 pixels takes 7.0 GiB, the limit is 4.0 GiB",
+            "showing its 20,000 × 40,000 pixels takes 7.0 GiB, the limit is 4.0 GiB",
         ),
         (with_pillow(smooth_rgb(300, 300), "JPEG")[:-900] + b"\xff\xd9", "cut short or is damaged"),
         (one_of_each()["tiff-deflate"].replace(b"x\x9c", b"x\x00"), "damaged"),

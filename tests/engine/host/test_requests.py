@@ -140,7 +140,7 @@ def test_that_a_check_is_answered_while_something_runs(calm, picture):
 
 def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture, tiny, tmp_path):
     found = reasons(calm, job_of(picture, device="simulator"))
-    assert ["64 x 64" in reason for reason in found.values()] == ON_CUDA
+    assert ["64 × 64" in reason for reason in found.values()] == ON_CUDA
     pixels = np.ones((12, 20), np.float32)
     pixels[3, 4] = np.nan
     save_image(pixels, tmp_path / "nan.tif")
@@ -167,7 +167,7 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
     assert "2,048 threads" in reasons_of["naive", Block(64, 32)]
     # Its block covers the input tile: one that is smaller than the mask leaves nothing to compute.
     assert reasons_of["tiled-input", Block(8, 8)] == ""
-    assert "4 x 2" in reasons_of["tiled-input", Block(4, 2)]
+    assert "4 × 2" in reasons_of["tiled-input", Block(4, 2)]
     # Where no block matters or helps there is one answer.
     assert reasons_of["cpu-parallel", None] == ""
     assert "one row" in reasons_of["row-naive", None]
@@ -283,8 +283,8 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
     ]
     assert {(r.failure, r.verification) for r in counted} == {(None, None)}
     naive, tiled, numpy = calm.ask(Describe(ProductGrid(MatrixProduct(65, 4, 4), (8,), "simulator")))
-    assert "too large for the simulator (limit 64 x 64)" in naive.status
-    assert "too large for the simulator (limit 64 x 64)" in tiled.status
+    assert "too large for the simulator (limit 64 × 64)" in naive.status
+    assert "too large for the simulator (limit 64 × 64)" in tiled.status
     assert number_of(tiled, "cgma_flop_per_load") is not None
     assert numpy.failure is None
 

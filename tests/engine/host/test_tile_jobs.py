@@ -53,7 +53,7 @@ def test_that_an_inner_block_is_shown_and_any_other_can_be(picture):
 def test_that_a_refused_block_and_a_cpu_variant_say_why_there_is_no_tile(picture):
     found = described(picture, "tiled", block=Block(64, 64))
     assert "4,096 threads; the limit is 1,024" in found.reason
-    assert "The nearest legal block is 64 x 16." in found.reason
+    assert "The nearest legal block is 64 × 16." in found.reason
     assert not found.tiles
     assert "no blocks of threads" in described(picture, "cpu-serial").reason
     # A library's, and it may not be installed.

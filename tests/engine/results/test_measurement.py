@@ -176,23 +176,23 @@ def test_that_what_is_the_same_for_all_runs_can_be_said_once():
     runs = compared([make_result("tiled", block=Block(8, side)) for side in (8, 16)], "naive")
     said = repeated(columns_of("filtering"), runs)
     assert list(said.values()) == [
-        "512 x 512 RGB uint8", "mask Gaussian, 5 x 5", "border zero", "pitched rows", "cuda:0",
+        "512 × 512 RGB uint8", "mask Gaussian, 5 × 5", "border zero", "pitched rows", "cuda:0",
     ]  # fmt: skip
     mixed = compared([runs[0].result, make_result("cpu-serial")], "naive")
     assert set(repeated(columns_of("filtering"), mixed)) == {"picture", "mask", "border"}
-    assert problem_text(make_result()) == "512 x 512 RGB uint8, mask Gaussian, 5 x 5, border zero"
+    assert problem_text(make_result()) == "512 × 512 RGB uint8, mask Gaussian, 5 × 5, border zero"
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("", "5 x 5"),
-        ("random 5 x 5", "5 x 5"),
-        ("box:5", "box:5, 5 x 5"),
-        ("Gaussian 5 x 5", "Gaussian 5 x 5"),
-        ("Gaussian 5 x 5, sigma 1.5", "Gaussian 5 x 5, sigma 1.5"),
+        ("", "5 × 5"),
+        ("random 5 × 5", "5 × 5"),
+        ("box:5", "box:5, 5 × 5"),
+        ("Gaussian 5 × 5", "Gaussian 5 × 5"),
+        ("Gaussian 5 × 5, sigma 1.5", "Gaussian 5 × 5, sigma 1.5"),
         # The size of another mask, which this was a part of.
-        ("Gaussian 15 x 15, its middle", "Gaussian 15 x 15, its middle, 5 x 5"),
+        ("Gaussian 15 × 15, its middle", "Gaussian 15 × 15, its middle, 5 × 5"),
     ],
 )
 def test_that_a_mask_is_named_with_its_size_once(name, text):

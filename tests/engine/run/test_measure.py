@@ -217,9 +217,9 @@ def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job):
 @pytest.mark.parametrize(
     ("key", "block", "nearest", "words"),
     [
-        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 x 32.*nearest legal block"),
+        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 × 32.*nearest legal block"),
         ("separable-l0", Block(8, 8), (None,), r"^variant 'separable-l0': Not separable: its rank is 2"),
-        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 x 32"),
+        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 × 32"),
     ],
 )  # fmt: skip
 def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_without(
@@ -250,9 +250,9 @@ def test_that_an_illegal_block_is_a_result_and_another_kind_of_device_is_refused
     ("chosen", "mask", "large", "largest", "words"),
     [
         (variant("naive"), MASK, replace(PROBLEM, width=65), replace(PROBLEM, width=64, height=64),
-         r"a picture of 65 x 20: too large for the simulator \(limit 64 x 64\)"),
+         r"a picture of 65 × 20: too large for the simulator \(limit 64 × 64\)"),
         (TILED, None, MatrixProduct(65, 64, 64), MatrixProduct(64, 64, 64),
-         r"matrices of 65 x 64 x 64: too large for the simulator \(limit 64 x 64\)"),
+         r"matrices of 65 × 64 × 64: too large for the simulator \(limit 64 × 64\)"),
     ],
     ids=["picture", "matrices"],
 )  # fmt: skip

@@ -196,7 +196,7 @@ def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_b
     slow_bench.answer((Check, FilterJob))
     states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
     assert list(states.values()) == [CellState.WAITING, CellState.WAITING, CellState.REFUSED]
-    assert slow_bench.state.stage.startswith("Tiled, block 8 x 8 (1 of 2)")
+    assert slow_bench.state.stage.startswith("Tiled, block 8 × 8 (1 of 2)")
     slow_bench.answer(Run)
     slow_bench.jobs.cancel()
     slow_bench.settle()

@@ -90,7 +90,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Return):
         QTest.keyClick(shown.map, key)
     assert shown.settings.block == B16
-    assert "Cursor at tiled, 16 x 16" in shown.map.accessibleDescription()
+    assert "Cursor at tiled, 16 × 16" in shown.map.accessibleDescription()
     shown.lines._clicked(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
     assert shown.settings.block in LIST
 
@@ -100,8 +100,8 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
     assert shown.colour(B16) == HEAT[-1]
     assert shown.colour(B8) == HEAT[0]
     assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
-    assert "Best 16 x 16: 0.1000 ms" in shown.panel.summary.text()
-    assert "best 16 x 16: 0.1000 ms" in shown.map.accessibleDescription()
+    assert "Best 16 × 16: 0.1000 ms" in shown.panel.summary.text()
+    assert "best 16 × 16: 0.1000 ms" in shown.map.accessibleDescription()
     shown.panel.choose("speed_up")
     assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
@@ -116,7 +116,7 @@ def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypa
     shown.settle()
     shown.click(Block(64, 8))
     assert shown.settings.block is None
-    assert "Not loaded. 64 x 8: no room" in shown.panel.summary.text()
+    assert "Not loaded. 64 × 8: no room" in shown.panel.summary.text()
     shown.click(Block(64, 64))
     assert "4,096 threads" in shown.panel.summary.text()
     told = []
@@ -156,8 +156,8 @@ def test_that_a_line_a_kernel_names_each_block_or_only_the_threads_where_they_cr
     assert "tiled" in shown.lines.legend.text()
     assert "naive" in shown.lines.legend.text()
     heard = shown.lines.accessibleDescription()
-    assert "tiled: 3 blocks, best 16 x 16: 0.1000 ms" in heard
-    assert "naive: 1 block, best 8 x 8" in heard
+    assert "tiled: 3 blocks, best 16 × 16: 0.1000 ms" in heard
+    assert "naive: 1 block, best 8 × 8" in heard
     shown.add(*((block, 1 / block.threads) for block in every_block()))
     qtbot.waitUntil(lambda: any(name == "1024" for _, name in axis._tickLevels[0]))
     names = [name for _, name in axis._tickLevels[0]]
@@ -190,7 +190,7 @@ def test_that_nothing_is_painted_outside_at_any_size(shown, size):
 
 
 def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
-    shown.type("8x8, 16x16; 32 x 8")
+    shown.type("8x8, 16x16; 32 × 8")
     assert shown.settings.blocks == LIST
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
     shown.type("8x8, 33x33")
@@ -200,7 +200,7 @@ def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(sho
     assert current_theme().error in shown.field.refusal.styleSheet()
     shown.type("8x8, 8x8")
     assert shown.settings.blocks == (B8,)
-    assert shown.field.note.text().startswith("8 x 8: in the list twice")
+    assert shown.field.note.text().startswith("8 × 8: in the list twice")
     *_, every = shown.field.sets.menu().actions()
     every.trigger()
     assert shown.settings.blocks == every_block()
