@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.host.protocol import Filtered, FilterJob, Operated, OperationJob, PictureHandle
+from engine.host.protocol import Filtered, Operated, PictureHandle
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
+from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
 
@@ -19,7 +20,7 @@ class Display(QObject):
         self._workspace = workspace
         self._state = state
         self._keeper = keeper
-        self._job: FilterJob | OperationJob | None = None
+        self._job: PictureJob | None = None
         self.found: Operated | None = None
         """What an operation found beside its picture; None for a convolution."""
         self.refusal = ""

@@ -23,6 +23,7 @@ from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -30,7 +31,7 @@ from gui.explore.run_controller import RunController
 from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.explore.small_picture import ComputingMessages, SmallPicture
 from gui.explore.tile.tile_state import TileState
-from gui.explore.workspace import Workspace, comparable_of
+from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles

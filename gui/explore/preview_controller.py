@@ -6,13 +6,14 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Filtered, FilterJob, Operated, OperationJob, OperationsRequest
+from engine.host.protocol import Filtered, Operated, OperationJob, OperationsRequest
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.display import Display
+from gui.explore.picture_job import PictureJob
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
 
@@ -51,8 +52,8 @@ class PreviewController(QObject):
         self._messages = messages
         self._display = display
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
-        self._wanted: FilterJob | OperationJob | None = None
-        self._given_up: FilterJob | OperationJob | None = None
+        self._wanted: PictureJob | None = None
+        self._given_up: PictureJob | None = None
         self._is_stopped = False
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
@@ -130,7 +131,7 @@ class PreviewController(QObject):
             self._is_stopped = True
             self._previews.cancel()
 
-    def _replied(self, job: FilterJob | OperationJob, reply: Filtered | Operated) -> None:
+    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
         self._state.end_task(SOURCE)
         if job == self._workspace.job():
             self._patience_ms = PATIENCE_MS
@@ -142,7 +143,7 @@ class PreviewController(QObject):
             self._keeper.discard(segments_of(reply))
         self._send()
 
-    def _failed(self, job: FilterJob | OperationJob, error: EngineError) -> None:
+    def _failed(self, job: PictureJob, error: EngineError) -> None:
         self._state.end_task(SOURCE)
         if self._wanted is None and job == self._workspace.job():
             # The end of the simulator's process is reported to its requests alone.

@@ -8,31 +8,22 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import (
-    Availability,
-    BlockAvailability,
-    Filtered,
-    FilterJob,
-    Operated,
-    OperationJob,
-)
+from engine.host.protocol import Availability, BlockAvailability, Filtered, Operated
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Run
 from engine.reason import Reason
-from engine.results.environment import Environment
 from engine.results.measurement import Measurement
-from engine.tasks.operation.problem import OperationProblem
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display, shown_of
+from gui.explore.picture_job import PictureJob, comparable_of, failed_run
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, comparable_of, problem_of
+from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "run"
-ExploreJob = FilterJob | OperationJob
 # For the samples of each cell of a run of several blocks, seconds: 66 cells then take half a minute.
 SWEEP_BUDGET_S = 0.2
 
@@ -66,7 +57,7 @@ class RunController(QObject):
     def run(self) -> None:
         """Run the job as it is now, with each of the blocks where several are chosen."""
         job = self._workspace.job()
-        if isinstance(job, FilterJob) and self._workspace.settings.blocks:
+        if job is not None and self._workspace.settings.blocks:
             self._cross(job, (job.variant,))
         elif job is not None:
             self._jobs.begin(SOURCE, [self._run_of(job)], self._messages)
@@ -76,7 +67,7 @@ class RunController(QObject):
         job, kernels = self._workspace.job(), self._workspace.settings.kernels
         if job is None:
             return
-        if isinstance(job, FilterJob) and self._workspace.settings.blocks:
+        if self._workspace.settings.blocks:
             self._cross(job, kernels)
             return
 
@@ -89,7 +80,7 @@ class RunController(QObject):
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
-    def _cross(self, job: FilterJob, variants: tuple[str, ...]) -> None:
+    def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
 
         def checked(found: tuple[BlockAvailability, ...]) -> None:
@@ -120,7 +111,7 @@ class RunController(QObject):
             what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
-    def _run_of(self, job: ExploreJob, budget_s: float | None = None) -> Job:
+    def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         variant = self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         return Job(
@@ -130,7 +121,7 @@ class RunController(QObject):
             lambda error: self._failed(job, variant, error),
         )
 
-    def _replied(self, job: ExploreJob, reply: Filtered | Operated) -> None:
+    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
         result: Measurement[Any] | None = reply.result
         if result is not None:
             self._results.add(result, comparable_of(job))
@@ -142,48 +133,12 @@ class RunController(QObject):
         else:
             self._keeper.discard(segments_of(reply))
 
-    def _failed(self, job: ExploreJob, variant: VariantInfo | None, error: EngineError) -> None:
+    def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
         result = failed_run(job, variant, error)
         if result is not None:
             self._results.add(result, comparable_of(job))
 
-    def _shows_what_is_wanted(self, job: ExploreJob) -> bool:
+    def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
         return wanted is not None and wanted == replace(job, variant=wanted.variant)
-
-
-def failed_run(job: ExploreJob, variant: VariantInfo | None, error: EngineError) -> Measurement[Any] | None:
-    """Return the result of a run that ended with an error: a run is never missing among the results.
-
-    None where its problem is not known here: with a patch from a file, or a refused parameter.
-    """
-    mask = job.mask if isinstance(job, FilterJob) else None
-    problem = problem_of(job) if isinstance(job, FilterJob) else _operation_problem(job)
-    if problem is None:
-        return None
-    return Measurement(
-        variant=job.variant,
-        title=variant.title if variant else job.variant,
-        device=job.device,
-        problem=problem,
-        mask_name=mask.name if mask else "",
-        weights_digest=mask.weights_digest if mask else None,
-        block=job.block,
-        environment=Environment(job.device),
-        failure=error.failure,
-        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
-    )
-
-
-def _operation_problem(job: OperationJob) -> OperationProblem | None:
-    from engine.tasks.operation.operations import operation_named
-
-    if job.patch_path:
-        return None
-    operation = operation_named(job.operation)
-    try:
-        parameters = operation.read(job.settings)
-    except EngineError:
-        return None
-    return operation.problem_of(job.picture.pixels.shape, job.picture.pixels.dtype, parameters)

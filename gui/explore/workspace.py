@@ -4,21 +4,20 @@ Panels show this state and change it through its setters; controllers turn it in
 its signal only when the value really changed.
 """
 
-from collections.abc import Hashable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from engine.errors import EngineError, MaskError
+from engine.errors import MaskError
 from engine.geometry.block import Block
 from engine.host.protocol import FilterJob, OperationJob, PictureHandle
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterOptions
 from gui.explore.mask.preset_names import title_of
+from gui.explore.picture_job import PictureJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +153,7 @@ class Workspace(QObject):
             self._left[self._operation] = self._settings
             self._operation, self._settings = operation, settings
             self.operation_changed.emit()
-            self.settings_changed.emit(settings)
+            self.settings_changed.emit(self._settings)
             self.job_changed.emit()
 
     def set_picture(self, picture: PictureHandle) -> None:
@@ -219,7 +218,7 @@ class Workspace(QObject):
             mask = mask.normalised()
         return mask.flipped() if self._settings.flip else mask
 
-    def job(self) -> FilterJob | OperationJob | None:
+    def job(self) -> PictureJob | None:
         """Return the job that the state describes; None without a picture."""
         settings = self._settings
         if self._picture is None or self.is_filtering:
@@ -247,36 +246,3 @@ class Workspace(QObject):
         self._mask, self._mask_title = mask, title
         self.mask_changed.emit(mask)
         self.job_changed.emit()
-
-
-def comparable_of(job: FilterJob | OperationJob) -> Hashable:
-    """Return what runs must share with those of a job: all but kernel, block, device and layout.
-
-    For a convolution it is what `engine.results.compare.comparable` returns for a result.
-    """
-    if isinstance(job, FilterJob):
-        return Problem.task, problem_of(job).comparable, job.mask.weights_digest
-    # Its modules take a while to import; whoever has a job of an operation has them.
-    from engine.tasks.operation.operations import operation_named
-
-    parameters = dict(job.settings)
-    # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
-    with suppress(EngineError):
-        parameters = operation_named(job.operation).read(job.settings)
-    return job.operation, tuple(sorted(parameters.items())), job.picture, job.patch_path
-
-
-def problem_of(job: FilterJob) -> Problem:
-    """Return the problem of a convolution."""
-    picture, mask = job.picture, job.mask
-    return Problem(
-        height=picture.height,
-        width=picture.width,
-        channels=picture.channels,
-        dtype=picture.pixels.dtype,
-        mask_shape=mask.shape,
-        anchor=mask.anchor,
-        border=job.border,
-        cval=job.cval,
-        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
-    )

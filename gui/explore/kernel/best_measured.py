@@ -12,8 +12,9 @@ from engine.tasks.filtering.best_blocks import (
 )
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace
 
 
 class BestMeasured:

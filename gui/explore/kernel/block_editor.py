@@ -11,7 +11,8 @@ from engine.host.messages import VariantInfo
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.picture_job import problem_of
+from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier

@@ -13,8 +13,9 @@ from engine.host.protocol import Availability, Filtered, FilterJob
 from engine.reason import Reason
 from engine.results.quantities import ms_text
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, comparable_of, problem_of
+from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex
 

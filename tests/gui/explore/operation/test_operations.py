@@ -18,8 +18,8 @@ from gui.explore.display import Display
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.picture_job import comparable_of
 from gui.explore.results.results_model import SelectedResult
-from gui.explore.workspace import comparable_of
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.made_runs import make_result
 
