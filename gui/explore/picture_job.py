@@ -26,7 +26,8 @@ def comparable_of(job: PictureJob) -> Hashable:
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
     with suppress(EngineError):
         parameters = _parameters_of(job)
-    return job.operation, tuple(sorted(parameters.items())), job.picture, job.patch_path
+    pixels = job.picture.pixels
+    return job.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
 
 
 def problem_of(job: FilterJob) -> Problem:
