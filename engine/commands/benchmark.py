@@ -22,9 +22,9 @@ from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
-from engine.results.columns import mask_text
 from engine.results.measurement import Measurement
 from engine.run.sweep import ways
+from engine.tasks.filtering.columns import mask_text
 from engine.tasks.filtering.problem import MAX_SIDE, RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.filtering.sweep import FilterSweep

@@ -8,7 +8,7 @@ from engine.commands.option_readers import several
 from engine.tasks.product.job import product_jobs
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant, matmul_variant
 
@@ -78,5 +78,5 @@ def run(settings: MatmulSettings) -> int:
 
 
 def _name(result: ProductResult) -> str:
-    tile = f" tile {result.tile}" if result.tile else ""
+    tile = f" tile {tile_of(result)}" if tile_of(result) else ""
     return f"{result.problem.size_text}, {result.variant}{tile}"

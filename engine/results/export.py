@@ -54,8 +54,8 @@ def results_document(
     """Return everything about runs as plain data, with a `machine_document` and the `settings` by name."""
     metrics = {
         metric.key: metric
-        for task in dict.fromkeys(run.result.task for run in runs)
-        for metric in metrics_of(task)
+        for problem in dict.fromkeys(type(run.result.problem) for run in runs)
+        for metric in metrics_of(problem)
     }
     return {
         "format": FORMAT,
@@ -71,7 +71,7 @@ def results_document(
         "results": [
             {"run": run.number}
             | run.result.as_json()
-            | {metric.key: metric.value(run) for metric in metrics_of(run.result.task)}
+            | {metric.key: metric.value(run) for metric in metrics_of(run.result.problem)}
             | {"baseline_run": run.baseline_run}
             for run in runs
         ],
@@ -110,7 +110,7 @@ def _row(run: Compared, baseline: str) -> dict[str, Cell]:
         "layout": result.layout or None,
         **result.problem.csv_columns(),
         **({"mask": result.mask_name, "weights_digest": result.weights_digest} if result.mask_name else {}),
-        **{metric.key: metric.value(run) for metric in metrics_of(result.task)},
+        **{metric.key: metric.value(run) for metric in metrics_of(result.problem)},
         "clock": timing.clock if timing else None,
         "cache": timing.cache if timing else None,
         "baseline": baseline,

@@ -9,8 +9,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.host.messages import Ready, VariantInfo
-from engine.host.protocol import Availability, Filtered, OperationInfo
+from engine.host.protocol import Availability, Filtered
 from engine.results.progress import Progress
+from engine.tasks.operation.messages import OperationInfo
 
 STARTING = "starting"
 READY = "ready"

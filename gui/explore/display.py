@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.host.protocol import Filtered, Operated, PictureHandle
+from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
+from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.picture_job import PictureJob

@@ -6,10 +6,11 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import FilterJob, OperationJob
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.problem import OperationProblem
 
 PictureJob = FilterJob | OperationJob

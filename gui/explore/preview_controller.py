@@ -6,9 +6,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Filtered, Operated, OperationJob, OperationsRequest
+from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview
+from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

@@ -13,9 +13,11 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.errors import MaskError
 from engine.geometry.block import Block
-from engine.host.protocol import FilterJob, OperationJob, PictureHandle
+from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.request import FilterOptions
+from engine.tasks.operation.messages import OperationJob
 from gui.explore.mask.preset_names import title_of
 from gui.explore.picture_job import PictureJob
 

@@ -20,7 +20,7 @@ from engine.variants.tiles.box_mask import is_box
 
 
 def test_that_a_table_of_times_comes_back_with_a_row_a_line():
-    table = {"from": 'a "quoted" [word]', "times_us": {"tiled": {"uint8 × 1": [[1.5, None], [3e-05, 4]]}}}
+    table = {"from": 'a "quoted" [word]', "times_us": {"tiled": {"uint8 x 1": [[1.5, None], [3e-05, 4]]}}}
     text = as_text(table)
     assert json.loads(text) == table
     assert "[1.5, null],\n" in text
@@ -30,7 +30,7 @@ def test_that_a_table_of_times_comes_back_with_a_row_a_line():
 def table(monkeypatch, tmp_path):
     """A table of two small pictures and one mask, with a row of `cpu-box` and one of `cpu-serial`."""
     path = tmp_path / "table.json"
-    row = {"uint8 × 1": [[1.0], [2.0]]}
+    row = {"uint8 x 1": [[1.0], [2.0]]}
     rates = {"copy_gb_s": 1.0, "multiply_adds_g_s": 2.0}
     path.write_text(
         json.dumps({"from": "here", "rates": rates, "times_us": {"cpu-box": row, "cpu-serial": row}})
@@ -58,7 +58,7 @@ def test_that_only_the_rows_that_were_asked_for_are_measured_and_the_table_says_
     assert after["rates"] == before["rates"]
     assert after["from"].startswith("here; cpu-serial: ")
     kinds = after["times_us"]["cpu-serial"]
-    assert kinds.keys() == {"uint8 × 1", "uint8 to uint8 × 1"}
+    assert kinds.keys() == {"uint8 x 1", "uint8 to uint8 x 1"}
     assert all(time > 0 for rows in kinds.values() for (time,) in rows)
 
 

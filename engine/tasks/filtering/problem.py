@@ -25,6 +25,7 @@ class Problem:
     """
 
     task: ClassVar[str] = "filtering"
+    columns_module: ClassVar[str] = "engine.tasks.filtering.columns"
     checked_unit: ClassVar[str] = "pixel"
 
     # Picture size in pixels; at least 1 x 1.

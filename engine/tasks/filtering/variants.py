@@ -94,6 +94,11 @@ class Variant(AnyVariant[Problem, Mask]):
     # covers the output tile.
     block_covers_input: bool = False
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """Whether it writes 8 and 16 bit, and the masks that it takes."""
+        return {"quantises": self.integer_output, "masks": self.masks.value}
+
     def added_steps(self, mask: Mask) -> float:
         """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""
         if not self.rank:

@@ -53,6 +53,7 @@ class ForwardPass:
     """
 
     task: ClassVar[str] = "network"
+    columns_module: ClassVar[str] = "engine.tasks.network.columns"
     checked_unit: ClassVar[str] = "score"
 
     batch: int

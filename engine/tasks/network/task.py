@@ -39,6 +39,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
+    heading = "Stages of the network (`python main.py network`)"
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second, the simulator 0.1 M."""

@@ -43,6 +43,7 @@ class OperationProblem:
     """
 
     task: ClassVar[str] = KEY
+    columns_module: ClassVar[str] = "engine.tasks.operation.columns"
     checked_unit: ClassVar[str] = "pixel"
 
     operation: str  # key of `engine.tasks.operation.operations.OPERATIONS`

@@ -19,6 +19,7 @@ class MatrixProduct:
     """
 
     task: ClassVar[str] = "product"
+    columns_module: ClassVar[str] = "engine.tasks.product.columns"
     checked_unit: ClassVar[str] = "element"
 
     rows: int

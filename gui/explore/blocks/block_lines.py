@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.geometry.block import Block
 from engine.geometry.block_list import by_size
-from engine.results.metrics import Metric
+from engine.results.metrics import AnyMetric
 from engine.results.quantities import rate_text, tick_text
 from gui.explore.blocks.map_cells import BlockMapData, Kind
 from gui.plots.log_axis import LogAxis, colour_plot, make_still
@@ -92,7 +92,7 @@ class BlockLines(QWidget):
         self.empty_text.setGeometry(self.plot.rect().adjusted(GRID, GRID, -GRID, -GRID))
 
     @property
-    def _metric(self) -> Metric | None:
+    def _metric(self) -> AnyMetric | None:
         return next((one.metric for one in self._maps), None)
 
     def _draw(self, values: Mapping[str, Mapping[Block, float]]) -> None:

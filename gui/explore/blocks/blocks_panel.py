@@ -113,7 +113,7 @@ class BlocksPanel(QWidget):
 
     def choose(self, key: str) -> None:
         """Show another number of the runs."""
-        self._shown = metric(key)
+        self._shown = metric(key, Problem)
         self.refresh()
 
     def refresh(self) -> None:
@@ -218,7 +218,7 @@ class BlocksPanel(QWidget):
         button.setMinimumWidth(button.sizeHint().width() + 3 * HALF_GRID)
         menu, group = QMenu(button), QActionGroup(button)
         menu.setToolTipsVisible(True)
-        for entry in metrics_of(Problem.task):
+        for entry in metrics_of(Problem):
             action = menu.addAction(entry.header)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import why_illegal
-from engine.results.metrics import Metric
+from engine.results.metrics import AnyMetric
 from engine.results.quantities import digits_text
 from gui.explore.blocks.block_cells import BlockCell, CellState
 
@@ -42,7 +42,7 @@ class BlockMapData:
     ys: tuple[int, ...] = ()
     cells: Mapping[Block, MapCell] = field(default_factory=dict)
     best: Block | None = None
-    metric: Metric | None = None
+    metric: AnyMetric | None = None
 
     def ratio(self, cell: MapCell) -> float:
         """Return how many times worse than the best a measured cell is, at least 1."""
@@ -76,7 +76,7 @@ class BlockMapData:
         return max(ratios, default=1.0)
 
 
-def map_of(variant: str, cells: Mapping[Block, BlockCell], shown: Metric, limits: Limits) -> BlockMapData:
+def map_of(variant: str, cells: Mapping[Block, BlockCell], shown: AnyMetric, limits: Limits) -> BlockMapData:
     """Return the map of a kernel by its cells; the other blocks of their rows and columns are in it too."""
     xs = tuple(sorted({block.x for block in cells}))
     ys = tuple(sorted({block.y for block in cells}))
@@ -96,7 +96,7 @@ def _best(values: list[tuple[float, Block]], *, more_is_better: bool) -> Block |
     return (max if more_is_better else min)(values, key=lambda one: one[0])[1]
 
 
-def _cell(block: Block, cell: BlockCell | None, shown: Metric, limits: Limits) -> MapCell:
+def _cell(block: Block, cell: BlockCell | None, shown: AnyMetric, limits: Limits) -> MapCell:
     if cell is None:
         # Without the nearest legal block: of 100 cells that takes 300 ms.
         if reason := why_illegal(block, limits):

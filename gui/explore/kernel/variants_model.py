@@ -9,9 +9,10 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, Filtered, FilterJob
+from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
 from engine.results.quantities import ms_text
+from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel

@@ -8,8 +8,8 @@ from PySide6.QtCore import QModelIndex, QObject, Signal
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import Measurement
-from engine.tasks import operation
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.operation.problem import OperationProblem
 from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
@@ -21,7 +21,7 @@ class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__((Problem.task, operation.KEY), "cpu-serial", _FIRST, parent)
+        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST, parent)
         # By the identity of the results.
         self._problems: dict[int, Hashable] = {}
         self.present: Hashable = None

@@ -1,7 +1,7 @@
 import pytest
 
+from engine.course.messages import CourseRequest, SaveCourse
 from engine.errors import EngineError
-from engine.host.protocol import CourseRequest, SaveCourse
 from engine.host.verbs import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel

@@ -4,9 +4,9 @@ from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.protocol import FilterJob
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
 from gui.explore.blocks.block_cells import CellState
 from gui.explore.picture_job import failed_run
 from gui.explore.run_words import no_run_sentence, run_sentence

@@ -15,6 +15,7 @@ from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import tile_of
 from engine.tasks.read_results import results_from_document
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
@@ -183,7 +184,7 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
         qtbot.waitUntil(lambda: not haloscope.state.running)
         assert not panel.refusal.isVisible()
         assert haloscope.matmul.settings.product == MatrixProduct(side, side, side)
-        assert [row.tile for row in haloscope.matmul.rows] == [tile, tile, None]
+        assert [tile_of(row) for row in haloscope.matmul.rows] == [tile, tile, None]
 
 
 @pytest.mark.slow

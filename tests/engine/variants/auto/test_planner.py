@@ -25,7 +25,7 @@ from tests.engine.variants.suited import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
 TABLE = costs.CostTable(
-    costs.Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 × 1": [[9.0, 81.0], [36.0, 324.0]]}}
+    costs.Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
 )
 
 
@@ -48,14 +48,14 @@ def test_that_times_lie_on_straight_lines_of_logarithms(side, mask_shape, wanted
 def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the_border():
     grey = TABLE.time_us(variant("tiled"), sized(1024, 512, (3, 3)), TABLE.rates)
     assert TABLE.time_us(variant("tiled"), sized(512, 512, (3, 3), 2), TABLE.rates) == grey
-    row = {"ghost cells, float32 × 3": [[9.0]]}
+    row = {"ghost cells, float32 x 3": [[9.0]]}
     table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
     found = table.time_us(variant("tiled"), sized(512, 512, (3, 3), 3), table.rates)
     assert found == pytest.approx(9.0, rel=1e-3)
 
 
 def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes_for_ever():
-    table = replace(TABLE, times_us={"tiled": {"float32 × 1": [[9.0, None], [None, None]]}}, _lines={})
+    table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
     problem = sized(1024, 1024, (9, 9))
     assert table.time_us(variant("tiled"), problem, table.rates) == pytest.approx(324.0)
     assert math.isinf(table.time_us(variant("naive"), problem, table.rates))
@@ -64,7 +64,7 @@ def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes
 def test_that_memory_and_multiply_adds_are_scaled_apart():
     samples, copy_us = 1024 * 1024, 18.0
     rates = costs.Rates(samples * 8 / copy_us / 1e3, 100.0)
-    table = costs.CostTable(rates, (1024,), (3,), {"tiled": {"float32 × 1": [[48.0]]}})
+    table = costs.CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
     found = table.time_us(variant("tiled"), sized(1024, 1024, (3, 3)), costs.Rates(rates.copy_gb_s / 2, 25.0))
     assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
@@ -77,25 +77,25 @@ def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it():
     assert costs.mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
 
 
-GREY, RGB = "uint8 × 1", "uint8 × 3"
-KINDS = (GREY, RGB, "float32 × 1")
-GHOSTS = ("float32 × 1", "ghost cells, float32 × 1", RGB)
-RESULTS = (GREY, "uint8 to uint8 × 1", RGB, "uint16 × 1")
+GREY, RGB = "uint8 x 1", "uint8 x 3"
+KINDS = (GREY, RGB, "float32 x 1")
+GHOSTS = ("float32 x 1", "ghost cells, float32 x 1", RGB)
+RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
 
 
 @pytest.mark.parametrize(
     ("problem", "kinds", "nearest"),
     [
         (Problem(9, 9, 4, "uint16"), KINDS, RGB),
-        (Problem(9, 9, 3, "float32"), KINDS, "float32 × 1"),
+        (Problem(9, 9, 3, "float32"), KINDS, "float32 x 1"),
         (Problem(9, 9), (), None),
-        (Problem(9, 9, border=Border.CONSTANT), GHOSTS, "ghost cells, float32 × 1"),
-        (Problem(9, 9, border=Border.WRAP), GHOSTS, "float32 × 1"),
+        (Problem(9, 9, border=Border.CONSTANT), GHOSTS, "ghost cells, float32 x 1"),
+        (Problem(9, 9, border=Border.WRAP), GHOSTS, "float32 x 1"),
         (Problem(9, 9, 3, "uint8", border=Border.ZERO), GHOSTS, RGB),
-        (Problem(9, 9, 1, "uint8", result_dtype="uint8"), RESULTS, "uint8 to uint8 × 1"),
+        (Problem(9, 9, 1, "uint8", result_dtype="uint8"), RESULTS, "uint8 to uint8 x 1"),
         (Problem(9, 9, 1, "uint8"), RESULTS, GREY),
         (Problem(9, 9, 3, "uint8", result_dtype="uint8"), RESULTS, RGB),
-        (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 × 1"),
+        (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
     ],
 )
 def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(problem, kinds, nearest):
@@ -103,7 +103,7 @@ def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(
 
 
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
-    rows = {"digit-sums": {"uint8 × 1": [[10.0]]}, costs.repeated("digit-sums"): {"uint8 × 1": [[16.0]]}}
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, costs.repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
     table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), rows)
     problem = replace(sized(512, 512, (3, 3)), dtype="uint8")
     found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
@@ -150,7 +150,7 @@ def problem_of(mask, dtype="float32", side=1024):
 
 def costing(monkeypatch, **times_us):
     """Let every named variant cost so much, whatever the problem, and the others have no times."""
-    rows = {key.replace("_", "-"): {"float32 × 1": [[time]]} for key, time in times_us.items()}
+    rows = {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()}
     table = costs.CostTable(costs.Rates(1e9, 1.0), (1024,), (9,), rows)
     monkeypatch.setattr(planner, "cost_table", lambda kind: table)
     monkeypatch.setattr(planner, "rates_of", lambda device, measured: measured)

@@ -8,10 +8,12 @@ from PySide6.QtWidgets import QApplication, QComboBox
 
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
-from engine.host.protocol import FilterJob, OperationJob, SaveResult
+from engine.host.protocol import SaveResult
 from engine.host.verbs import Check, Preview, Run
 from engine.results.quantities import MISSING
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.operation.found import Mark
+from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.operations import OPERATIONS
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.explore.display import Display

@@ -5,9 +5,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block
-from engine.host.protocol import TileRequest
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import TileRequest
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_panel import TilePanel

@@ -6,11 +6,12 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
-from engine.host.protocol import FilterJob, PictureHandle, ScreenLevels, TileRequest
-from engine.host.tile_jobs import describe_tile
+from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.tasks.filtering import tiles
+from engine.tasks.filtering.messages import FilterJob, TileRequest
 from engine.tasks.filtering.variants import VARIANTS, MaskClass
 
 
@@ -25,7 +26,7 @@ def picture():
 def described(picture, key, at=None, **fields):
     fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
     job = FilterJob(picture=picture, variant=key, **fields)
-    return describe_tile(Describe(TileRequest(job, at)), lambda step: None)
+    return tiles.describe(Describe(TileRequest(job, at)), lambda step: None)
 
 
 @pytest.mark.parametrize("known", [v for v in VARIANTS if v.has_kernels], ids=lambda known: known.key)

@@ -6,11 +6,12 @@ import pytest
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.protocol import OpenPicture, OperationJob, OperationsRequest
+from engine.host.protocol import OpenPicture
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
+from engine.tasks.operation.messages import OperationJob, OperationsRequest
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.variants import operation_variants
 
