@@ -179,13 +179,26 @@ def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_n
     assert slow_bench.display.found is not None
 
 
-def test_that_an_operation_chosen_again_at_once_finds_its_numbers_again(slow_bench):
-    choose_on(slow_bench, "histogram")
-    slow_bench.answer(PREVIEW)
-    slow_bench.workspace.choose("negative")
-    choose_on(slow_bench, "histogram")
-    slow_bench.answer_all(PREVIEW)
-    assert slow_bench.display.found is not None
+def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(bench, qtbot):
+    choose_on(bench, "median")
+    panel = OperationPanel(OPERATIONS["median"], bench.workspace, bench.display, lambda: None)
+    qtbot.addWidget(panel)
+    bench.change(parameters={"size": 5})
+    assert panel.refusal.text().startswith("Size 5: it is refused here")
+    assert bench.messages.newest is None
+    bench.change(parameters={})
+    assert panel.refusal.text() == ""
+    assert bench.display.found is not None
+    for kind in (PREVIEW, (Check, OperationJob)):
+        asked = [one.job.settings for one in bench.fake.seen if is_kind(one, kind)]
+        assert asked == [{}, {"size": 5}, {}]
+
+
+def test_that_the_result_of_an_operation_is_saved_as_it_is_shown(bench, tmp_path):
+    choose_on(bench, "negative")
+    bench.pictures.save_result(tmp_path / "out.png")
+    (request,) = [one for one in bench.fake.seen if isinstance(one, SaveResult)]
+    assert (request.values, request.range_mode) == (bench.display.found.shown.values, "clip")
 
 
 def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_known(slow_bench):
@@ -275,38 +288,6 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     choose(page, qtbot, "")
     qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of") and tile.kernel.isEnabled())
     assert page.blocks_panel.words == ""
-
-
-@pytest.mark.slow
-def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(page, haloscope, qtbot):
-    choose(page, qtbot, "median")
-    panel = page.operation_dock.panel("median")
-    page.workspace.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: panel.refusal.text().startswith("Size 5: it is refused here"))
-    page.workspace.set_parameter("size", 3)
-    qtbot.waitUntil(lambda: not panel.refusal.text())
-    previews = [one for one in haloscope.link._client.seen if is_kind(one, (Preview, OperationJob))]
-    assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
-
-
-@pytest.mark.slow
-def test_that_the_former_choices_are_shown_and_checked_again_after_a_refusal(page, haloscope, qtbot):
-    choose(page, qtbot, "median")
-    page.workspace.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: "it is refused here" in page.display.refusal)
-    page.workspace.change(parameters={})
-    qtbot.waitUntil(lambda: page.display.found is not None and not page.display.refusal)
-    checked = [one for one in haloscope.link._client.seen if is_kind(one, (Check, OperationJob))]
-    assert [one.job.settings for one in checked] == [{}, {"size": 5}, {}]
-
-
-@pytest.mark.slow
-def test_that_the_result_of_an_operation_is_saved_as_it_is_shown(page, haloscope, qtbot, tmp_path):
-    choose(page, qtbot, "negative")
-    page.pictures.save_result(tmp_path / "out.png")
-    (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
-    assert request.values == page.display.found.shown.values
-    assert request.range_mode == "clip"
 
 
 @pytest.mark.slow
