@@ -183,7 +183,8 @@ class ExplorePage(Page):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        panel = self.blocks_panel if self.workspace.is_filtering else None
+        is_refused = panel is not None and panel.is_refused
         if self.workspace.settings.blocks or is_refused:
             self.blocks_dock.raise_()
         if not is_refused:
@@ -229,7 +230,6 @@ class ExplorePage(Page):
 
         results = self.results
         turns = Turns(self)
-
         for slot, key, name, empty in (
             (self.time_slot, KERNEL, "Execution time by variant", _NO_TIMES),
             (self.speed_up_slot, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS),

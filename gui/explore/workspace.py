@@ -43,10 +43,10 @@ class Settings(FilterOptions):
     patch_path: str = ""
 
 
-# Each operation has these for itself; the other settings hold for all.
-_OWN = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
+# Settings per operation; the others hold for all of them.
+_PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
 # Its variant on the CPU becomes the baseline once the engine has listed it.
-_UNUSED = Settings(baseline="")
+_NEVER_CHOSEN = Settings(baseline="")
 
 
 class _Edit(QUndoCommand):
@@ -109,8 +109,8 @@ class Workspace(QObject):
         self._mask_title = title_of(mask)
         self._settings = Settings()
         self._operation = ""
-        # Those of the operations that were left, by their keys.
-        self._left: dict[str, Settings] = {}
+        # Those of the operations that were chosen before, by their keys.
+        self._kept: dict[str, Settings] = {}
 
     @property
     def operation(self) -> str:
@@ -145,14 +145,14 @@ class Workspace(QObject):
         """Return the settings of an operation, whichever is chosen."""
         if operation == self._operation:
             return self._settings
-        left = self._left.get(operation, _UNUSED)
-        return replace(self._settings, **{name: getattr(left, name) for name in _OWN})
+        kept = self._kept.get(operation, _NEVER_CHOSEN)
+        return replace(self._settings, **{name: getattr(kept, name) for name in _PER_OPERATION})
 
     def choose(self, operation: str) -> None:
-        """Choose an operation by its key, with the settings that it was left with."""
+        """Choose an operation by its key, with the settings that it had before."""
         if operation != self._operation:
             settings = self.settings_of(operation)
-            self._left[self._operation] = self._settings
+            self._kept[self._operation] = self._settings
             self._operation, self._settings = operation, settings
             self.operation_changed.emit()
             self.settings_changed.emit(self._settings)

@@ -277,7 +277,11 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
 
 @pytest.mark.slow
 def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
+    page.blocks_panel.field.field.setText("8 by 8")
+    page.blocks_panel.field.field.editingFinished.emit()
     choose(page, qtbot, "negative")
+    page.run()
+    assert haloscope.state.running, "a list of blocks that is refused is of convolutions too"
     page.blocks_dock.raise_()
     page.tile_dock.raise_()
     qtbot.waitUntil(lambda: page.tile_slot.is_filled)
