@@ -45,6 +45,8 @@ class Settings(FilterOptions):
 
 # Settings per operation; the others hold for all of them.
 _PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
+# What only runs read: no result depends on them.
+_OF_RUNS = ("baseline", "blocks", "kernels")
 # Its variant on the CPU becomes the baseline once the engine has listed it.
 _NEVER_CHOSEN = Settings(baseline="")
 
@@ -176,11 +178,10 @@ class Workspace(QObject):
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
-        settings, job = replace(self._settings, **fields), self.job()  # type: ignore[arg-type]
-        if settings != self._settings:
-            self._settings = settings
-            self.settings_changed.emit(settings)
-            if self.job() != job:
+        before, self._settings = self._settings, replace(self._settings, **fields)  # type: ignore[arg-type]
+        if self._settings != before:
+            self.settings_changed.emit(self._settings)
+            if any(getattr(before, name) != value for name, value in fields.items() if name not in _OF_RUNS):
                 self.job_changed.emit()
 
     def set_parameter(self, name: str, value: Any) -> None:
