@@ -36,6 +36,9 @@ def test_that_a_link_to_a_pipe_is_a_device():
     finally:
         os.close(receiver)
         os.close(sender)
+
+
+def test_that_an_empty_name_is_no_path():
     with pytest.raises(BadValue, match="'' is not a path"):
         check_place("")
 

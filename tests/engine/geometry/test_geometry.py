@@ -138,5 +138,8 @@ def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary(wi
 
 def test_that_a_layout_is_found_by_its_name_alone():
     assert Layout.named("packed") is Layout.named(Layout.PACKED) is Layout.PACKED
+
+
+def test_that_another_name_of_a_layout_is_refused_with_ours():
     with pytest.raises(UnknownName, match=r"layout 'dense'.*Choose one of pitched, packed"):
         Layout.named("dense")
