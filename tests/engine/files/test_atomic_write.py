@@ -64,6 +64,9 @@ def test_that_a_failed_write_says_why(tmp_path, monkeypatch):
             atomic_write(tmp_path / "a.csv", b"1")
         assert words in caught.value.why
         assert caught.value.remedy
+
+
+def test_that_an_interrupted_write_leaves_no_temporary_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", failing(None, KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         atomic_write(tmp_path / "a.csv", b"1")

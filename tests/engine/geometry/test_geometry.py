@@ -57,6 +57,9 @@ def test_that_a_block_is_refused_by_each_limit_alone():
         assert refuse_block(block, Limits()) is None, block
     for limit in ("max_threads", "max_block_x", "max_block_y"):
         assert refuse_block(Block(32, 32), Limits(**{limit: 16})) is not None, limit
+
+
+def test_that_the_last_block_may_hang_over():
     assert [blocks_along(length, 16) for length in (1, 15, 16, 17, 32, 33)] == [1, 1, 1, 2, 2, 3]
 
 
