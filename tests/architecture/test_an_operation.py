@@ -68,9 +68,7 @@ def toy(monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     cpu, cuda = known.modules.values()
     longer = Registered(cpu=(*cpu, "toy_posterise"), cuda=cuda)
-    for one in list(sys.modules.values()):
-        if getattr(one, "OPERATION_VARIANTS", None) is known:
-            monkeypatch.setattr(one, "OPERATION_VARIANTS", longer)
+    monkeypatch.setattr(known, "modules", longer.modules)
     monkeypatch.setitem(OPERATIONS, TOY.key, TOY)
 
 

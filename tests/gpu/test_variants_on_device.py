@@ -20,10 +20,11 @@ from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.tasks.filtering.auto.planner import Choice, choose
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice
+from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, MaskClass
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases

@@ -123,7 +123,7 @@ def assert_places_have_64_bits(ptx):
     blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
     assert blocks
     # A column or a row, the block's times a constant, fits 32 bits
-    # (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch does not.
+    # (`engine.tasks.picture_problem.MAX_SIDE`); a row times the pitch does not.
     factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
     assert [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)] == []
     assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
@@ -232,7 +232,7 @@ def test_that_weights_are_no_part_of_the_code(key, shape, floats):
 @pytest.mark.parametrize(
     ("keys", "shape"),
     [
-        ("separable-l0 separable-l1", (17, 17)),
+        *(("separable-l0 separable-l1 separable-l2", (side, side)) for side in (3, 5, 9, 17, 31)),
         ("row-naive row-constant row-tiled row-tiled-constant row-cached row-cached-constant", (1, 5)),
     ],
 )
@@ -242,7 +242,8 @@ def test_that_the_taps_of_kernels_that_are_compared_are_straight_line_code_in_al
     for key in keys.split():
         problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=Border.ZERO)
         for step in variant(key).passes(problem, mask, Block(16, 16)):
-            assert compiled(step, (9, 0)).count("fma.rn.f32") == mask.columns, (key, step.name)
+            for capability in ((8, 0), (9, 0)):
+                assert compiled(step, capability).count("fma.rn.f32") == mask.columns, (key, step.name)
 
 
 def test_that_numbas_own_constant_arrays_are_part_of_the_code_as_the_documents_say():

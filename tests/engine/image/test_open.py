@@ -1,5 +1,6 @@
 """Opening pictures: what is read, what is refused, and the memory that it takes."""
 
+import importlib
 import os
 import re
 import struct
@@ -405,3 +406,20 @@ def test_that_a_package_that_is_not_installed_is_not_taken_for_a_damaged_file(mo
     monkeypatch.setitem(sys.modules, "simplejpeg", None)
     with pytest.raises(ModuleNotFoundError, match="simplejpeg"):
         open_image(path)
+
+
+def test_that_a_decoder_that_finds_no_memory_is_not_called_missing(monkeypatch, refused):
+    real = importlib.import_module
+
+    def loaded(name, package=None):
+        if name.endswith("_png"):
+            raise ImportError("_png.abi3.so: failed to map segment from shared object")
+        return real(name, package)
+
+    def not_loaded(*arguments, **options):
+        raise ImportError("could not import name 'png_decode' from 'imagecodecs'")
+
+    monkeypatch.setattr(importlib, "import_module", loaded)
+    monkeypatch.setattr("imagecodecs.png_decode", not_loaded)
+    error = refused(with_pillow(smooth_rgb(), "PNG"))
+    assert "its decoder cannot be loaded: not enough memory" in error.why

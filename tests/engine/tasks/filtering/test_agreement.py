@@ -13,8 +13,9 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import added_steps, is_exact_class, rounding_bound, verify
 from engine.tasks.filtering.oracle import correlate, magnitudes
-from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.verify.regions import Region
 
 

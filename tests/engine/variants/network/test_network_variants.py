@@ -54,7 +54,7 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
     from engine.run.sampling import NO_SAMPLES
-    from engine.tasks.network.job import network_job
+    from engine.tasks.network.task import network_job
 
     # A thread of Python each: where blocks have 625 the smallest network is enough.
     uses_blocks_of_625 = stage.work(SIMULATED[0].problem, BLOCK).shared_loads
