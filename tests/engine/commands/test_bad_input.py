@@ -169,6 +169,9 @@ def test_that_names_after_two_dashes_may_begin_with_one(command, odd_folder):
     assert answer.status == 0, answer.err
     assert Path("-o.png").exists()
     assert command("filter -a.png o.png", BOX).status == 2
+
+
+def test_that_no_name_drives_the_terminal(command, odd_folder):
     answer = command("filter ./-a.png", Path("x\x1b[31m\n\x07.png"), BOX)
     assert answer.status == 0
     assert answer.out.startswith(r"x\u001b[31m\u000a\u0007.png: correlation")
@@ -181,6 +184,9 @@ def test_that_a_link_to_a_file_stays_a_link(command, odd_folder):
     assert command("filter ./-a.png link.png", BOX).status == 0
     assert os.readlink("link.png") == "real.png"
     assert Path("real.png").is_file()
+
+
+def test_that_a_loop_of_links_is_refused(command, odd_folder):
     os.symlink("second.png", "first.png")
     os.symlink("first.png", "second.png")
     answer = command("filter ./-a.png first.png", BOX)

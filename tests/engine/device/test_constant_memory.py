@@ -122,7 +122,7 @@ def test_that_a_copy_in_use_is_never_written_anew(loads):
     assert len(loads.copies) == 40
 
 
-def test_that_edits_of_a_mask_need_few_copies_and_launches_read_what_they_were_enqueued_with(loads):
+def test_that_launches_read_the_weights_that_they_were_enqueued_with(loads):
     kernel, held = Kernel(), None
     for number in range(200):
         # The variant that was prepared before is dropped when the next one is there.
@@ -157,7 +157,7 @@ def test_that_a_prepared_variant_holds_its_copy(loads):
 
 
 @pytest.mark.parametrize("used_before", [1, 2 * MOST_LOADED])
-def test_that_a_kernels_copies_used_or_free_are_not_anothers_and_not_another_devices(loads, used_before):
+def test_that_a_kernels_copies_are_its_own_on_each_device(loads, used_before):
     one = Kernel()
     for number in range(used_before):
         asked(one, number)

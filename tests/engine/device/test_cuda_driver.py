@@ -103,7 +103,7 @@ def test_that_each_gpu_is_listed_with_its_facts_limits_and_bandwidth(install):
     assert (gpu.attributes.lanes, gpu.attributes.threads) == (128, 2048)
 
 
-def test_that_an_attribute_that_an_old_driver_does_not_know_is_0_and_another_failure_is_one(install):
+def test_that_an_attribute_that_an_old_driver_does_not_know_is_0(install):
     install(Driver(fails={"RESERVED_SHARED_MEMORY_PER_BLOCK": 1}))
     assert gpu_info(0).attributes.reserved_shared_bytes == 0
     install(Driver(fails={"CLOCK_RATE": 999}))

@@ -84,7 +84,7 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     assert made == [1]
 
 
-def test_that_devices_are_found_by_key_or_refused_in_words_and_the_simulator_needs_its_own_process():
+def test_that_devices_are_found_by_key_or_refused_in_words():
     assert own_process_needed(device_named("simulator"))
     assert not own_process_needed(device_named("cpu"))
     with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
@@ -171,7 +171,7 @@ def git(root, *words):
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_path):
+def test_that_a_checkout_has_its_commit(tmp_path):
     git(tmp_path, "init", "--quiet")
     (tmp_path / "tracked.txt").write_text("before", encoding="utf-8")
     git(tmp_path, "add", "tracked.txt")
@@ -252,7 +252,7 @@ def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(shape, 
         assert (result == 7).all()
 
 
-def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where_it_is():
+def test_that_a_callers_result_stays_where_it_is():
     image, mask = np.zeros((256, 1024), np.float32), Mask(np.ones((3, 3)))
     for result in (
         engine.correlate(image, mask, device="cpu"),
@@ -269,5 +269,5 @@ def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where
 
 
 @pytest.mark.slow
-def test_that_rows_are_stored_as_asked_and_results_do_not_depend_on_it():
+def test_that_results_do_not_depend_on_the_layout_of_rows():
     assert fresh_python("-m", "tests.engine.device.rows_in_simulator", simulated=True) == "12 checked\n"

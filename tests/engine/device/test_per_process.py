@@ -75,7 +75,7 @@ def test_that_a_child_that_was_forked_while_a_file_was_written_can_write(tmp_pat
     assert (tmp_path / "file").read_bytes() == b"whole"
 
 
-def test_that_threads_that_ask_at_once_get_the_same_and_after_a_fork_another_one():
+def test_that_threads_that_ask_at_once_get_the_same():
     asked = threading.Barrier(4)
     kept, found = OncePerProcess(object), []
 

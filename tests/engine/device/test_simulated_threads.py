@@ -95,7 +95,7 @@ def test_that_votes_are_of_the_threads_that_still_run(launch):
     assert launch(vote, np.zeros((THREADS, 5), int)) == [[0] * 5] * 2 + [[4, 1, 0, 0, 1]] * 6
 
 
-def test_that_an_error_says_the_place_of_its_thread_and_the_next_launch_runs(launch):
+def test_that_an_error_says_the_place_of_its_thread(launch):
     def fails(wordless, out):
         if cuda.threadIdx.x == 2 and not wordless[0]:
             out[cuda.threadIdx.x + 10] = 1
@@ -113,7 +113,7 @@ def test_that_an_error_says_the_place_of_its_thread_and_the_next_launch_runs(lau
     assert launch(fails, kind + 2, out) == [1] * THREADS
 
 
-def test_that_ctrl_c_stays_what_it_is_and_every_thread_leaves_its_kernel(launch):
+def test_that_every_thread_leaves_its_kernel_at_ctrl_c(launch):
     left = []
 
     def interrupted(out):

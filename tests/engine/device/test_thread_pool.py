@@ -103,7 +103,7 @@ def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads
 
 
 @pytest.mark.slow
-def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
+def test_that_callers_share_the_threads_of_short_launches(four_threads):
     failures = []
     # Now and then a thread helps, and a task that came too late is never done.
     assert {int(launched(5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}

@@ -36,6 +36,9 @@ def test_that_a_link_to_a_pipe_is_a_device():
     finally:
         os.close(receiver)
         os.close(sender)
+
+
+def test_that_an_empty_name_is_no_path():
     with pytest.raises(BadValue, match="'' is not a path"):
         check_place("")
 
@@ -61,6 +64,9 @@ def test_that_a_failed_write_says_why(tmp_path, monkeypatch):
             atomic_write(tmp_path / "a.csv", b"1")
         assert words in caught.value.why
         assert caught.value.remedy
+
+
+def test_that_an_interrupted_write_leaves_no_temporary_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", failing(None, KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         atomic_write(tmp_path / "a.csv", b"1")

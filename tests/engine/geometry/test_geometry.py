@@ -57,6 +57,9 @@ def test_that_a_block_is_refused_by_each_limit_alone():
         assert refuse_block(block, Limits()) is None, block
     for limit in ("max_threads", "max_block_x", "max_block_y"):
         assert refuse_block(Block(32, 32), Limits(**{limit: 16})) is not None, limit
+
+
+def test_that_the_last_block_may_hang_over():
     assert [blocks_along(length, 16) for length in (1, 15, 16, 17, 32, 33)] == [1, 1, 1, 2, 2, 3]
 
 
@@ -138,5 +141,8 @@ def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary(wi
 
 def test_that_a_layout_is_found_by_its_name_alone():
     assert Layout.named("packed") is Layout.named(Layout.PACKED) is Layout.PACKED
+
+
+def test_that_another_name_of_a_layout_is_refused_with_ours():
     with pytest.raises(UnknownName, match=r"layout 'dense'.*Choose one of pitched, packed"):
         Layout.named("dense")

@@ -59,9 +59,7 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
     assert (tmp_path / "out.png").read_bytes() == b"whole"
 
 
-def test_that_a_file_that_is_only_encoded_is_given_up_at_once_and_leaves_nothing(
-    start_up, kills, tmp_path, monkeypatch
-):
+def test_that_a_file_that_is_only_encoded_is_given_up_at_once(start_up, kills, tmp_path, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", PATIENCE_S)
     watched, _ = start_up()
     future = watched.begin(Write(str(tmp_path / "out.png"), ever=True))

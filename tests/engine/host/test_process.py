@@ -28,9 +28,7 @@ SWITCHES = "NUMBA_ENABLE_CUDASIM", "CUDA_VISIBLE_DEVICES"
     ],
     ids=["", "simulator", "no CUDA"],
 )
-def test_that_a_host_sets_its_options_ignores_ctrl_c_and_serves_until_it_is_stopped(
-    monkeypatch, options, switches, prefix
-):
+def test_that_a_host_serves_until_it_is_stopped(monkeypatch, options, switches, prefix):
     def state(request, report):
         ours.send(Stop())
         return signal.getsignal(signal.SIGINT), [os.environ[name] for name in SWITCHES], shared._prefix
@@ -60,7 +58,7 @@ def send_back(connection, options):
 
 
 @pytest.mark.parametrize("parent_has_ended", [False, True])
-def test_that_the_entry_point_takes_its_pipe_and_calls_what_the_parent_sent(monkeypatch, parent_has_ended):
+def test_that_the_entry_point_calls_what_the_parent_sent(monkeypatch, parent_has_ended):
     moved = []
     monkeypatch.setattr(os, "dup2", lambda *descriptors: moved.append(descriptors))
     monkeypatch.setattr(resource_tracker._resource_tracker, "_fd", None)

@@ -78,7 +78,7 @@ def test_that_a_sample_is_opened_into_shared_memory(picture):
     assert (level[:, :, 3] == 255).all()
 
 
-def test_that_a_preview_is_the_filtered_picture_and_is_saved_as_it_is_shown(calm, picture, tmp_path):
+def test_that_a_preview_is_saved_as_it_is_shown(calm, picture, tmp_path):
     reply = calm.ask(Preview(job_of(picture)))
     assert (reply.variant, reply.device, reply.result) == ("cpu-parallel", "cpu", None)
     wanted = oracle.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR).astype(np.float32)
@@ -89,7 +89,7 @@ def test_that_a_preview_is_the_filtered_picture_and_is_saved_as_it_is_shown(calm
     calm.client.release(*segments_of(reply))
 
 
-def test_that_a_run_is_verified_and_reports_its_steps_and_what_auto_chose(calm, picture):
+def test_that_a_run_reports_its_steps(calm, picture):
     steps = []
     job = job_of(picture, variant="auto")
     reply = calm.client.submit(Run(job, 0.02), steps.append).result(PATIENCE_S)
@@ -150,7 +150,7 @@ def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture,
         assert ("2,048 threads" in str(availability.reason)) is uses_block
 
 
-def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(calm, tiny):
+def test_that_variants_are_crossed_with_blocks(calm, tiny):
     blocks = (Block(8, 8), Block(64, 32), Block(4, 2))
     keys = ("tiled-input", "cpu-parallel", "row-naive", "naive", "tiled-input")
     job = job_of(tiny, device="simulator", block=Block(1, 1))
@@ -168,7 +168,7 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
     assert "one row" in reasons_of["row-naive", None]
 
 
-def test_that_auto_is_crossed_as_what_it_chooses_and_no_names_are_every_variant(calm, tiny):
+def test_that_auto_is_crossed_as_what_it_chooses(calm, tiny):
     blocks = (Block(8, 8),)
     (chosen,) = calm.ask(Check(job_of(tiny, device="cpu"), ("auto",), blocks))
     assert chosen.variant in {known.key for known in VARIANTS if known.device is DeviceKind.CPU}
@@ -218,7 +218,7 @@ def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm, tmp_p
     assert path.read_bytes() == before
 
 
-def test_that_what_cannot_be_done_is_reported_and_the_host_lives(calm, picture, tmp_path):
+def test_that_the_host_outlives_what_cannot_be_done(calm, picture, tmp_path):
     refused = [
         (
             SaveResult(picture, None, str(tmp_path / "no" / "out.png")),
@@ -247,7 +247,7 @@ def test_that_what_cannot_be_done_is_reported_and_the_host_lives(calm, picture, 
 
 
 @pytest.mark.slow
-def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm, tiny):
+def test_that_the_simulator_has_a_process_of_its_own(calm, tiny):
     mask, block = Mask([[1, 2], [3, 4]]), Block(32, 32)
     job = job_of(tiny, mask, variant="naive", device="simulator", block=block, layout=Layout.PACKED)
     reply = calm.ask(Run(job))
@@ -261,7 +261,7 @@ def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm, tiny):
     assert len(calm.hosts) == 1
 
 
-def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_cannot_run_has_its_reason(calm):
+def test_that_tables_and_products_are_counted_across_the_pipe(calm):
     tables = calm.ask(Describe(CourseRequest("convolution")))
     assert tables == counted_tables("convolution")
     (row,) = [row for row in tables[0].rows if [cell.printed for cell in row[:2]] == ["8", "5"]]
@@ -289,7 +289,7 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
     [Run(CourseRequest("report")), Run(ProductRequest(MatrixProduct(300, 300, 300), "numpy"), budget_s=60.0)],
     ids=["tables", "product"],
 )
-def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
+def test_that_the_host_goes_on_after_long_work_was_stopped(calm, request_):
     begun = calm.begin(request_)
     calm.client.cancel(begun)
     with pytest.raises(Cancelled):
@@ -299,7 +299,7 @@ def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
 
 
 @pytest.mark.slow
-def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
+def test_that_a_product_reports_its_progress(calm):
     steps = []
     request = Run(ProductRequest(MatrixProduct(40, 30, 20), "numpy", seed=3), budget_s=0.01)
     result = calm.client.submit(request, steps.append).result(PATIENCE_S)
@@ -312,7 +312,7 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
 
 
 @pytest.mark.slow
-def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_reported_once(tmp_path, monkeypatch):
+def test_that_code_that_cannot_be_kept_is_reported_once(tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     notices = []

@@ -95,7 +95,7 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
         served.tell(Cancel(5))
 
 
-def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(served):
+def test_that_a_request_that_was_cancelled_during_the_start_begins_nothing(served):
     # What lies between gives it time to begin; all of it fits in the pipe.
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.thread.start()
@@ -128,7 +128,7 @@ def host():
 
 
 @pytest.mark.parametrize("is_alive", [True, False])
-def test_that_a_segment_of_a_living_host_is_its_own_again_and_that_of_another_is_removed(name, is_alive):
+def test_that_a_segment_of_a_living_host_is_its_own_again(name, is_alive):
     segments, maker = HandedSegments(), host()
     segments.hand_over((name,), maker)
     assert segments.give_back((name,), [maker if is_alive else host()]) == (name,)

@@ -102,7 +102,7 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
         waiting.join(10)
 
 
-def test_that_a_name_that_is_taken_is_skipped_and_an_empty_segment_can_be_removed(prefix):
+def test_that_a_name_that_is_taken_is_skipped(prefix):
     number = int(make(1).rpartition("-")[2])
     taken = name_of(prefix, number + 1)
     (FOLDER / taken).touch()
@@ -112,7 +112,7 @@ def test_that_a_name_that_is_taken_is_skipped_and_an_empty_segment_can_be_remove
     assert taken not in shared.left_by(prefix, 0)
 
 
-def test_that_no_two_clients_have_names_in_common_and_macos_takes_them():
+def test_that_no_two_clients_have_names_in_common():
     prefixes = {new_prefix() for _ in range(100)}
     assert len(prefixes) == 100
     longest = "/" + name_of(name_of(prefixes.pop(), 9_999), 999_999)

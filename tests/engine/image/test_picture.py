@@ -45,6 +45,9 @@ def test_that_what_is_no_picture_is_refused_in_words():
     for pixels in (*shapes, *dtypes, [[1, 2]]):
         with pytest.raises(BadValue, match="not a picture"):
             Picture(pixels)
+
+
+def test_that_alpha_of_another_shape_or_type_is_refused():
     for alpha in (np.zeros((4, 3), np.uint8), np.zeros((3, 4), np.uint16)):
         with pytest.raises(BadValue, match="alpha does not fit"):
             Picture(np.zeros((3, 4), np.uint8), alpha)

@@ -308,12 +308,15 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     assert "first" in note
 
 
-def test_that_palettes_and_run_lengths_are_read(opened, refused):
+def test_that_palettes_are_read(opened, refused):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
     image = Image.fromarray(RGB).quantize(16)
     assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
+
+
+def test_that_run_lengths_of_too_few_pixels_are_refused(opened, refused):
     header = struct.pack("<IiiHHIIiiII", 40, 4, 4, 1, 8, 1, 6, 0, 0, 2, 0)
     palette = bytes([0, 0, 0, 0, 255, 255, 255, 0])
     data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 40 + 8) + header + palette
@@ -405,14 +408,20 @@ def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
     assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
 
 
-def test_that_exif_counts_before_xmp(opened):
+def test_that_a_wrong_orientation_counts_for_nothing(opened):
     for orientation in (0, 9, -1, 274):
         canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
         canvas.put(slice(0, 2), UPRIGHT)
         assert np.array_equal(canvas.pixels, UPRIGHT), orientation
+
+
+def test_that_exif_counts_before_xmp(opened):
     info = PngImagePlugin.PngInfo()
     info.add_itxt("XML:com.adobe.xmp", XMP_ATTRIBUTE)
     assert np.array_equal(opened(with_pillow(SMALL, "PNG", pnginfo=info, exif=exif(1))).pixels, SMALL)
+
+
+def test_that_an_endless_text_of_exif_is_read_no_further(opened):
     data = with_pillow(SMALL, "PNG")
     bomb = png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(bytes(3 * 10**7), 1))
     assert np.array_equal(opened(data[:33] + bomb + data[33:]).pixels, SMALL)

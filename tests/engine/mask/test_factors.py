@@ -198,6 +198,9 @@ def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows():
     products = found.columns.astype(np.float64)[:, np.newaxis, :] * found.rows.T[np.newaxis, :, :]
     np.testing.assert_allclose(found.left_out, mask.weights32 - products.sum(axis=2), rtol=0, atol=1e-15)
     assert np.abs(found.left_out).max() > 1e-3
+
+
+def test_that_no_value_between_the_passes_is_larger_than_a_sample():
     # The weights of a row add up to at most 1, so no value between the passes is larger than a sample.
     found = low_rank(sum_of(3, 15, 31, 1e20), 3)
     assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)

@@ -35,10 +35,13 @@ def masks(draw, max_side=8):
     return Mask(weights, anchor, draw(st.floats(-1e6, 1e6)))
 
 
-def test_that_a_mask_has_its_own_weights_and_an_anchor_in_the_middle():
+def test_that_the_anchor_lies_in_the_middle():
     assert Mask([[1, 2, 3]]).anchor == (0, 1)
     assert Mask([[1, 2], [3, 4]]).anchor == (1, 1)
     assert Mask(np.ones((5, 4)), (4, 0)).anchor == (4, 0)
+
+
+def test_that_weights_are_copied_read_only():
     given_weights = np.arange(6.0).reshape(2, 3)
     mask = Mask(given_weights).transposed()
     given_weights[0, 0] = 7.0
@@ -123,6 +126,9 @@ def test_that_the_largest_masks_and_weights_are_allowed():
     mask = Mask(np.full((MAX_SIDE, MAX_SIDE), FLOAT32_MAX))
     assert mask.taps == 3969
     assert np.isfinite(mask.weights32).all()
+
+
+def test_that_the_longest_lines_can_be_turned():
     for shape in ((1, MAX_LINE), (MAX_LINE, 1)):
         line = Mask(np.arange(127.0).reshape(shape), anchor=(shape[0] - 1, shape[1] - 1))
         assert line.transposed().shape == line.rotated(1).shape == line.rotated(-1).shape == shape[::-1]
@@ -178,6 +184,9 @@ def test_that_each_change_of_a_mask_has_one_that_undoes_it(mask, turns, more_row
 def test_that_sums_of_weights_are_rounded_once():
     assert Mask([[1e16, 1.0, -1e16, -0.5]]).total == 0.5
     assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
+
+
+def test_that_normalising_divides_by_the_sum_however_small():
     assert Mask([[1, 2, 1]], offset=3.0).normalised() == Mask([[0.25, 0.5, 0.25]], offset=3.0)
     assert Mask([[1.0, -1.0 + 1e-12]]).normalised().total == pytest.approx(1.0, abs=1e-3)
 
@@ -348,6 +357,9 @@ def test_that_names_of_presets_forgive_small_mistakes():
     assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
     assert [find_preset(key).divisor for key in ("gaussian-5", "sobel-x")] == [256.0, 1.0]
     assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
+
+
+def test_that_an_unknown_preset_is_answered_with_the_closest():
     with pytest.raises(UnknownName, match="the closest is gaussian-3") as refusal:
         preset("gausian-3")
     assert "masks" in refusal.value.remedy

@@ -310,6 +310,9 @@ def test_that_a_files_byte_order_mark_is_skipped(tmp_path):
     masks = [load_mask(tmp_path / name) for name in ("ramp.txt", "m.json")]
     assert masks == [Mask([[1 / 6, 2 / 6, 3 / 6]]), Mask([[1, 2]])]
     assert [mask.name for mask in masks] == ["ramp", "m"]
+
+
+def test_that_what_is_no_file_of_a_mask_is_refused(tmp_path):
     refusals = {"none.json": "no such file", ".": "it is a folder", "a\0b": "null"}
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
@@ -364,6 +367,9 @@ def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp
     assert resolve_mask("gaussian:5:1") == gaussian(5, sigma=1.0)
     assert resolve_mask("mine.txt") == Mask([[1, 2, 3]])
     assert resolve_mask("1 0 -1; 2 0 -2") == Mask([[1, 0, -1], [2, 0, -2]])
+
+
+def test_that_each_form_of_a_mask_keeps_its_own_errors(tmp_path):
     (tmp_path / "bad.txt").write_text("1 2; 3")
     with pytest.raises(MaskError, match=r"bad\.txt.*row 2 has 1 cell"):
         resolve_mask(str(tmp_path / "bad.txt"))

@@ -73,7 +73,7 @@ def test_that_text_and_numbers_stay_as_they_are(text):
     assert harmless(text) == text
 
 
-def test_that_json_is_strict_keeps_every_raw_sample_and_writes_numbers_that_it_has_not_as_strings():
+def test_that_json_keeps_every_raw_sample():
     document = {"a": math.nan, "b": [math.inf, 1.5, (-math.inf, 2)], 3: {"c": True, "d": None}}
     found = json.loads(json_text(document), parse_constant=refuse_constant)
     assert found == {"a": "NaN", "b": ["Infinity", 1.5, ["-Infinity", 2]], "3": {"c": True, "d": None}}
@@ -91,7 +91,7 @@ def test_that_json_is_strict_keeps_every_raw_sample_and_writes_numbers_that_it_h
     assert document["environment"]["devices"][0]["key"] == "cpu"
 
 
-def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation():
+def test_that_every_metric_is_in_both_files_with_full_precision():
     results = make_result("cpu-serial", 20.0), make_result("tiled", 1 / 3, work=WORK, layout="packed")
     row, entry = read_csv(*results)[1], read_json(*results)["results"][1]
     for metric in metrics_of(PROBLEM):
@@ -109,7 +109,7 @@ def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanat
 
 
 @pytest.mark.parametrize("result", [make_failure(), make_unverified(), make_simulated()])
-def test_that_a_run_without_a_speed_has_no_times_and_says_why(result):
+def test_that_a_run_without_a_speed_says_why(result):
     (row,) = read_csv(result)
     assert [value for name, value in row.items() if name.endswith("_ms") and value] == []
     assert row["status"]

@@ -123,7 +123,7 @@ def test_that_a_proof_says_how_much_it_covers():
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
 
 
-def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result_that_scripts_can_name():
+def test_that_the_json_form_has_raw_samples_and_medians():
     assert isinstance(result_of(1.0), engine.RunResult)
     spread = Spread((3.0, 1.0, 2.0))
     timing = Timing(spread, spread, 12.0, 0.5, host_to_device=spread)
@@ -143,7 +143,7 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians_of_a_result
     assert (failed["timing"], failed["status"]) == (None, failed["failure"])
 
 
-def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself():
+def test_that_every_metric_and_column_explains_itself():
     for task in TASKS.values():
         metrics, columns = metrics_of(task.problem), columns_of(task.problem)
         assert len({entry.key for entry in metrics}) == len(metrics)
@@ -246,7 +246,7 @@ def test_that_problems_that_differ_are_not_compared(change):
     assert found == [1.0, None, None]
 
 
-def test_that_results_without_a_digest_are_told_apart_by_the_masks_name_and_an_unused_value_by_nothing():
+def test_that_results_without_a_digest_are_told_apart_by_the_masks_name():
     old = [make_result("naive", 8.0, mask_name=name, weights_digest=None) for name in ("box", "gauss")]
     new = make_result("tiled", 2.0, mask_name="box", weights_digest=None)
     assert speed_ups([*old, new], "naive") == [1.0, 1.0, 4.0]
@@ -254,7 +254,7 @@ def test_that_results_without_a_digest_are_told_apart_by_the_masks_name_and_an_u
     assert comparable(unused) == comparable(make_result())
 
 
-def test_that_the_fastest_verified_run_of_the_baseline_counts_and_is_named():
+def test_that_the_fastest_verified_run_of_the_baseline_counts():
     slow, fast, newest = (make_result("naive", kernel_ms) for kernel_ms in (3.0, 2.0, 4.0))
     without = [make_failure("naive"), make_unverified("naive"), make_simulated("naive")]
     runs = compared([slow, fast, newest, *without, make_result("tiled", 1.0)], "naive")
@@ -264,7 +264,7 @@ def test_that_the_fastest_verified_run_of_the_baseline_counts_and_is_named():
     assert [run.number for run in runs] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_and_of_no_other():
+def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_only():
     elsewhere = replace(PROBLEM, width=100)
     fast, chosen = make_result("naive", 2.0), make_result("naive", 8.0)
     results = [
@@ -277,7 +277,7 @@ def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_and_of_no_other():
     assert speed_ups([fast, make_failure("naive")], "naive", results[-1]) == [1.0, None]
 
 
-def test_that_layouts_are_compared_like_with_like_and_a_run_of_the_cpu_with_either():
+def test_that_layouts_are_compared_like_with_like():
     results = [
         make_result("cpu-serial", 12.0),
         make_result("naive", 4.0, layout="pitched"),

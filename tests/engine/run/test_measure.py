@@ -289,7 +289,7 @@ class FakeDevice(CpuBackend):
         return self.counting
 
 
-def test_that_only_times_that_mean_something_are_sampled():
+def test_that_warm_ups_do_not_count():
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
     timing = measure(FILTER_JOB, device, plan).result.timing
@@ -297,11 +297,17 @@ def test_that_only_times_that_mean_something_are_sampled():
     assert warm_ups > 0
     assert timing.kernel.samples_ms == tuple(1.0 + warm_ups + i for i in range(1, 5))
     assert timing.clock == "a clock of the test's"
+
+
+def test_that_copies_are_sampled_apart():
     device = FakeDevice(copies=True)
     timing = measure(FILTER_JOB, device, QUICK).result.timing
     spreads = (timing.host_to_device, timing.device_to_host, timing.end_to_end)
     assert [len(spread.samples_ms) for spread in spreads] == [2, 2, 2]
     assert device.uploads == 1 + 2 + 2
+
+
+def test_that_times_that_mean_nothing_are_not_taken():
     device = FakeDevice(times_mean_speed=False)
     result = measure(FILTER_JOB, device, QUICK).result
     assert (result.timing, result.kernel_ms, result.is_proven) == (None, None, True)
@@ -368,9 +374,12 @@ def uncomputed(variant, product):
     return Job(PRODUCT, variant, Block(16, 16), product, operands=None)
 
 
-def test_that_a_way_without_a_tile_is_one_job():
+def test_that_inner_sizes_that_differ_are_refused():
     with pytest.raises(BadValue, match="these two must be equal"):
         product_job(NUMPY, 16, A, A)
+
+
+def test_that_a_way_without_a_tile_is_one_job():
     products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
     jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], not_built=True))
     assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [

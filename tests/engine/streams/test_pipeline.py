@@ -96,10 +96,13 @@ TIMELINE = Timeline(
 )
 
 
-def test_that_a_timeline_is_busy_for_its_spans():
+def test_that_json_has_each_span_of_a_timeline():
     document = json.loads(json_text(TIMELINE.as_json()))
     assert document["spans"][0] == {"chunk": 0, "lane": "copy in", "begin_ms": 0.0, "end_ms": 0.75}
     assert len(document["spans"]) == len(TIMELINE.spans)
+
+
+def test_that_a_timeline_is_busy_for_its_spans():
     assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
     assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
     assert TIMELINE.queues == QUEUES

@@ -37,7 +37,12 @@ def test_that_the_chooser_links_every_variant_to_its_section():
             sections[key] = f"variants/{page.name}#{key}{section}"
     chooser = (documents / "variants.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| \[`([a-z0-9-]+)`\]\((\S+)\)", chooser)
-    assert [key for key, _ in rows] == [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
+    keys = [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
+    missing = [key for key in keys if key not in dict(rows)]
+    assert not missing, f"write a row for {', '.join(missing)} in docs/variants.md"
+    missing = [key for key in keys if key not in sections]
+    assert not missing, f"write a section `## {missing[0]}` in the page of its family in docs/variants"
+    assert [key for key, _ in rows] == keys, "the rows of docs/variants.md stand in teaching order"
     assert sections.keys() == dict(rows).keys()
     assert [link for key, link in rows if not sections[key].startswith(f"{link}\n")] == []
     for known in VARIANTS:
@@ -45,8 +50,11 @@ def test_that_the_chooser_links_every_variant_to_its_section():
         assert re.search(r"(?m)^Work\b", sections[known.key]), f"{known.key}: no work formula"
 
 
-def test_that_an_unknown_variant_is_answered_with_the_nearest():
+def test_that_every_variant_is_found_by_its_key():
     assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
+
+
+def test_that_an_unknown_variant_is_answered_with_the_nearest():
     with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
         variant("tilde")
     with pytest.raises(UnknownName, match=r"variant 'matmul-tield'.*Did you mean matmul-tiled\?.*numpy"):

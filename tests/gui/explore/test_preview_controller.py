@@ -44,7 +44,7 @@ def impatient(monkeypatch, make_bench):
     return bench
 
 
-def test_that_a_preview_follows_the_picture_and_the_replaced_result_is_released_after_it(bench):
+def test_that_a_replaced_result_is_released_after_the_next_preview(bench):
     assert bench.state.last_result is not None
     assert bench.state.availability["cpu-serial"].reason is None
     assert bench.state.availability["tiled"].reason
@@ -61,7 +61,7 @@ def test_that_a_preview_follows_the_picture_and_the_replaced_result_is_released_
     assert aged == [], "a quick preview labels no result as earlier"
 
 
-def test_that_edits_in_one_turn_make_one_preview_and_the_newest_follows_it(slow_bench):
+def test_that_edits_in_one_turn_make_one_preview(slow_bench):
     for border in (Border.REPLICATE, Border.CONSTANT, Border.WRAP):
         slow_bench.workspace.change(border=border)
     slow_bench.settle()
@@ -72,7 +72,7 @@ def test_that_edits_in_one_turn_make_one_preview_and_the_newest_follows_it(slow_
     assert borders(slow_bench) == [Border.REFLECT]
 
 
-def test_that_a_stale_preview_is_dropped_and_its_memory_released(slow_bench):
+def test_that_a_stale_preview_is_dropped(slow_bench):
     shown = slow_bench.state.last_result
     wrap_then_mirror(slow_bench)
     before = set(slow_bench.fake.created)
@@ -82,7 +82,7 @@ def test_that_a_stale_preview_is_dropped_and_its_memory_released(slow_bench):
     assert stale in slow_bench.fake.released
 
 
-def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slow_bench):
+def test_that_only_a_preview_waits_for_the_end_of_a_run(slow_bench):
     slow_bench.fake.answer_all((Check, FilterJob))
     slow_bench.state.set_running(True)
     slow_bench.change(border=Border.WRAP, device="simulator")
@@ -107,7 +107,7 @@ def test_that_a_failed_preview_is_reported_until_one_succeeds_unless_a_newer_one
     assert borders(slow_bench) == [Border.MIRROR]
 
 
-def test_that_a_slow_preview_says_what_it_does_and_is_not_made_twice_when_an_edit_is_undone(slow_bench):
+def test_that_a_slow_preview_is_not_made_twice_when_an_edit_is_undone(slow_bench):
     slow_bench.change(border=Border.WRAP)
     for fraction in (0.0, 0.4):
         slow_bench.tell("compiling", fraction, Preview)
@@ -137,7 +137,7 @@ def test_that_a_new_host_is_asked_for_the_preview_that_was_lost_unless_the_perso
     assert borders(slow_bench) == [Border.MIRROR]
 
 
-def test_that_a_preview_of_the_simulator_stops_for_a_newer_one_and_its_loss_is_reported(slow_bench):
+def test_that_a_preview_of_the_simulator_stops_for_a_newer_one(slow_bench):
     slow_bench.change(device="simulator")
     (old,) = previews(slow_bench)
     assert "simulator" in slow_bench.state.stage
@@ -166,7 +166,7 @@ def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeyp
     assert not slow_bench.state.busy
 
 
-def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped_and_the_newest_follows(impatient, qtbot):
+def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped(impatient, qtbot):
     old = wrap_then_mirror(impatient)
     qtbot.waitUntil(lambda: old.request in impatient.fake.cancelled)
     impatient.settle()

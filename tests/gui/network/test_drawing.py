@@ -48,7 +48,7 @@ def test_that_a_stroke_is_one_step_back_and_forth(drawing, qtbot):
     assert drawing.undo_stack.count() == 2, "clearing paper is not a step"
 
 
-def test_that_a_held_out_digit_is_a_step_and_drawing_on_it_makes_it_a_drawing(drawing):
+def test_that_drawing_on_a_held_out_digit_makes_it_a_drawing(drawing):
     pixels = np.full((28, 28), 9, np.uint8)
     drawing.show_digit(4, pixels)
     assert (drawing.digit, int(drawing.ink[0, 0])) == (4, 9)
@@ -64,7 +64,7 @@ def test_that_a_held_out_digit_is_a_step_and_drawing_on_it_makes_it_a_drawing(dr
     assert (drawing.digit, drawing.is_empty) == (None, True)
 
 
-def test_that_a_first_digit_is_no_step_and_never_takes_the_place_of_a_drawing(drawing):
+def test_that_a_first_digit_never_takes_the_place_of_a_drawing(drawing):
     pixels = np.full((28, 28), 9, np.uint8)
     drawing.start_with(8, pixels)
     assert (drawing.digit, drawing.undo_stack.count()) == (8, 0)
@@ -115,7 +115,7 @@ def test_that_a_small_drawing_in_a_corner_is_told_right_when_it_is_fitted(drawin
     assert (told[right == 7] == 7).all()
 
 
-def test_that_f_fits_a_drawing_and_leaves_a_held_out_digit_as_it_is(canvas, drawing, qtbot):
+def test_that_f_fits_a_drawing_only(canvas, drawing, qtbot):
     drawing.dot((5.0, 5.0))
     qtbot.keyClick(canvas, Qt.Key.Key_F)
     assert drawing.ink[:, 14].min() > 0
@@ -132,7 +132,7 @@ def point_of(canvas, row, column):
     return QPoint(int(field.left() + (column + 0.5) * side), int(field.top() + (row + 0.5) * side))
 
 
-def test_that_the_left_button_draws_where_it_is_and_the_right_one_erases(canvas, drawing, qtbot):
+def test_that_the_left_button_draws_where_the_right_one_erases(canvas, drawing, qtbot):
     left, right = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
     qtbot.mousePress(canvas, left, pos=point_of(canvas, 4, 6))
     qtbot.mouseMove(canvas, point_of(canvas, 20, 6))
@@ -145,7 +145,7 @@ def test_that_the_left_button_draws_where_it_is_and_the_right_one_erases(canvas,
     assert drawing.undo_stack.undoText() == "Erase"
 
 
-def test_that_a_digit_can_be_drawn_with_the_keys_alone_and_the_place_is_told(canvas, drawing, qtbot):
+def test_that_a_digit_can_be_drawn_with_the_keys_alone(canvas, drawing, qtbot):
     shift = Qt.KeyboardModifier.ShiftModifier
     canvas.setFocus()
     for _ in range(3):

@@ -41,7 +41,7 @@ def test_that_drawing_and_settings_come_back_through_json_as_one_step(network):
         ({"weights": "a\0b"}, '"weights" is not text'),
     ],
 )
-def test_that_a_wrong_value_is_named_and_changes_nothing(network, change, says):
+def test_that_a_wrong_value_changes_nothing(network, change, says):
     before, ink = network.settings, network.drawing.ink.copy()
     with pytest.raises(BadValue, match=says):
         show_part(network, {**part_of(NetworkState()), "batch": 3, **change})

@@ -176,7 +176,11 @@ def test_that_either_run_or_cancel_can_be_chosen(haloscope, qtbot):
     assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
     assert "reference" in run.toolTip()
     assert "Esc" not in run.toolTip()
+
+
+def test_that_a_refused_run_is_told_without_its_name_twice(haloscope, qtbot):
     client = haloscope.link._client
+    client.automatic = False
     haloscope.actions["run"].trigger()
     asked = client.waiting(Run)[0]
     reply = client._reply(asked.request)

@@ -41,7 +41,7 @@ def test_that_every_kernel_is_described_or_says_why_not(picture, known):
         assert plan.computers.shape == plan.result_rows.shape == plan.result_columns.shape
 
 
-def test_that_an_inner_block_is_shown_and_any_other_can_be(picture):
+def test_that_any_block_can_be_shown(picture):
     found = described(picture, "tiled", block=Block(16, 8))
     assert (found.grid, found.at) == ((13, 17), (1, 1))
     assert not found.tiles[0].ghosts.any()
@@ -51,7 +51,7 @@ def test_that_an_inner_block_is_shown_and_any_other_can_be(picture):
     assert described(picture, "tiled", (99, 99), block=Block(16, 8)).at == (12, 16)
 
 
-def test_that_a_refused_block_and_a_cpu_variant_say_why_there_is_no_tile(picture):
+def test_that_where_there_is_no_tile_the_reason_is_said(picture):
     found = described(picture, "tiled", block=Block(64, 64))
     assert "4,096 threads; the limit is 1,024" in found.reason
     assert "The nearest legal block is 64 × 16." in found.reason
@@ -62,7 +62,7 @@ def test_that_a_refused_block_and_a_cpu_variant_say_why_there_is_no_tile(picture
     assert "mask of one row" in described(picture, "row-tiled").reason
 
 
-def test_that_a_large_mask_is_cut_and_says_so(picture):
+def test_that_a_large_mask_is_said_to_be_cut(picture):
     mask = Mask(np.ones((63, 63)))
     (plan,) = described(picture, "implicit-gemm", mask=mask, block=Block(16, 1)).tiles
     assert plan.cut_rows == 63 * 63 - plan.shape[0] > 0

@@ -47,7 +47,7 @@ def test_that_the_facts_have_layers_stages_filters_and_digits():
 
 
 @pytest.mark.slow
-def test_that_a_drawing_gets_every_layer_as_the_oracle_has_it_and_probabilities():
+def test_that_a_drawing_gets_every_layer_as_the_oracle_has_it():
     pixels = held_out().pixels[3]
     assert Preview(DrawingRequest(b"")).queue is QueuePolicy.NEWEST
     found, arrays = answered(Preview(DrawingRequest(pixels.tobytes())))
@@ -89,7 +89,7 @@ def test_that_a_drawing_that_is_none_is_refused(ink, why):
 
 
 @pytest.mark.slow
-def test_that_a_run_has_its_proof_its_times_and_those_of_its_layers():
+def test_that_a_run_has_the_times_of_its_layers():
     steps = []
     found, _ = answered(
         Run(StageRequest("network-cpu", 5), budget_s=0.0), lambda step: steps.append(step.stage)
@@ -136,7 +136,7 @@ def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monke
         assert found.layers == ()
 
 
-def test_that_a_run_can_be_stopped_and_bad_batches_are_refused():
+def test_that_a_run_can_be_stopped():
     def stop(step):
         raise Cancelled("The request", "it was stopped")
 

@@ -50,7 +50,7 @@ def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_
     assert np.array_equal(attach(facts.hidden_weights), trained_weights().hidden)
 
 
-def test_that_weights_whose_scores_overflow_are_told_and_leave_no_shared_memory(tmp_path, monkeypatch):
+def test_that_weights_whose_scores_overflow_leave_no_shared_memory(tmp_path, monkeypatch):
     path = weights_file(tmp_path / "huge.npz", output=np.full((128, 10), 3e38, np.float32))
     monkeypatch.setattr(shared, "create", lambda *arrays: pytest.fail("memory was taken"))
     with pytest.raises(EngineError, match="the scores of drawing 0 are not finite"):

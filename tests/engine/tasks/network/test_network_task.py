@@ -72,7 +72,7 @@ def plain_forward(drawing, network):
     return np.maximum(vector @ network.hidden, 0) @ network.output
 
 
-def test_that_the_oracle_is_the_definition_and_every_layer_has_its_shape():
+def test_that_the_oracle_is_the_definition_of_every_layer():
     drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
     layers = oracle.forward(drawings, network)
     assert {key: values.shape[1:] for key, values in layers.items()} == {
@@ -82,7 +82,7 @@ def test_that_the_oracle_is_the_definition_and_every_layer_has_its_shape():
     assert np.allclose(layers["output"], wanted, rtol=1e-12)
 
 
-def test_that_the_bound_holds_for_float32_and_is_of_its_order_and_zero_error_fits():
+def test_that_the_bound_holds_for_float32():
     drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
     found = oracle.forward_with_bounds(drawings, network)
     as_single = oracle.forward(drawings, network)
@@ -100,7 +100,7 @@ def test_that_the_bound_holds_for_float32_and_is_of_its_order_and_zero_error_fit
     assert found["output"].bounds.max() < 1e-3
 
 
-def test_that_a_scores_bound_is_far_below_that_of_magnitudes_and_holds_for_any_order_of_the_sums():
+def test_that_a_scores_bound_holds_for_any_order_of_the_sums():
     problem = ForwardPass(6)
     drawings, network = batch_of(problem, 3), trained_weights()
     found = oracle.forward_with_bounds(drawings, network)["output"]
@@ -162,7 +162,7 @@ def test_that_a_score_beyond_its_bound_is_named_with_its_drawing():
     assert verify(maps, drawings, network, SMALL, layer="pool-1").exact
 
 
-def test_that_both_ends_of_a_large_batch_are_checked_and_some_between():
+def test_that_both_ends_of_a_large_batch_are_checked():
     problem = ForwardPass(10_000)
     chosen = drawings_to_check(problem, 5)
     assert chosen[:32].tolist() == list(range(32))
@@ -200,7 +200,7 @@ def saved(folder, change):
     return path
 
 
-def test_that_weights_are_read_back_and_have_a_digest_of_their_numbers(tmp_path):
+def test_that_weights_are_read_back_with_a_digest_of_their_numbers(tmp_path):
     path = saved(tmp_path, lambda arrays: None)
     assert read_weights(path).digest == trained_weights().digest
     other = saved(tmp_path, lambda arrays: arrays["output"].__setitem__((0, 0), 7))
@@ -288,7 +288,7 @@ def test_that_drawings_that_are_none_are_refused_in_words(values, why):
         as_drawings(values)
 
 
-def test_that_ink_of_bytes_is_scaled_and_of_floats_is_not():
+def test_that_only_ink_of_bytes_is_scaled():
     one = np.zeros((28, 28), np.uint8)
     one[3, 4] = 255
     assert as_drawings(one)[0, 3, 4] == 1.0
@@ -299,7 +299,7 @@ def test_that_ink_of_bytes_is_scaled_and_of_floats_is_not():
     assert np.array_equal(batch[0], batch[360])
 
 
-def test_that_a_drawing_is_fitted_to_the_field_and_what_fills_it_stays():
+def test_that_a_drawing_is_fitted_to_the_field():
     digits = held_out().pixels
     assert all(np.array_equal(fitted(one), one) for one in digits[:50])
     ink = np.zeros((28, 28), np.uint8)
@@ -315,7 +315,7 @@ def test_that_a_drawing_is_fitted_to_the_field_and_what_fills_it_stays():
     assert np.flatnonzero(wide.max(axis=0) >= 64).tolist() == list(range(28))
 
 
-def test_that_probabilities_sum_to_one_and_do_not_overflow():
+def test_that_probabilities_sum_to_one():
     chances = probabilities(np.array([[1000.0, 0.0, -1000.0], [1.0, 1.0, 1.0]], np.float32))
     assert np.allclose(chances.sum(axis=1), 1.0)
     assert np.allclose(chances[1], 1 / 3)

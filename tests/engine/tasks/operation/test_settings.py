@@ -30,7 +30,7 @@ def test_that_settings_are_read_back_with_the_types_of_the_parameters(key):
     assert tuple(back.parameters) == tuple(one.name for one in OPERATIONS[key].parameters)
 
 
-def test_that_a_number_that_looks_whole_stays_a_float_and_a_file_has_the_text_of_before():
+def test_that_a_number_that_looks_whole_stays_a_float():
     result, data = written("hue-shift", degrees=30)
     assert result.problem.settings == Settings([("degrees", 30.0)])
     assert data["problem"]["settings"] == result.problem.csv_columns()["settings"] == "degrees=30.0"

@@ -14,7 +14,7 @@ from engine.tasks.product.tile import as_tile
 from engine.verify.regions import Region
 
 
-def test_that_sizes_are_read_and_a_product_knows_its_operations_and_bytes_up_to_the_limit():
+def test_that_a_product_knows_its_operations_and_bytes():
     read = {text: MatrixProduct.parse(text) for text in ("512", "17x33x5", " 1 X 2 × 3 ")}
     assert list(read.values()) == [
         MatrixProduct(512, 512, 512), MatrixProduct(17, 33, 5), MatrixProduct(1, 2, 3),
@@ -70,7 +70,7 @@ def test_that_what_is_no_size_or_no_matrix_is_refused_in_words(read, given, word
         read(*given)
 
 
-def test_that_real_numbers_become_dense_float32_and_a_seed_names_both_matrices():
+def test_that_real_numbers_become_dense_float32():
     for values in ([[True, False]], np.arange(6, dtype=np.uint8).reshape(2, 3), np.ones((3, 4))[::2, ::-1]):
         matrix = as_matrix("A", values)
         assert matrix.dtype == np.float32
@@ -117,7 +117,7 @@ def test_that_the_oracle_is_the_definition_with_nan_and_infinity_where_it_takes_
     assert oracle.magnitudes(a, b, Region(0, 3, 0, 3))[1].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_that_the_bound_is_gamma_of_the_roundings_and_one_more_and_nothing_beyond_it_is_verified():
+def test_that_nothing_beyond_the_bound_of_the_roundings_is_verified():
     u = 2.0**-24
     (bound,) = oracle.rounding_bound(np.array([3.0]), 9, 40)
     assert bound == 10 * u / (1 - 10 * u) * 3.0 + 41 * 2.0**-149
@@ -138,7 +138,7 @@ def test_that_the_bound_is_gamma_of_the_roundings_and_one_more_and_nothing_beyon
     assert verification.reason.startswith("not verified: row 7, column 11 is ")
 
 
-def test_that_whole_numbers_must_be_equal_and_beyond_2_to_24_need_not():
+def test_that_whole_numbers_must_be_equal_up_to_2_to_24():
     a, b = np.full((2, 4), 3, np.float32), np.full((4, 2), 5, np.float32)
     product = MatrixProduct(2, 4, 2)
     result = a @ b

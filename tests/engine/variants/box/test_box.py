@@ -48,15 +48,21 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
         assert variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS) is None
 
 
-def test_that_running_sums_keep_to_their_windows():
+def test_that_nan_and_infinity_reach_their_windows_only():
     image = np.ones((40, 50, 1), np.float32)
     image[20, 25], image[5, 5] = np.nan, np.inf
     out = filtered(image, Mask(np.full((5, 7), 0.5)))[..., 0]
     assert np.isnan(out).sum() == np.isinf(out).sum() == 35
     assert np.isnan(out[18:23, 22:29]).all()
+
+
+def test_that_running_sums_do_not_drift():
     image = np.ones((3, 4000, 1), np.float32)
     image[:, :1000] = 1e7
     assert np.ptp(filtered(image, Mask(np.ones((1, 9)) / 9), Border.REPLICATE)[:, 1010:]) == 0.0
+
+
+def test_that_running_sums_do_not_overflow():
     # Past the largest float32 only where the direct sum is.
     image = np.full((70, 70, 1), 3e38, np.float32)
     assert np.isfinite(filtered(image, Mask(np.full((63, 63), 1 / 63**2)), Border.WRAP)).all()

@@ -7,7 +7,7 @@ from engine.host.verbs import Preview
 from gui.page.messages import Severity
 
 
-def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_and_the_next_ends_the_complaint(bench):
+def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
     old, outcomes = bench.workspace.picture, []
     bench.pictures.open_path(Path("missing.png"), outcomes.append)
     bench.settle()
@@ -20,7 +20,7 @@ def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_and_the_next_en
     assert outcomes == [False, True]
 
 
-def test_that_the_picture_asked_for_last_wins_and_does_not_wait_for_the_one_before(slow_bench):
+def test_that_the_picture_asked_for_last_wins(slow_bench):
     outcomes = []
     slow_bench.pictures.open_path(Path("first.png"), outcomes.append)
     slow_bench.pictures.open_path(Path("second.png"), outcomes.append)
@@ -45,7 +45,7 @@ def test_that_a_picture_that_comes_in_spite_of_its_end_is_given_back(slow_bench,
     assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
 
 
-def test_that_opening_can_be_stopped_and_the_picture_before_stays(slow_bench, monkeypatch):
+def test_that_the_picture_before_stays_when_opening_is_stopped(slow_bench, monkeypatch):
     old, outcomes = slow_bench.workspace.picture, []
     slow_bench.pictures.open_path(Path("endless.jpg"), outcomes.append)
     slow_bench.settle()
@@ -67,7 +67,7 @@ def test_that_opening_can_be_stopped_and_the_picture_before_stays(slow_bench, mo
     assert slow_bench.workspace.picture.title == "next.png"
 
 
-def test_that_a_replaced_picture_is_kept_while_it_is_read_and_the_new_one_waits(slow_bench):
+def test_that_a_replaced_picture_is_kept_while_it_is_read(slow_bench):
     old = slow_bench.workspace.picture.pixels.name
     slow_bench.runs.run()
     slow_bench.pictures.open_path(Path("next.png"))
@@ -113,7 +113,7 @@ def test_that_a_result_is_kept_until_it_is_saved_or_reported_why_it_cannot_be(sl
     assert not slow_bench.fake.waiting(SaveResult)
 
 
-def test_that_no_result_and_an_earlier_one_are_not_saved(make_bench, slow_bench, tmp_path):
+def test_that_only_the_result_of_now_is_saved(make_bench, slow_bench, tmp_path):
     empty = make_bench()
     empty.pictures.save_result(tmp_path / "out.png")
     assert "no result" in empty.messages.newest.what

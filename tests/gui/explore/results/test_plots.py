@@ -68,7 +68,7 @@ def written(plot):
     return [item.toPlainText().strip() for item in items(plot, pg.TextItem)]
 
 
-def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn_and_the_others_named(plot, results):
+def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn(plot, results):
     add(results, ("cached", 0.3), problem=replace(PROBLEM, width=100))
     add(results, ("tiled", 1.0), weights_digest="another Gaussian")
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
@@ -86,7 +86,7 @@ def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn_and_the_
     assert plot.accessibleName() == "Plot"
 
 
-def test_that_times_stand_at_their_median_and_older_runs_stay(times, results):
+def test_that_times_stand_at_their_median(times, results):
     add(results, ("tiled", 0.5), ("tiled", 0.25))
     assert [value for _, value in marks(times)] == pytest.approx([0.5, 0.25])
     assert written(times) == ["0.2500 ms"]
@@ -144,7 +144,7 @@ def test_that_each_type_of_results_has_a_row_of_its_own_with_its_own_baseline(pl
         assert values == pytest.approx({"float32": 10.0, "uint8": 20.0})
 
 
-def test_that_of_very_many_rows_those_in_view_are_drawn_and_scrolling_draws_others(qtbot, times, results):
+def test_that_of_very_many_rows_those_in_view_are_drawn(qtbot, times, results):
     times.show()
     blocks = [Block(x, y) for x in range(1, 26) for y in range(1, 9)]
     add(results, ("cpu-serial", 20.0))
@@ -162,7 +162,7 @@ def test_that_of_very_many_rows_those_in_view_are_drawn_and_scrolling_draws_othe
     assert times.plot.getViewBox().viewRange()[0] == pytest.approx(low, abs=0.05)
 
 
-def test_that_any_metric_can_be_the_axis_and_one_with_a_zero_is_not_logarithmic(times, results):
+def test_that_any_metric_can_be_the_axis(times, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 2.0))
     actions = {action.text(): action for action in times.axis_button.menu().actions()}
     assert actions["Kernel, ms"].isChecked()
@@ -182,7 +182,7 @@ def test_that_any_metric_can_be_the_axis_and_one_with_a_zero_is_not_logarithmic(
     assert "log scale" not in times.caption.text()
 
 
-def test_that_an_empty_plot_says_how_to_fill_it_and_a_reason_comes_without_the_name_again(plot, results):
+def test_that_an_empty_plot_says_how_to_fill_it(plot, results):
     assert "Press Run" in plot.empty_text.text()
     # Verified, and still without a time: it must not say that it was not verified.
     results.add(make_simulated("naive"))
@@ -212,7 +212,7 @@ def test_that_results_that_arrive_together_are_drawn_once(qtbot, times, results)
 
 
 @pytest.mark.slow
-def test_that_colours_follow_the_theme_and_are_those_of_the_variant(times, results, qapp):
+def test_that_colours_of_a_variant_follow_the_theme(times, results, qapp):
     apply_theme(qapp, "light")
     add(results, ("tiled", 0.5))
     assert len(marks(times)) == 1
@@ -273,7 +273,7 @@ def test_that_rows_of_many_variants_never_stand_closer_than_their_words(qtbot, p
     assert box.viewRange()[1] == pytest.approx([-14.6, 0.6])
 
 
-def test_that_the_wheel_over_a_plot_scrolls_its_rows_and_never_its_values(qtbot, times, results):
+def test_that_the_wheel_over_a_plot_scrolls_its_rows_only(qtbot, times, results):
     assert times.plot.getViewBox().mouseEnabled() == [False, False]
     assert not times.plot.getPlotItem().menuEnabled()
     times.show()
@@ -294,7 +294,7 @@ def test_that_the_wheel_over_a_plot_scrolls_its_rows_and_never_its_values(qtbot,
 
 
 @pytest.mark.parametrize("width", [260, 320, 600])
-def test_that_the_caption_is_whole_and_no_size_is_parted(qtbot, plot, results, width):
+def test_that_the_caption_is_whole(qtbot, plot, results, width):
     plot.resize(width, 240)
     plot.show()
     add(results, ("cpu-serial", 2.0))

@@ -63,7 +63,7 @@ def test_that_numbers_on_every_colour_have_contrast(tile_of, key, by, theme):
     assert len(legend_of(plan, by, theme)) >= 2
 
 
-def test_that_each_cell_has_one_role_and_only_what_is_there_stands_in_the_legend(tile_of):
+def test_that_each_cell_has_one_role_of_the_legend(tile_of):
     (plan,) = tile_of("cached", (4, 4), mask=(3, 3), size=(9, 9))
     masks = list(role_masks(plan).values())
     assert (sum(mask.astype(int) for mask in masks) == 1).all()
@@ -74,7 +74,7 @@ def test_that_each_cell_has_one_role_and_only_what_is_there_stands_in_the_legend
     assert texts[:3] == ["step 1: left halo", "step 2: centre", "step 3: right halo"]
 
 
-def test_that_the_cell_under_the_mouse_is_described_and_the_results_row_points_at_its_own_cell(grid, tile_of):
+def test_that_the_cell_under_the_mouse_is_described(grid, tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
     grid.show_plan(plan)
     assert grid.current == (0, 2)
@@ -91,7 +91,7 @@ def test_that_the_cell_under_the_mouse_is_described_and_the_results_row_points_a
     assert grid.grab().toImage().width() == 300
 
 
-def test_that_the_arrow_keys_walk_over_the_cells_and_the_view_follows(qtbot, grid, tile_of):
+def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_of):
     (plan,) = tile_of("tiled", (32, 8), mask=(5, 5), size=(64, 64))
     grid.show_plan(plan)
     grid.setFocus()
@@ -137,7 +137,7 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     assert len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))]) == asked
 
 
-def test_that_another_block_can_be_chosen_and_one_that_is_none_is_refused_in_words(qtbot, bench, panel):
+def test_that_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):
     panel.across.setValue(0)
     panel.down.setValue(0)
     bench.settle()
