@@ -106,23 +106,22 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
 
 def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     panel = shown(qtbot, ProductPanel())
-    product = panel.product
     outputs = []
     for row in range(2):
         for column in range(4):
-            product._choose(row, column)
-            outputs.append(int(product.words.rpartition("= ")[2]))
-            sums = product.words.split(": ")[1].split(" = ")[0].split(" + ")
+            panel.y.setCurrentIndex(panel.y.texts.index(row, column))
+            outputs.append(int(panel.words.rpartition("= ")[2]))
+            sums = panel.words.split(": ")[1].split(" = ")[0].split(" + ")
             pairs = (one.split(" × ") for one in sums)
             assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
     assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
-    product.setFocus()
-    qtbot.keyClick(product, Qt.Key.Key_Left)
-    assert product.output == (1, 2)
-    qtbot.keyClick(product, Qt.Key.Key_Up)
-    assert product.accessibleDescription().startswith("Filter 1, output 3: ")
-    qtbot.mouseMove(product, product._y_rect(0, 1).center().toPoint())
-    assert product.output == (0, 1)
+    panel.y.setFocus()
+    qtbot.keyClick(panel.y, Qt.Key.Key_Left)
+    assert panel.y.cell == (1, 2)
+    qtbot.keyClick(panel.y, Qt.Key.Key_Up)
+    assert panel.y.accessibleDescription().startswith("Filter 1, output 3: ")
+    qtbot.mouseMove(panel.y.viewport(), panel.y.visualRect(panel.y.texts.index(0, 1)).center())
+    assert panel.y.cell == (0, 1)
     panel.grab()
 
 
