@@ -30,33 +30,35 @@ class ProductPanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.x = _table("X", _X, _X_CELL)
-        self.w = _table("W'", W, _W_CELL)
-        self.y = _table("Worked product W' X = Y", Y, _Y_CELL, chosen_from=True)
-        self.x.ground = lambda _row, column: _colour(column == self.y.cell[1])
-        self.w.ground = lambda row, _column: _colour(row == self.y.cell[0])
-        self.y.ground = lambda row, column: _colour((row, column) == self.y.cell)
+        self.inputs = _table("X", _X, _X_CELL)
+        self.filters = _table("W'", W, _W_CELL)
+        self.outputs = _table("Worked product W' X = Y", Y, _Y_CELL, chosen_from=True)
+        self.inputs.ground = lambda _row, column: _colour(column == self.outputs.cell[1])
+        self.filters.ground = lambda row, _column: _colour(row == self.outputs.cell[0])
+        self.outputs.ground = lambda row, column: _colour((row, column) == self.outputs.cell)
         self._sum = QLabel(wordWrap=True)
         self._sum.setFont(small_font())
-        self._sum.setFixedWidth(self.w.width())
+        self._sum.setFixedWidth(self.filters.width())
         self._sum.setContentsMargins(0, GRID, 0, 0)
         content = QWidget()
         content.setToolTip(f"{_TEACHES} {_KEYS}")
-        left = column(_title("X"), self.x, 1, spacing=0)
-        right = column(_title("W'"), self.w, _title("Y = W' X", above=GRID), self.y, self._sum, 1, spacing=0)
+        left = column(_title("X"), self.inputs, 1, spacing=0)
+        right = column(
+            _title("W'"), self.filters, _title("Y = W' X", above=GRID), self.outputs, self._sum, 1, spacing=0
+        )
         content.setLayout(row(left, right, 1, margins=(GRID, HALF_GRID, GRID, 0)))
         area = scrolled(content)
         # A narrow panel scrolls sideways too: the matrices have one size.
         area.setMinimumWidth(_LEAST_WIDTH)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setLayout(column(area))
-        self.y.selectionModel().currentChanged.connect(self._show)
-        self.y.setCurrentIndex(self.y.texts.index(0, 0))
+        self.outputs.selectionModel().currentChanged.connect(self._show)
+        self.outputs.setCurrentIndex(self.outputs.texts.index(0, 0))
 
     @property
     def words(self) -> str:
         """The chosen output as a sum of products."""
-        row, column = self.y.cell
+        row, column = self.outputs.cell
         pairs = zip(W[row].tolist(), _X[:, column].tolist(), strict=True)
         products = " + ".join(f"{weight:g} × {value:g}" for weight, value in pairs)
         return f"Filter {row + 1}, output {column + 1}: {products} = {Y[row, column]:g}"
@@ -66,8 +68,8 @@ class ProductPanel(QWidget):
 
     def _show(self) -> None:
         self._sum.setText(self.words)
-        self.y.setAccessibleDescription(f"{self.words}. {_KEYS}")
-        for table in (self.x, self.w, self.y):
+        self.outputs.setAccessibleDescription(f"{self.words}. {_KEYS}")
+        for table in (self.inputs, self.filters, self.outputs):
             table.viewport().update()
 
 

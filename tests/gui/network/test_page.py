@@ -433,7 +433,7 @@ def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, 
     own = [widget for widget in met if page.isAncestorOf(widget)]
     assert page.cell_panel.to_explore in own
     assert page.confusion_panel.classify not in own
-    assert page.product_panel.y not in own
+    assert page.product_panel.outputs not in own
     order = [page.drawing_panel.canvas, *page.maps_panel.views, page.cell_panel.to_explore]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]

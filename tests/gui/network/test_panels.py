@@ -109,19 +109,21 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     outputs = []
     for row in range(2):
         for column in range(4):
-            panel.y.setCurrentIndex(panel.y.texts.index(row, column))
+            panel.outputs.setCurrentIndex(panel.outputs.texts.index(row, column))
             outputs.append(int(panel.words.rpartition("= ")[2]))
             sums = panel.words.split(": ")[1].split(" = ")[0].split(" + ")
             pairs = (one.split(" × ") for one in sums)
             assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
     assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
-    panel.y.setFocus()
-    qtbot.keyClick(panel.y, Qt.Key.Key_Left)
-    assert panel.y.cell == (1, 2)
-    qtbot.keyClick(panel.y, Qt.Key.Key_Up)
-    assert panel.y.accessibleDescription().startswith("Filter 1, output 3: ")
-    qtbot.mouseMove(panel.y.viewport(), panel.y.visualRect(panel.y.texts.index(0, 1)).center())
-    assert panel.y.cell == (0, 1)
+    panel.outputs.setFocus()
+    qtbot.keyClick(panel.outputs, Qt.Key.Key_Left)
+    assert panel.outputs.cell == (1, 2)
+    qtbot.keyClick(panel.outputs, Qt.Key.Key_Up)
+    assert panel.outputs.accessibleDescription().startswith("Filter 1, output 3: ")
+    qtbot.mouseMove(
+        panel.outputs.viewport(), panel.outputs.visualRect(panel.outputs.texts.index(0, 1)).center()
+    )
+    assert panel.outputs.cell == (0, 1)
     panel.grab()
 
 
