@@ -60,26 +60,27 @@ def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbo
     network.add("network-fused", type(run)(run.result, run.layers, SPANS))
     assert panel._stack.currentIndex() == 1
     panel.grab()
-    drawn = {(span.chunk, span.step): rect for rect, span in panel.chart._drawn}
+    drawn = {bar.words.partition(":")[0]: rect for rect, bar in panel.chart.drawn}
     assert len(drawn) == len(SPANS)
-    first, last = drawn[0, "copy in"], drawn[1, "copy out"]
-    assert first.left() < drawn[0, "kernels"].left() < last.left()
-    assert drawn[0, "kernels"].width() == pytest.approx(2 * first.width())
+    first, last = drawn["Chunk 0, stream 0, copy in"], drawn["Chunk 1, stream 1, copy out"]
+    kernels = drawn["Chunk 0, stream 0, kernels"]
+    assert first.left() < kernels.left() < last.left()
+    assert kernels.width() == pytest.approx(2 * first.width())
     assert first.top() < last.top(), "each stream has its row"
     assert panel.chart.accessibleDescription() == panel.sentence.text() == timeline_words(SPANS)
 
 
 def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layers_have_both(network, qtbot):
     panel = shown(qtbot, LayerTimesPanel(network))
-    assert not panel._area.isVisible()
+    assert not panel.bars.isVisible()
     run = made_run("network-cpu")
     layers = (LayerTime("convolution-1 + pool-1", 1.0), LayerTime("hidden", 3.0), LayerTime("copy in", 4.0))
     network.add("network-cpu", type(run)(run.result, layers))
     panel.grab()
-    rects = [rect for rect, _ in panel.bars._drawn]
+    rects = [rect for rect, _ in panel.bars.drawn]
     assert rects[1].width() == pytest.approx(3 * rects[0].width())
     assert rects[2].width() == pytest.approx(4 * rects[0].width())
-    assert [words for _, words in panel.bars._drawn] == [
+    assert [bar.words for _, bar in panel.bars.drawn] == [
         "Convolution 1 + Average pool 1: 1.00 ms, 12.5 %",
         "Hidden layer: 3.00 ms, 37.5 %",
         "copy in: 4.00 ms, 50.0 %",
@@ -94,10 +95,10 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
     assert len(panel.bars.legend) == len(LAYERS)
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
     network.add("network-fused", type(run)(run.result, parts))
-    assert panel.bars.legend[len(LAYERS) :] == ["copy in", "kernels", "copy out"]
+    assert [name for name, _ in panel.bars.legend[len(LAYERS) :]] == ["copy in", "kernels", "copy out"]
     for theme in ("dark", "light"):
         apply_theme(qapp, theme)
-        hues = [QColor(panel.bars._colour(name)) for name in panel.bars.legend[:-1]]
+        hues = [QColor(colour) for _, colour in panel.bars.legend[:-1]]
         for at, one in enumerate(hues):
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))
