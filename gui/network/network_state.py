@@ -14,16 +14,7 @@ from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import Confusion, NetworkResult
 from gui.network.drawing import Drawing
-from gui.network.layers import (
-    Answer,
-    Cell,
-    Facts,
-    Floats,
-    Origin,
-    is_vector,
-    origins,
-    strongest_of,
-)
+from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
 from gui.widgets.runs_state import RunsState
 
 BASELINE = "network-serial"

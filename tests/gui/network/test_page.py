@@ -99,7 +99,7 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
     view = views[2]
-    point = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
+    point = view.grid.cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
     qtbot.mouseMove(view, point)
     assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
     assert page.cell_panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
@@ -150,7 +150,7 @@ def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
 def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[2], haloscope.network
-    point = view._cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    point = view.grid.cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
     qtbot.mouseMove(view, QPoint(2, 2))

@@ -131,9 +131,9 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
 def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbot):
     panel = shown(qtbot, MapsPanel(network), 640, 480)
     view = panel.views[0]
-    fitting = view._scale
+    fitting = view.grid.cell_width
     qtbot.keyClick(view, Qt.Key.Key_Plus)
-    assert view._scale == fitting + 1
+    assert view.grid.cell_width == fitting + 1
     control, none = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
     for modifiers, expected in ((control, fitting + 2), (none, fitting + 2)):
         turn = QWheelEvent(
@@ -141,8 +141,8 @@ def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbo
             Qt.ScrollPhase.NoScrollPhase, False,
         )  # fmt: skip
         view.wheelEvent(turn)
-        assert view._scale == expected
+        assert view.grid.cell_width == expected
     qtbot.keyClick(view, Qt.Key.Key_Minus)
-    assert view._scale == fitting + 1
+    assert view.grid.cell_width == fitting + 1
     qtbot.keyClick(view, Qt.Key.Key_0)
-    assert view._scale == fitting
+    assert view.grid.cell_width == fitting
