@@ -53,13 +53,13 @@ class LayerTimesPanel(QWidget):
         layers = self._network.facts.layers if self._network.facts else ()
         names = [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
         rows = [self._row(stage, layers) for stage, layers in times.items()]
-        told = (
+        described = (
             f"{row.name}, {row.figure}: "
             + ", ".join(f"{self._title(one.name)} {ms_text(one.ms)}" for one in layers)
             for row, layers in zip(rows, times.values(), strict=True)
         )
         legend = [(self._title(name), self._colour(name)) for name in names]
-        self.bars.show_rows(rows, ". ".join(told) or _EMPTY, legend)
+        self.bars.show_rows(rows, ". ".join(described) or _EMPTY, legend)
         self._stack.setCurrentIndex(int(bool(rows)))
 
     def _row(self, stage: str, layers: Sequence[LayerTime]) -> Row:

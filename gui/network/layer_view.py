@@ -18,7 +18,7 @@ from gui.style.theme import current_theme, theme_notifier
 
 _KEYS = (
     "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
-    "Esc lets the cell go; + and − (or Ctrl with the wheel) make all maps larger and smaller, 0 fits them."
+    "Esc releases the cell; + and − (or Ctrl with the wheel) make all maps larger and smaller, 0 fits them."
 )
 _FAR = 10_000
 # Maps, rows and columns that a key goes on.

@@ -11,7 +11,7 @@ from gui.style.metrics import GRID
 
 # With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
 _GAP = 3
-# Values of a vector that have a word of their own in their cell, as the ten scores have.
+# So few values of a vector are written in their cells, as the ten scores are.
 _FEW = 16
 _STRIP_ROW = 2 * GRID
 _SCORE_ROW = 4 * GRID

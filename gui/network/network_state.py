@@ -109,7 +109,7 @@ class NetworkState(RunsState[NetworkSettings]):
             self.answer_changed.emit()
 
     def point(self, cell: Cell | None, *, keep: bool = False) -> None:
-        """Choose a cell; one that is kept stays until it is let go or another is kept."""
+        """Choose a cell; one that is kept stays until it is released or another is kept."""
         if self.is_kept and not keep:
             return
         if (cell, keep) != (self.cell, self.is_kept):

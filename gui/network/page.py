@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QTabWidget
 
 from engine.errors import BadValue
 from engine.mask.mask import Mask
-from engine.results.compare import Compared, compared
+from engine.results.compare import compared
 from engine.results.quantities import ratio_text
 from engine.tasks.network.problem import ForwardPass
 from gui.network.cell_panel import CellPanel
@@ -207,15 +207,11 @@ class NetworkPage(RunsPage):
         return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."
 
     def _figure(self) -> str:
-        last = self._last_compared()
+        runs = compared(self.network.rows, BASELINE)
+        last = next((run for run in runs if run.result is self.network.last), None)
         if last is None or last.speed_up is None or last.result.variant == BASELINE:
             return ""
         return f"{ratio_text(last.speed_up)} vs {BASELINE}"
-
-    def _last_compared(self) -> Compared | None:
-        rows = self.network.rows
-        found = (run for run in compared(rows, BASELINE) if run.result is self.network.last)
-        return next(found, None)
 
 
 build = NetworkPage
