@@ -24,8 +24,8 @@ _SIMULATOR_TEACHES = (
     "minutes. Its times mean nothing and are never shown as speed."
 )
 _BATCH_TEACHES = (
-    "How many drawings go through the network together: the held-out digits, repeated. The arrows go from 1 to "
-    "10,000 in powers of ten; what the memory cannot hold is refused."
+    "How many drawings go through the network together: the held-out digits, repeated. The arrows go from 1 "
+    "to 10,000 in powers of ten; what the memory cannot hold is refused."
 )
 _BUSY = "Stage, batch and device stay as they are during a run; Esc cancels it."
 _SHOWN = {
