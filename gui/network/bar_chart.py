@@ -160,7 +160,7 @@ class BarChart(QWidget):
             if begin + width <= free_to:
                 painter.setPen(QColor(theme.muted))
                 painter.drawText(QPoint(round(begin), round(field.bottom()) + metrics.ascent()), text)
-                free_to = begin - GRID
+                free_to = begin - HALF_GRID
 
     def _paint_legend(self, painter: QPainter) -> None:
         painter.setFont(small_font())
