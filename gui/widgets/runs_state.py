@@ -111,7 +111,7 @@ class StateRuns(RunsModel):
     def __init__(
         self, state: RunsState[Any], baseline: str, first: Iterable[str], parent: QObject | None = None
     ) -> None:
-        super().__init__(type(state.settings.problem), baseline, first, parent)
+        super().__init__([type(state.settings.problem)], baseline, first, parent)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()
