@@ -90,7 +90,7 @@ def _row(text: TableText, names: tuple[object, ...], values: Iterable[Value]) ->
     pairs = zip_longest(values, text.printed.get(row, ()), fillvalue="")
     misprints = text.misprints.get(row, frozenset())
     cells = (
-        replace(_cell(value, printed), is_misprint=place in misprints)
-        for place, (value, printed) in enumerate(pairs)
+        replace(_cell(value, printed), is_misprint=position in misprints)
+        for position, (value, printed) in enumerate(pairs)
     )
     return (*map(Cell, words), *cells)

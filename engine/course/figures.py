@@ -18,7 +18,7 @@ _OF_VARIANT = {
     "matmul-naive": "#b87d00",
     "matmul-tiled": "#008a64",
 }
-_BY_PLACE = ("#0072b2", "#b87d00", "#008a64", "#d55e00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
+_BY_POSITION = ("#0072b2", "#b87d00", "#008a64", "#d55e00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 # Text stays text, which can be read aloud and searched; the same figure always has the same bytes.
@@ -40,8 +40,8 @@ def svg_of(figure: Figure) -> bytes:
         drawing = Drawing(figsize=(7.5, 4.5), layout="constrained")
         axes = drawing.add_subplot()
         for dashed, curves in ((True, figure.printed), (False, figure.series)):
-            for place, series in enumerate(curves):
-                _draw(axes, series, place, dashed=dashed)
+            for position, series in enumerate(curves):
+                _draw(axes, series, position, dashed=dashed)
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         if figure.log_y:
             axes.set_yscale("log")
@@ -66,7 +66,7 @@ def as_svg(drawing: Any, title: str) -> bytes:
     return file.getvalue()
 
 
-def _draw(axes: Any, series: Series, place: int, *, dashed: bool) -> None:
+def _draw(axes: Any, series: Series, position: int, *, dashed: bool) -> None:
     points = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
     if not points:
         return
@@ -74,8 +74,8 @@ def _draw(axes: Any, series: Series, place: int, *, dashed: bool) -> None:
     axes.plot(
         x,
         y,
-        color=_OF_VARIANT.get(series.variant, _BY_PLACE[place % len(_BY_PLACE)]),
-        marker=MARKERS[place % len(MARKERS)],
+        color=_OF_VARIANT.get(series.variant, _BY_POSITION[position % len(_BY_POSITION)]),
+        marker=MARKERS[position % len(MARKERS)],
         markersize=5,
         linewidth=1.2 if dashed else 1.8,
         linestyle="--" if dashed else "-",

@@ -29,7 +29,7 @@ def _table(entry: dict[str, Any]) -> TableText:
     found = entry.get("printed", {})
     printed = {names: tuple(value.rstrip(f" {MISPRINT}") for value in row) for names, row in found.items()}
     misprints = {
-        names: frozenset(place for place, value in enumerate(row) if value.endswith(MISPRINT))
+        names: frozenset(position for position, value in enumerate(row) if value.endswith(MISPRINT))
         for names, row in found.items()
     }
     headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))

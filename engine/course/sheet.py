@@ -73,9 +73,9 @@ def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
 
     rows = tuple(tuple(text(row[column.position], column) for column in columns) for row in table.rows)
     numbers = frozenset(
-        place
-        for place, column in enumerate(columns)
-        if column.part is not Part.NAME and all(_is_number(row[place]) for row in rows)
+        position
+        for position, column in enumerate(columns)
+        if column.part is not Part.NAME and all(_is_number(row[position]) for row in rows)
     )
     return Sheet(columns, rows, reasons, numbers)
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QSizePolicy, QWidg
 from engine.course.worked_examples import Example, Input, example_of
 from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.panel_parts import column, row, text_button
+from gui.widgets.refusal import Refusal
 from gui.widgets.tab_order import insert_into_tab_order
 
 _PER_LINE = 4
@@ -29,7 +29,7 @@ class ValueField:
         self.label = QLabel(one.label, parent, wordWrap=True)
         self.label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
         self.edit = _Edit(self, parent)
-        self.refusal = QLabel(parent, wordWrap=True)
+        self.refusal = Refusal()
         self.refusal.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.refusal.setFont(small_font())
         # What is typed is shown as it is.
@@ -55,9 +55,7 @@ class ValueField:
 
     def say(self, refusal: str) -> None:
         """Show why the value is refused; nothing for a value that is taken."""
-        self.refusal.setText(_LONG_WORD.sub("\\g<0>\u200b", refusal))
-        self.refusal.setVisible(bool(refusal))
-        self.refusal.setStyleSheet(f"color: {current_theme().error}")
+        self.refusal.say(_LONG_WORD.sub("\\g<0>\u200b", refusal))
         self.edit.setAccessibleDescription(refusal or self.input.explanation)
 
 
@@ -99,7 +97,6 @@ class ExampleInputs(QWidget):
         self.setLayout(row((self._form, 1), end, margins=(GRID, HALF_GRID, GRID, 0)))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.setAccessibleName("Values of the worked example")
-        theme_notifier().changed.connect(self._check)
         self.hide()
 
     def sizeHint(self) -> QSize:

@@ -36,7 +36,7 @@ class MatmulController(QObject):
         self._jobs = jobs
         self._messages = messages
         self._was_shown = False
-        matmul.count_wanted.connect(self._shown)
+        matmul.shown.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self._count)

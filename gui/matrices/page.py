@@ -1,14 +1,11 @@
 """Matrices: P = M N; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
 
-from engine.device_info import SIMULATOR
 from engine.results.compare import Compared
 from engine.results.metrics import metric
-from engine.results.quantities import ms_text
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.results import ProductResult, tile_of
@@ -17,9 +14,9 @@ from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.results_panel import MatmulResultsPanel
-from gui.page.contract import Page, PageStatus, Services
-from gui.page.export import ResultsExport
+from gui.page.contract import PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
+from gui.page.runs_page import RunsPage, run_sentence
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
 
@@ -29,31 +26,19 @@ _RIGHT_WIDTH = 39 * GRID
 _LOWER_HEIGHT = 41 * GRID
 
 
-class MatricesPage(Page):
+class MatricesPage(RunsPage):
     """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
-        self._services = services
         self._state = state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
         self.product_panel = ProductPanel(matmul, state)
         self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
-        self._export = ResultsExport(self.results_panel.model, state, services.messages)
-        self.results_panel.copied.connect(services.messages.report_copied)
-        actions = services.actions
-        self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
-        self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         self.results_panel.try_small.clicked.connect(self._try_small)
-        for signal in (
-            matmul.rows_changed,
-            matmul.settings_changed,
-            matmul.running_changed,
-            state.ready_changed,
-        ):
-            signal.connect(self.status_changed)
+        self.show_runs(services, matmul, self.results_panel)
         self._plot_slot = Slot(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -67,15 +52,12 @@ class MatricesPage(Page):
     def status(self) -> PageStatus:
         nothing_runs = "Nothing can run here; the table says why."
         is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
-        return PageStatus(
+        return replace(
+            super().status,
             sentence=self._sentence(),
             caption=f"P = M N, {self.matmul.settings.product.size_text}",
-            device=self.matmul.settings.device,
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",
-            has_results=bool(self.results_panel.model.tried()),
-            can_copy=bool(self.matmul.rows),
-            can_clear=self.matmul.has_runs and not self.matmul.running,
         )
 
     def _sentence(self) -> str:
@@ -95,15 +77,9 @@ class MatricesPage(Page):
     def run(self) -> None:
         self.products.run()
 
-    def export(self, suffix: str) -> None:
-        size = self.matmul.settings.product.size_text.replace(" × ", "x")
-        self._export.ask(self._services.files, suffix, f"product-{size}")
-
-    def copy_results(self) -> None:
-        self.results_panel.table.copy_all()
-
-    def clear_results(self) -> None:
-        self.matmul.forget_runs()
+    @property
+    def export_stem(self) -> str:
+        return f"product-{self.matmul.settings.product.size_text.replace(' × ', 'x')}"
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.is_product):
@@ -117,20 +93,9 @@ class MatricesPage(Page):
 
         self._plot_slot.fill(TilePlot(self.matmul))
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.matmul.count_wanted.emit()
-
     def _try_small(self) -> None:
         self.matmul.try_small()
         self.products.run()
-
-    @property
-    def chosen_columns(self) -> dict[str, bool]:
-        return self.results_panel.table.chosen_columns
-
-    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
-        self.results_panel.table.choose_columns(chosen)
 
     def arrange(self) -> None:
         product, lecture, results = self.docks
@@ -140,13 +105,8 @@ class MatricesPage(Page):
 
 def _product_sentence(result: ProductResult) -> str:
     tile = f", tile {tile_of(result)}" if tile_of(result) else ""
-    what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"{what}, {result.status}; simulated: its times mean nothing"
-    if result.kernel_ms is None:
-        return f"{what}: {result.status}"
     rate = metric("gflops", MatrixProduct).words(Compared(result))
-    return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
+    return run_sentence(f"Last product: {variant_name(result)}{tile}", result, rate)
 
 
 build = MatricesPage

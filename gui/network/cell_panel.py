@@ -1,17 +1,18 @@
 """Where the chosen value comes from: a sentence, the window and the filter in figures, the way to Explore."""
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.network.ink import as_steps, shades
 from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is_vector
 from gui.network.network_state import NetworkState
+from gui.network.number_table import NumberTable
 from gui.network.words import cell_name, name_of, number, short_number, table_text, where_from, window_title
-from gui.style.cell_colours import cell_background, readable_text
+from gui.style.cell_colours import cell_background, mixed
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 from gui.widgets.whole_number_box import WholeNumberBox
@@ -29,55 +30,42 @@ _TEACHES = (
 )
 
 
-class ValueTable(QWidget):
+class ValueTable(NumberTable):
     """A window or a filter in figures; `is_signed` colours by sign, else as in the maps."""
 
-    def __init__(self, name: str, *, is_signed: bool, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, *, is_signed: bool) -> None:
+        super().__init__(name)
         self._is_signed = is_signed
-        self._values: Floats | None = None
+        self._values: Floats = np.zeros((1, 1), np.float32)
         self._largest = 1.0
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(name)
-        theme_notifier().changed.connect(self.update)
+        self.ground = self._ground
 
     def show_values(self, values: Floats | None, largest: float) -> None:
         """Show values; `largest` has the strongest colour."""
-        self._values, self._largest = values, largest
         self.setVisible(values is not None)
         if values is not None:
-            self.setFixedHeight(values.shape[0] * _CELL_HEIGHT + 1)
+            self._values, self._largest = values, largest
+            self.show_texts([[short_number(float(one)) for one in line] for line in values])
             self.setAccessibleDescription(table_text(values) if values.size < 64 else "")
-            self.update()
+            self.setFixedHeight(len(values) * _CELL_HEIGHT)
+            self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(30 * GRID, self.height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        values = self._values
-        if values is None:
-            return
-        theme, font = current_theme(), number_font()
-        painter = QPainter(self)
-        rows, columns = values.shape
-        width = min(_WIDEST_CELL, (self.width() - 1) // columns)
-        texts = [[short_number(float(one)) for one in line] for line in values]
-        widest = max(QFontMetrics(font).horizontalAdvance(text) for line in texts for text in line)
-        painter.setFont(font)
-        colours, steps = shades(theme), as_steps(values, self._largest)
-        for at in range(rows):
-            for cell_column in range(columns):
-                if self._is_signed:
-                    ground = cell_background(float(values[at, cell_column]), self._largest, theme)
-                else:
-                    ground = QColor(colours[int(steps[at, cell_column])])
-                cell = QRectF(cell_column * width, at * _CELL_HEIGHT, width, _CELL_HEIGHT)
-                painter.fillRect(cell, ground)
-                painter.setPen(QPen(QColor(theme.line), 1))
-                painter.drawRect(cell)
-                if widest <= width - 2:
-                    painter.setPen(readable_text(ground, theme))
-                    painter.drawText(cell, int(Qt.AlignmentFlag.AlignCenter), texts[at][cell_column])
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.set_cell_size(min(_WIDEST_CELL, self.width() // self._values.shape[1]), _CELL_HEIGHT)
+
+    def _ground(self, row: int, column: int) -> QColor:
+        value, theme = float(self._values[row, column]), current_theme()
+        if self._is_signed:
+            return cell_background(value, self._largest, theme)
+        share = min(max(value / self._largest, 0.0), 1.0) if self._largest > 0 else 0.0
+        return mixed(QColor(theme.base), QColor(theme.text), share)
 
 
 class CellPanel(QWidget):

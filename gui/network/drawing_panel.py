@@ -5,7 +5,7 @@ from PySide6.QtGui import QIcon, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListView, QSlider, QWidget
 
 from engine.results.quantities import ms_text
-from gui.network.bars import ProbabilityBars
+from gui.network.bar_chart import Bar, BarChart, Row
 from gui.network.drawing import DEFAULT_RADIUS, SIDE
 from gui.network.drawing_canvas import DrawingCanvas
 from gui.network.ink import picture_of, shades
@@ -154,7 +154,9 @@ class DrawingPanel(QWidget):
         self.digits = HeldOutDigits(network)
         self.verdict = QLabel()
         self.detail = ElidedLabel(most=3, small=True)
-        self.bars = ProbabilityBars(network)
+        self.bars = BarChart(
+            "Probability of each digit", row=2 * GRID + 2, bar=GRID, has_track=True, widest=chance_text(1.0)
+        )
         self._build()
         self.clear.clicked.connect(drawing.clear)
         self.fit.clicked.connect(drawing.fit)
@@ -165,12 +167,15 @@ class DrawingPanel(QWidget):
         drawing.undo_stack.canUndoChanged.connect(self.undo.setEnabled)
         drawing.undo_stack.canRedoChanged.connect(self.redo.setEnabled)
         network.answer_changed.connect(self._show)
+        network.answer_changed.connect(self._show_bars)
+        theme_notifier().changed.connect(self._show_bars)
         network.cell_changed.connect(self._mark)
         drawing.changed.connect(self._enable_tools)
         self.undo.setEnabled(False)
         self.redo.setEnabled(False)
         self._enable_tools()
         self._show()
+        self._show_bars()
 
     def sizeHint(self) -> QSize:
         return QSize(34 * GRID, 80 * GRID)
@@ -185,6 +190,7 @@ class DrawingPanel(QWidget):
         font.setPointSizeF(font.pointSizeF() * 1.25)
         self.verdict.setFont(font)
         self.verdict.setAccessibleName("Recognised")
+        self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
         self.detail.setAccessibleName("About the drawing")
         tools = row(
             label_for("&Brush", self.brush), (self.brush, 1), self.fit, self.undo, self.redo,
@@ -223,6 +229,20 @@ class DrawingPanel(QWidget):
         self.detail.setText(
             f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
         )
+
+    def _show_bars(self) -> None:
+        """Show the probability of each digit; the most likely one stands out."""
+        answer, theme = self._network.answer, current_theme()
+        if answer is None:
+            rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
+            self.bars.show_rows(rows, "There is no drawing yet.")
+            return
+        rows = []
+        for digit, share in enumerate(answer.probabilities):
+            is_best = digit == answer.digit
+            bar = Bar(0.0, share, theme.accent if is_best else theme.outline)
+            rows.append(Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best))
+        self.bars.show_rows(rows, ", ".join(f"{row.name}: {row.figure}" for row in rows))
 
     def _mark(self) -> None:
         """Mark the part of the drawing that the chosen value sees."""

@@ -1,25 +1,22 @@
 """Values as pictures: from the ground for 0 to the colour of text for the largest. No widgets in here."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
+from gui.style.cell_colours import mixed
 from gui.style.theme import Theme
 
-_STEPS = 256
 
-
+@lru_cache(maxsize=4)
 def shades(theme: Theme) -> list[int]:
     """Return 256 colours from the ground to the colour of text, for an indexed picture."""
     ground, text = QColor(theme.base), QColor(theme.text)
-    low = np.array([ground.red(), ground.green(), ground.blue()], float)
-    high = np.array([text.red(), text.green(), text.blue()], float)
-    steps = np.linspace(0.0, 1.0, _STEPS)[:, None]
-    mixed = np.rint(low + (high - low) * steps).astype(int)
-    return [QColor(*one).rgb() for one in mixed.tolist()]
+    return [mixed(ground, text, step / 255).rgb() for step in range(256)]
 
 
 def as_steps(values: NDArray[np.float32], largest: float) -> NDArray[np.uint8]:

@@ -158,5 +158,5 @@ def _weights(facts: Facts, cell: Cell, number: int, shape: tuple[int, ...]) -> F
         return found
     # The linearisation: (map, row, column) is at (map x rows + row) x columns + column.
     size = shape[0] * shape[1]
-    own: Floats = weights[number * size : (number + 1) * size, cell.column]
-    return own.reshape(shape)
+    part: Floats = weights[number * size : (number + 1) * size, cell.column]
+    return part.reshape(shape)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QWidg
 from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
 from gui.network.layers import is_pool, is_vector, windows
+from gui.network.map_grid import grid_of
 from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
@@ -130,7 +131,7 @@ class MapsPanel(QWidget):
         spare -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
 
         def fits(side: int) -> bool:
-            return sum(view.height_at(side, width) for view in self.views) <= spare
+            return sum(grid_of(view.layer, side, width).height for view in self.views) <= spare
 
         side = self._wanted or next((side for side in _SIDES if fits(side)), _SIDES[-1])
         self._side = side

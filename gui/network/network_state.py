@@ -1,36 +1,24 @@
 """The state of the page Network: the drawing and its answer, the chosen cell, a row per stage."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
+from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.reason import Reason
-from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import compared
 from engine.results.environment import Environment
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import Confusion, NetworkResult
 from gui.network.drawing import Drawing
-from gui.network.layers import (
-    Answer,
-    Cell,
-    Facts,
-    Floats,
-    Origin,
-    is_vector,
-    origins,
-    strongest_of,
-)
-from gui.widgets.runs_model import RunsModel
+from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
+from gui.widgets.runs_state import RunsState
 
 BASELINE = "network-serial"
 FIRST_BATCH = 100
-_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +29,22 @@ class NetworkSettings:
     batch: int = FIRST_BATCH
     device: str = AUTO
 
+    @property
+    def problem(self) -> ForwardPass:
+        """What is computed."""
+        return ForwardPass(self.batch)
 
-class NetworkState(QObject):
+
+class NetworkState(RunsState[NetworkSettings]):
     """Everything that the page shows."""
 
-    settings_changed = Signal(object)  # the new NetworkSettings
     facts_changed = Signal()  # `facts` or `why_no_facts`
     answer_changed = Signal()  # `answer` or `why_no_answer`
     cell_changed = Signal()  # `cell`, `is_kept` or `input_map`
     confusion_changed = Signal()
-    # `rows` or `runs` changed.
-    rows_changed = Signal()
-    running_changed = Signal()
-    shown = Signal()  # the page is shown for the first time, or once more
-    settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(NetworkSettings(), parent)
         self.drawing = Drawing(self)
         self.facts: Facts | None = None
         self.why_no_facts = ""
@@ -71,15 +58,6 @@ class NetworkState(QObject):
         # The input map whose window is shown; None: the one that adds the most.
         self.input_map: int | None = None
         self.confusion: Confusion | None = None
-        self.running = False
-        self.last: NetworkResult | None = None
-        self._settings = NetworkSettings()
-        self._checked: tuple[Availability, ...] = ()
-        self._runs: dict[str, NetworkRun] = {}
-
-    @property
-    def settings(self) -> NetworkSettings:
-        return self._settings
 
     @property
     def runs(self) -> dict[str, NetworkRun]:
@@ -88,35 +66,20 @@ class NetworkState(QObject):
 
     @property
     def rows(self) -> tuple[NetworkResult, ...]:
-        """The result of each stage: measured where it has run, else why it has not."""
-        return tuple(self._row(entry) for entry in self._checked)
+        return tuple(map(self._row, self._listed))
 
     @property
     def runnable(self) -> tuple[str, ...]:
         """The keys of the stages that can run here."""
-        return tuple(entry.variant for entry in self._checked if not entry.reason)
+        return tuple(entry.variant for entry in self._listed if not entry.reason)
+
+    def known_stage(self, stage: str) -> VariantInfo | None:
+        """Return what the engine says about a stage; None while the network is not known."""
+        return next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
 
     def reason(self, stage: str) -> str:
         """Return why a stage cannot run here; empty if it can, or if that is not known yet."""
-        return next((str(entry.reason or "") for entry in self._checked if entry.variant == stage), "")
-
-    def change(self, **fields: object) -> None:
-        """Change fields of the settings: `state.change(batch=1)`."""
-        settings = replace(self._settings, **fields)  # type: ignore[arg-type]
-        if settings == self._settings:
-            return
-        before, self._settings = self._settings, settings
-        if (settings.batch, settings.device) != (before.batch, before.device):
-            # Checked anew in a moment; what was measured is about another batch or device.
-            self._checked, self._runs = (), {}
-            self.rows_changed.emit()
-        self.settings_changed.emit(settings)
-
-    def settle(self) -> bool:
-        """Enter what was typed, before a run. False where it was refused."""
-        refusals: list[str] = []
-        self.settling.emit(refusals)
-        return not refusals
+        return next((str(entry.reason or "") for entry in self._listed if entry.variant == stage), "")
 
     def set_facts(self, facts: Facts, weights: str = "") -> None:
         """Store what the network is, with the weights of a file; what other ones gave is forgotten."""
@@ -146,7 +109,7 @@ class NetworkState(QObject):
             self.answer_changed.emit()
 
     def point(self, cell: Cell | None, *, keep: bool = False) -> None:
-        """Choose a cell; one that is kept stays until it is let go or another is kept."""
+        """Choose a cell; one that is kept stays until it is released or another is kept."""
         if self.is_kept and not keep:
             return
         if (cell, keep) != (self.cell, self.is_kept):
@@ -197,27 +160,11 @@ class NetworkState(QObject):
 
     def set_checked(self, checked: tuple[Availability, ...]) -> None:
         """Store which stages can run."""
-        if checked != self._checked:
-            self._checked = checked
-            self.rows_changed.emit()
-
-    def set_running(self, running: bool) -> None:
-        """Say whether stages are being run: the settings stay as they are meanwhile."""
-        if running != self.running:
-            self.running = running
-            self.running_changed.emit()
+        self._list(checked)
 
     def add(self, stage: str, run: NetworkRun) -> None:
         """Store the run of a stage; the table shows it if its batch is still chosen."""
-        self.last = run.result
-        if run.result.problem.batch == self._settings.batch:
-            self._runs[stage] = run
-            self.rows_changed.emit()
-
-    def forget_runs(self) -> None:
-        """Forget what was measured."""
-        self._runs, self.last = {}, None
-        self.rows_changed.emit()
+        self._add(stage, run.result, run)
 
     def fail(self, stage: str, reason: Reason) -> None:
         """Store why a stage's run came to nothing."""
@@ -230,40 +177,12 @@ class NetworkState(QObject):
 
     def _row(self, entry: Availability) -> NetworkResult:
         run = self._runs.get(entry.variant)
-        return (
-            run.result
-            if run is not None
-            else self._unrun(entry.variant, entry.reason, refused=bool(entry.reason))
-        )
+        return run.result if run else self._unrun(entry.variant, entry.reason, refused=bool(entry.reason))
 
     def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:
-        known = next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
+        known = self.known_stage(stage)
         title, kind = (known.title, known.kind) if known else (stage, "")
-        device = "cpu" if kind == "cpu" else self._settings.device
-        problem = ForwardPass(self._settings.batch)
+        device = "cpu" if kind == "cpu" else self.settings.device
         machine = Environment("")
+        problem = self.settings.problem
         return NetworkResult(stage, title, device, problem, None, machine, failure=reason, refused=refused)
-
-
-class StagesModel(RunsModel):
-    """The stages as a table, in the report's order."""
-
-    def __init__(self, state: NetworkState, parent: QObject | None = None) -> None:
-        super().__init__([ForwardPass], BASELINE, _FIRST_COLUMNS, parent)
-        self._state = state
-        state.rows_changed.connect(self._follow)
-        self._follow()
-
-    def _follow(self) -> None:
-        before, self._results = self._results, list(self._state.rows)
-        if _keys(before) == _keys(self._results):
-            # The selection and the position of the scroll bar stay.
-            self._compare()
-            return
-        self.beginResetModel()
-        self._runs = compared(self._results, self.baseline, self.chosen)
-        self.endResetModel()
-
-
-def _keys(rows: Sequence[NetworkResult]) -> list[str]:
-    return [row.variant for row in rows]

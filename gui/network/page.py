@@ -1,20 +1,19 @@
 """Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent, QUndoStack
+from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QTabWidget
 
-from engine.device_info import SIMULATOR
 from engine.errors import BadValue
 from engine.mask.mask import Mask
-from engine.results.compare import Compared, compared
-from engine.results.quantities import ms_text, ratio_text
+from engine.results.compare import compared
+from engine.results.quantities import ratio_text
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.results import NetworkResult
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
@@ -27,9 +26,9 @@ from gui.network.session_part import part_of, show_part
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
-from gui.page.contract import Page, PageStatus, Services, Tool
-from gui.page.export import ResultsExport
+from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Intent, LoadKernel, LoadMask
+from gui.page.runs_page import RunsPage, run_sentence
 from gui.style.metrics import GRID, HALF_GRID
 
 _ENTRIES = (
@@ -51,12 +50,11 @@ _LOWER_HEIGHT = 30 * GRID + HALF_GRID
 _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
 
-class NetworkPage(Page):
+class NetworkPage(RunsPage):
     """Its state, controller and panels. Built when it is first shown."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
-        self._services = services
         self._state = state = services.state
         self.network = network = NetworkState()
         parts = network, state, services.link, services.jobs, services.messages.on(self)
@@ -69,7 +67,7 @@ class NetworkPage(Page):
         self.timeline_panel = TimelinePanel(network)
         self.product_panel = ProductPanel()
         self.confusion_panel = ConfusionPanel(network, state)
-        self._export = ResultsExport(self.stages_panel.model, state, services.messages)
+        self.show_runs(services, network, self.stages_panel)
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -103,17 +101,14 @@ class NetworkPage(Page):
     def status(self) -> PageStatus:
         network = self.network
         size = f"{network.settings.batch:,} drawing{'s' if network.settings.batch != 1 else ''}"
-        return PageStatus(
+        return replace(
+            super().status,
             sentence=self._sentence(),
             figure=self._figure(),
             figure_tip=f"Against {BASELINE}, same batch and weights.",
-            device=network.settings.device,
             run_does="Verifies the chosen stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
-            has_results=bool(self.stages_panel.model.tried()),
-            can_copy=bool(network.rows),
-            can_clear=bool(network.runs) and not network.running,
             caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
             caption_tip=network.weights,
         )
@@ -131,8 +126,9 @@ class NetworkPage(Page):
         self._ran_one = False
         self.stages.run_all()
 
-    def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, f"network-batch-{self.network.settings.batch}")
+    @property
+    def export_stem(self) -> str:
+        return f"network-batch-{self.network.settings.batch}"
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
@@ -152,23 +148,6 @@ class NetworkPage(Page):
         if weights != self.network.weights:
             self.stages.open_weights(Path(weights) if weights else None)
 
-    def copy_results(self) -> None:
-        self.stages_panel.table.copy_all()
-
-    def clear_results(self) -> None:
-        self.network.forget_runs()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.network.shown.emit()
-
-    @property
-    def chosen_columns(self) -> dict[str, bool]:
-        return self.stages_panel.table.chosen_columns
-
-    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
-        self.stages_panel.table.choose_columns(chosen)
-
     def arrange(self) -> None:
         drawing, cell, _matrix, stages, layers, *_tabs = self.docks
         lower = [stages, layers]
@@ -179,7 +158,7 @@ class NetworkPage(Page):
         self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
 
     def _connect(self) -> None:
-        services, network, actions = self._services, self.network, self._services.actions
+        network, actions = self.network, self._services.actions
         self.cell_panel.mask_wanted.connect(self._give_mask)
         actions["open_weights"].triggered.connect(lambda _on: self._open_weights())
         actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
@@ -189,17 +168,7 @@ class NetworkPage(Page):
         self._show_weights()
         self.confusion_panel.classify.clicked.connect(self.stages.classify_digits)
         self.confusion_panel.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
-        self.stages_panel.copied.connect(services.messages.report_copied)
-        self.stages_panel.save_csv_requested.connect(actions["export_csv"].trigger)
-        self.stages_panel.save_json_requested.connect(actions["export_json"].trigger)
-        for signal in (
-            network.rows_changed,
-            network.settings_changed,
-            network.facts_changed,
-            network.running_changed,
-            self._state.ready_changed,
-        ):
-            signal.connect(self.status_changed)
+        network.facts_changed.connect(self.status_changed)
 
     def _open_weights(self) -> None:
         filters = ["Weights (*.npz)", "All files (*)"]
@@ -232,30 +201,17 @@ class NetworkPage(Page):
     def _sentence(self) -> str:
         """Return the last run of a stage, else what can be run now."""
         if self.network.last is not None:
-            return _run_sentence(self.network.last)
+            return run_sentence(f"Last run: {self.network.last.title}", self.network.last)
         if not self._state.is_ready:
             return "No run yet: stages run once the engine is up."
         return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."
 
     def _figure(self) -> str:
-        last = self._last_compared()
+        runs = compared(self.network.rows, BASELINE)
+        last = next((run for run in runs if run.result is self.network.last), None)
         if last is None or last.speed_up is None or last.result.variant == BASELINE:
             return ""
         return f"{ratio_text(last.speed_up)} vs {BASELINE}"
-
-    def _last_compared(self) -> Compared | None:
-        rows = self.network.rows
-        found = (run for run in compared(rows, BASELINE) if run.result is self.network.last)
-        return next(found, None)
-
-
-def _run_sentence(result: NetworkResult) -> str:
-    what = f"Last run: {result.title}, {result.problem.size_text}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"{what}, {result.status}; simulated: its times mean nothing"
-    if result.kernel_ms is None:
-        return f"{what}: {result.status}"
-    return f"{what}, {ms_text(result.kernel_ms)}, {result.status}"
 
 
 build = NetworkPage

@@ -1,20 +1,22 @@
 """The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
 
-from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtWidgets import QComboBox
 
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.tasks.network.problem import MAX_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
-from gui.network.network_state import NetworkState, StagesModel
+from gui.network.network_state import BASELINE, NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.export_buttons import export_buttons
-from gui.widgets.panel_parts import centred_text, column, icon_button, label_for, row
-from gui.widgets.runs_model import short_reason
-from gui.widgets.runs_table import RunsTable
+from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.runs_model import by_reason
+from gui.widgets.runs_panel import RunsPanel
+from gui.widgets.runs_state import StateRuns
 from gui.widgets.whole_number_box import WholeNumberBox
 
+_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 _EMPTY = "The stages are listed here once the engine is ready."
 _SIMULATOR_NOTE = "Batches up to 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
@@ -22,8 +24,8 @@ _SIMULATOR_TEACHES = (
     "minutes. Its times mean nothing and are never shown as speed."
 )
 _BATCH_TEACHES = (
-    "How many drawings go through the network together: held-out digits in turn. The arrows go from 1 to "
-    "10,000 in powers of ten; what the memory cannot hold is refused."
+    "How many drawings go through the network together: the held-out digits, repeated. The arrows go from 1 "
+    "to 10,000 in powers of ten; what the memory cannot hold is refused."
 )
 _BUSY = "Stage, batch and device stay as they are during a run; Esc cancels it."
 _SHOWN = {
@@ -45,43 +47,25 @@ _FEW = 2
 _BATCHES = (1, 10, 100, 1000, 10_000)
 
 
-class StagesPanel(QWidget):
-    """Edits `NetworkSettings`; `copied` has the number of rows copied to the clipboard."""
+class StagesPanel(RunsPanel):
+    """Edits `NetworkSettings`."""
 
-    copied = Signal(int)
-    # The person wants the results as a file.
-    save_csv_requested = Signal()
-    save_json_requested = Signal()
-
-    def __init__(
-        self, network: NetworkState, engine_state: EngineState, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
+        model = StateRuns(network, BASELINE, _FIRST_COLUMNS)
+        super().__init__(network, model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
-        self.model = StagesModel(network, self)
-        self.table = RunsTable(self.model, "Stages of the network", _SHOWN, _TYPICAL)
         self.stage = QComboBox()
         self.batch = _BatchBox()
         self.device = DeviceBox(
             network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
         self.note = ElidedLabel(small=True)
-        self.copy_button = icon_button(
-            "copy", "Copy the stages", "Copy the table, to paste it into a spreadsheet."
-        )
-        self._export_buttons = csv, json = export_buttons()
-        self._stack = QStackedWidget()
         self._refusal = ""
         self._build()
         self.stage.activated.connect(lambda at: network.change(stage=self.stage.itemData(at)))
         self.batch.valueChanged.connect(lambda batch: network.change(batch=batch))
         self.batch.refused.connect(self._refuse)
         self.batch.typing.connect(lambda: self._refuse(""))
-        self.copy_button.clicked.connect(self.table.copy_all)
-        csv.clicked.connect(self.save_csv_requested)
-        json.clicked.connect(self.save_json_requested)
-        self.table.copied.connect(self.copied)
-        self.table.baseline_asked.connect(self.model.use_as_baseline)
         self.table.selectionModel().selectionChanged.connect(self._take_selected)
         network.settling.connect(self._settle)
         network.facts_changed.connect(self._fill_stages)
@@ -97,17 +81,14 @@ class StagesPanel(QWidget):
         self.stage.setAccessibleName("Stage")
         self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.stage.setMinimumContentsLength(8)
-        self.table.horizontalHeader().setStretchLastSection(True)
         self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
             label_for("De&vice", self.device), (self.device, 1),
         )  # fmt: skip
-        line = row((self.note, 1), self.copy_button, *self._export_buttons, spacing=HALF_GRID)
-        self._stack.addWidget(centred_text(_EMPTY))
-        self._stack.addWidget(self.table)
+        line = row((self.note, 1), *self.buttons, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
-        self.setLayout(column(choices, line, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(choices, line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
 
     def _settle(self, refusals: list[str]) -> None:
         self._refuse("")
@@ -133,31 +114,21 @@ class StagesPanel(QWidget):
         at = self.stage.findData(settings.stage)
         with QSignalBlocker(self.stage):
             self.stage.setCurrentIndex(at)
-        entries = network.facts.stages if network.facts else ()
-        idea = next((entry.idea for entry in entries if entry.key == settings.stage), "")
-        reason = network.reason(settings.stage)
-        self.stage.setToolTip(f"What Run runs. {idea} {reason or ('' if is_idle else _BUSY)}".strip())
+        busy, known = "" if is_idle else _BUSY, network.known_stage(settings.stage)
+        why_not = network.reason(settings.stage) or busy
+        self.stage.setToolTip(f"What Run runs. {known.idea if known else ''} {why_not}".strip())
         if self.batch.value() != settings.batch:
             with QSignalBlocker(self.batch):
                 self.batch.setValue(settings.batch)
         for control in (self.stage, self.batch, self.device):
             control.setEnabled(is_idle)
-        rows = network.rows
-        self._stack.setCurrentIndex(1 if rows else 0)
-        self.copy_button.setEnabled(bool(rows))
-        for button in self._export_buttons:
-            button.setEnabled(bool(self.model.tried()))
-        busy = "" if is_idle else _BUSY
         self.note.setText(self._refusal or busy or self.device.note or self._reasons())
         self.batch.setToolTip(f"{_BATCH_TEACHES} {busy}".strip())
         self._select_stage()
 
     def _reasons(self) -> str:
         """Return why stages cannot run, those with the same reason together."""
-        found: dict[str, list[str]] = {}
-        for result in self._network.rows:
-            if result.refused:
-                found.setdefault(short_reason(result), []).append(result.variant)
+        found = by_reason(result for result in self._network.rows if result.refused)
         return "; ".join(
             f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
             for why, names in found.items()
@@ -165,15 +136,8 @@ class StagesPanel(QWidget):
 
     def _select_stage(self) -> None:
         """Mark the row of the chosen stage."""
-        keys = [run.result.variant for run in self.table.runs()]
-        if self._network.settings.stage not in keys:
-            return
-        index = self.table.order.index(keys.index(self._network.settings.stage), 0)
-        if index.row() in {one.row() for one in self.table.selectionModel().selectedRows()}:
-            return
-        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-        self.table.selectionModel().setCurrentIndex(index, flags)
-        self.table.scrollTo(index)
+        if self._network.rows:
+            self.select(lambda run: run.variant == self._network.settings.stage)
 
     def _take_selected(self) -> None:
         chosen = self.table.selectionModel().selectedRows()

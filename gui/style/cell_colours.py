@@ -21,8 +21,14 @@ def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
     tint = QColor(theme.positive if weight > 0.0 else theme.negative)
     # The square root keeps the tails of a Gaussian visible.
     part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(abs(weight) / largest, 1.0))
-    mixed = (one + (other - one) * part for one, other in zip(_rgb(base), _rgb(tint), strict=True))
-    return QColor.fromRgbF(*mixed)
+    return mixed(base, tint, part)
+
+
+def mixed(low: QColor, high: QColor, part: float) -> QColor:
+    """Return the colour between two: `low` for 0, `high` for 1."""
+    return QColor.fromRgbF(
+        *(one + (other - one) * part for one, other in zip(_rgb(low), _rgb(high), strict=True))
+    )
 
 
 def readable_text(background: QColor, theme: Theme) -> QColor:

@@ -109,7 +109,7 @@ class RunsModel(QAbstractTableModel):
         run, column = self._runs[index.row()], self.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             if column.key == "proof" and run.result.is_refuted:
-                return short_reason(run.result)
+                return run.result.short_status
             no_speed = run.result.no_speed if column.key == KERNEL else ""
             # Before a product has run, show what can be counted.
             return column.text(run) if no_speed in ("", "not run yet") else no_speed
@@ -160,9 +160,12 @@ class RunsModel(QAbstractTableModel):
         )
 
 
-def short_reason(result: Run) -> str:
-    """Return the first sentence of why a run failed: what helps is in the tooltip and in copied text."""
-    return result.short_status
+def by_reason(failed: Iterable[Run]) -> dict[str, list[str]]:
+    """Return in a few words why runs failed, and the variants of each reason."""
+    found: dict[str, dict[str, None]] = {}
+    for result in failed:
+        found.setdefault(result.short_status, {})[result.variant] = None
+    return {why: list(variants) for why, variants in found.items()}
 
 
 def baseline_name(run: Compared) -> str:

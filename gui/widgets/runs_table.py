@@ -8,14 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
-from PySide6.QtWidgets import (
-    QMenu,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared

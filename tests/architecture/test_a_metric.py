@@ -18,9 +18,10 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.matrices.matmul_state import MatmulModel, MatmulState
+from gui.matrices.matmul_state import MatmulState
 from gui.page.export import ResultsExport
 from gui.page.messages import Messages
+from gui.widgets.runs_state import StateRuns
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_workspace
 from tests.made_runs import made_product, made_rows, make_result
@@ -67,7 +68,7 @@ def test_that_tables_and_tooltips_of_the_window_show_it(qtbot):
     model.add(make_result("tiled", 0.5))
     state = MatmulState(panel)
     state.set_counted(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
-    for runs, text in ((model, "2000.0"), (MatmulModel(state, panel), "500.0")):
+    for runs, text in ((model, "2000.0"), (StateRuns(state, "numpy", (), panel), "500.0")):
         at = runs.position("toy_rate")
         assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
         assert runs.headerData(at, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == TOY.explanation

@@ -18,27 +18,15 @@ were not sure whether the constant memory was large enough to fit all filters".
 """
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
-from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork, network_work
-from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import (
-    TILE,
-    array_type,
-    connected_work,
-    convolution_work,
-    map_launch,
-    pool_work,
-    refuse_batch,
-    roundings_by_parts,
-    value_launch,
-)
+from engine.tasks.network.work import LayerWork
+from engine.variants.network.layer_kernels import TILE, array_types, map_launch, refuse_batch
+from engine.variants.network.passes import CONNECTED, Step, convolution, maps_after, matrix, pool, stage
 
 CONSTANT_BYTES = 65_536
 """Constant memory of every CUDA device."""
@@ -48,26 +36,6 @@ def filter_bytes(problem: ForwardPass) -> tuple[int, int]:
     """Return the bytes of the filters of both convolutions: 3,200 and 204,800."""
     first = problem.first * FILTER_CELLS * FLOAT_BYTES
     return first, problem.second * first
-
-
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer; the first has its filters in constant memory."""
-    first, *others = problem.layers[:4]
-    launch = map_launch(problem.batch, first)
-    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
-    constant = Launch(launch.grid, launch.block, constant_bytes=filter_bytes(problem)[0])
-    return constant, *(map_launch(problem.batch, layer) for layer in others), *values
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    adds = problem.batch * first.multiply_adds
-    each = [LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)]
-    each += [convolution_work(problem.batch, second)]
-    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
-    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
-    return network_work(problem, *each, picture_loads=adds)
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
@@ -123,40 +91,33 @@ def kernel(maps_of_first: int):
     return convolve_constant
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order."""
+def _launch(problem: ForwardPass) -> Launch:
+    launch = map_launch(problem.batch, problem.layers[0])
+    return Launch(launch.grid, launch.block, constant_bytes=filter_bytes(problem)[0])
+
+
+def _work(problem: ForwardPass) -> LayerWork:
+    first, adds = problem.layers[0], problem.batch * problem.layers[0].multiply_adds
+    return LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)
+
+
+def _made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
     from engine.variants.ir.cuda_code import WEIGHTS
 
-    filters = one.matrix(weights.convolution_1)
-    convolution_1 = Pass(
-        "convolution-1",
-        kernel(problem.first),
-        (array_type(4), array_type(2), array_type(4)),
-        plan(problem, block)[0],
-        (Operand.IMAGE, filters, one.maps_after(problem, "convolution-1")),
-        (WEIGHTS, filters.reshape(-1)),
-    )
-    return (
-        convolution_1,
-        one.pool_1(problem),
-        one.convolution_2(problem, weights),
-        one.pool_2(problem),
-        one.hidden(problem, weights),
-        one.output(problem, weights),
-    )
+    filters = matrix(weights.convolution_1)
+    arguments = (Operand.IMAGE, filters, maps_after(problem, "convolution-1"))
+    constant = (WEIGHTS, filters.reshape(-1))
+    return Pass("convolution-1", kernel(problem.first), array_types(4, 2, 4), launch, arguments, constant)
 
 
-VARIANT = NetworkVariant(
+STEPS = (Step(_launch, _work, _made), pool(1), convolution(2), pool(2), *CONNECTED)
+
+VARIANT = stage(
+    STEPS,
     key="network-constant",
     title="Filters in constant memory",
-    device=DeviceKind.CUDA,
     idea="The first convolution's filters lie in constant memory: one read serves the 32 threads of a warp.",
-    prepare=one.prepare_layers(passes),
-    plan=plan,
-    work=work,
     unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
     remark="The second convolution's filters take 204,800 bytes (64 × 32 × 25 numbers of 4 bytes); constant "
     f"memory has {CONSTANT_BYTES:,}. They stay in global memory.",
 )

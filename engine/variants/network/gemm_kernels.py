@@ -5,22 +5,25 @@ counted drawing after drawing over the whole batch. A phase is an input map: 25 
 """
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
-from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork, network_work
-from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import (
-    array_type,
-    connected_work,
-    map_launch,
-    pool_work,
-    refuse_batch,
-    value_launch,
+from engine.tasks.network.work import LayerWork
+from engine.variants.network.layer_kernels import array_types, refuse_batch
+from engine.variants.network.passes import (
+    CONNECTED,
+    Step,
+    filters_of,
+    maps_after,
+    maps_before,
+    matrix,
+    passes_of,
+    plan_of,
+    pool,
+    work_of,
 )
 
 SIDE = FILTER_CELLS
@@ -61,32 +64,6 @@ def refuse_threads(limits: Limits) -> Refusal | None:
         f"Its blocks of 25 × 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
         f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes.",
     )
-
-
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    batch = problem.batch
-    return (
-        gemm_launch(batch, first),
-        map_launch(batch, pool_1),
-        gemm_launch(batch, second),
-        map_launch(batch, pool_2),
-        value_launch(batch, hidden.values),
-        value_launch(batch, output.values),
-    )
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    batch = problem.batch
-    each = [gemm_work(batch, layer) for layer in (first, second)]
-    each += [pool_work(batch, layer) for layer in (pool_1, pool_2)]
-    each += [connected_work(batch, layer) for layer in (hidden, output)]
-    launch = gemm_launch(batch, first)
-    cells = launch.grid[1] * batch * first.multiply_adds // problem.first
-    return network_work(problem, *each, picture_loads=cells)
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
@@ -147,23 +124,28 @@ def kernel():
     return convolve_implicit_gemm
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order."""
-    first, second = problem.layers[0], problem.layers[2]
-    signature = (array_type(4), array_type(2), array_type(4))
-    maps, filters = one.maps_after(problem, "convolution-1"), one.matrix(weights.convolution_1)
-    convolution_1 = (Operand.IMAGE, filters, maps)
-    convolution_2 = (
-        one.maps_after(problem, "pool-1"),
-        one.matrix(weights.convolution_2),
-        one.maps_after(problem, "convolution-2"),
+def convolution(number: int) -> Step:
+    """Return convolution 1 or 2 as a product of matrices."""
+    at = 2 * number - 2
+
+    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+        key, filters = problem.layers[at].key, matrix(filters_of(weights, number))
+        arguments = (maps_before(problem, number), filters, maps_after(problem, key))
+        return Pass(key, kernel(), array_types(4, 2, 4), launch, arguments)
+
+    return Step(
+        lambda problem: gemm_launch(problem.batch, problem.layers[at]),
+        lambda problem: gemm_work(problem.batch, problem.layers[at]),
+        made,
     )
-    batch = problem.batch
-    return (
-        Pass("convolution-1", kernel(), signature, gemm_launch(batch, first), convolution_1),
-        one.pool_1(problem),
-        Pass("convolution-2", kernel(), signature, gemm_launch(batch, second), convolution_2),
-        one.pool_2(problem),
-        one.hidden(problem, weights),
-        one.output(problem, weights),
-    )
+
+
+def picture_loads(problem: ForwardPass) -> int:
+    """Return how often cells of the drawings are loaded: once for each block of maps."""
+    first = problem.layers[0]
+    blocks = gemm_launch(problem.batch, first).grid[1]
+    return blocks * problem.batch * first.multiply_adds // problem.first
+
+
+STEPS = (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED)
+plan, work, passes = plan_of(STEPS), work_of(STEPS, picture_loads), passes_of(STEPS)

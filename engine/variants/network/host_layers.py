@@ -1,16 +1,18 @@
 """The layers that a stage leaves to the host: the sequential program's loops, one layer each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.variants.network.passes import linear, maps_after
+from engine.variants.network.layer_kernels import roundings_by_parts
+from engine.variants.network.passes import Step, linear, maps_after, passes_of, plan_of, work_of
 
 _MODULE = "engine.variants.network.serial_code"
 convolve = MachineFunction(_MODULE, "convolve_serial")
@@ -18,49 +20,76 @@ pool = MachineFunction(_MODULE, "pool_serial")
 connect = MachineFunction(_MODULE, "connect_serial")
 
 
+HostLayer = Callable[[ForwardPass, Weights], HostStep]
+Steps = Sequence[Step | HostLayer]
+
+
 def _connect(weights: np.ndarray, rectifies: bool, values: np.ndarray, results: np.ndarray) -> None:
     connect(values, weights, rectifies, results)
 
 
-def pool_on_host(problem: ForwardPass, number: int) -> HostStep:
+def pool_on_host(number: int) -> HostLayer:
     """Return average pool 1 or 2."""
     before, after = f"convolution-{number}", f"pool-{number}"
-    return HostStep(after, maps_after(problem, before), maps_after(problem, after), pool)
+    return lambda problem, _weights: HostStep(
+        after, maps_after(problem, before), maps_after(problem, after), pool
+    )
 
 
-def connected_on_host(problem: ForwardPass, weights: Weights) -> tuple[HostStep, HostStep]:
-    """Return the hidden and the output layer."""
-    hidden = maps_after(problem, "hidden")
-    first = HostStep("hidden", linear(problem), hidden, partial(_connect, weights.hidden, True))
-    return first, HostStep("output", hidden, Operand.OUT, partial(_connect, weights.output, False))
+def _hidden(problem: ForwardPass, weights: Weights) -> HostStep:
+    after = maps_after(problem, "hidden")
+    return HostStep("hidden", linear(problem), after, partial(_connect, weights.hidden, True))
 
 
-Steps = Callable[[ForwardPass, Weights], tuple[Pass | HostStep, ...]]
+def _output(problem: ForwardPass, weights: Weights) -> HostStep:
+    before = maps_after(problem, "hidden")
+    return HostStep("output", before, Operand.OUT, partial(_connect, weights.output, False))
 
 
-def prepare_with_host(steps: Steps) -> Callable[[ForwardPass, Weights, Block], Prepared]:
-    """Return the `prepare` of a stage of which the device computes some layers and the host the others."""
+CONNECTED_ON_HOST = (_hidden, _output)
+"""The hidden and the output layer."""
+
+
+def made_steps(steps: Steps, problem: ForwardPass, weights: Weights) -> tuple[Pass | HostStep, ...]:
+    """Return the steps of a stage for a problem."""
+    return tuple(
+        step.made(problem, weights, step.launch(problem))
+        if isinstance(step, Step)
+        else step(problem, weights)
+        for step in steps
+    )
+
+
+def stage_with_host(
+    steps: Steps, *, key: str, title: str, idea: str, printed_s: float | None = None
+) -> NetworkVariant:
+    """Return the stage of which the device computes some layers and the host the others."""
+    of_device = [step for step in steps if isinstance(step, Step)]
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
         from engine.variants.network.prepared_layers import PreparedWithHost
 
         _compile(problem, weights)
-        return PreparedWithHost(steps(problem, weights))
+        return PreparedWithHost(made_steps(steps, problem, weights))
 
-    return prepare
-
-
-def passes_of(steps: Steps) -> Callable[[ForwardPass, Weights, Block], tuple[Pass, ...]]:
-    """Return the `passes` of such a stage: those of the device."""
-    return lambda problem, weights, block: tuple(
-        step for step in steps(problem, weights) if isinstance(step, Pass)
+    return NetworkVariant(
+        key=key,
+        title=title,
+        device=DeviceKind.CUDA,
+        idea=idea,
+        prepare=prepare,
+        plan=plan_of(of_device),
+        work=work_of(of_device),
+        passes=passes_of(of_device),
+        roundings=roundings_by_parts,
+        printed_s=printed_s,
     )
 
 
 def _compile(problem: ForwardPass, weights: Weights) -> None:
     """Compile the host's loops, so that no time of a stage has it in it."""
     for number in (1, 2):
-        step = pool_on_host(problem, number)
+        step = pool_on_host(number)(problem, weights)
         assert isinstance(step.gives, Between)
         step.compute(*(np.zeros(one.shape[1:], np.float32) for one in (step.takes, step.gives)))
     hidden = np.zeros(problem.hidden, np.float32)

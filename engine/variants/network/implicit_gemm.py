@@ -20,23 +20,16 @@ Source: ECE408 final report "CUCUDA", Optimizations, 4 "Build Matrix Multiplicat
 use 25 by 25 blocks so each thread was responsible for loading one element from mask and one from the input."
 """
 
-from engine.device.launches import DeviceKind
-from engine.tasks.network.variants import NetworkVariant
-from engine.variants.network.gemm_kernels import passes, plan, unsupported, work
-from engine.variants.network.layer_kernels import roundings_by_parts
-from engine.variants.network.passes import prepare_layers
+from engine.variants.network.gemm_kernels import STEPS, picture_loads, unsupported
+from engine.variants.network.passes import stage
 
-VARIANT = NetworkVariant(
+VARIANT = stage(
+    STEPS,
     key="network-implicit-gemm",
     title="Implicit matrix product",
-    device=DeviceKind.CUDA,
     idea="Convolutions as products of matrices in blocks of 25 × 25; the unrolled maps exist only as tiles "
     "in shared memory.",
-    prepare=prepare_layers(passes),
-    plan=plan,
-    work=work,
     unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
+    picture_loads=picture_loads,
     printed_s=4.0,
 )

@@ -13,12 +13,12 @@ from typing import Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.refusal import Refusal
-from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
-from engine.tasks.network.work import LayerWork, network_work
+from engine.tasks.network.weights import Weights
+from engine.tasks.network.work import LayerWork
 
 TILE = 16
 BLOCK = Block(TILE, TILE)
@@ -58,22 +58,6 @@ def fused_work(batch: int, layer: Layer, pool: Layer) -> LayerWork:
     return LayerWork(adds, 2 * adds, batch * pool.values)
 
 
-def plan_of_layers(problem: ForwardPass) -> tuple[Launch, ...]:
-    """Return a launch for each layer, a thread per value."""
-    maps = (map_launch(problem.batch, layer) for layer in problem.layers[:4])
-    values = (value_launch(problem.batch, layer.values) for layer in problem.layers[4:])
-    return *maps, *values
-
-
-def work_of_layers(problem: ForwardPass, *more: LayerWork) -> Work:
-    """Return the work of all layers, a thread per value, and of what else a stage launches."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
-    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
-    each += [connected_work(problem.batch, layer) for layer in (hidden, output)]
-    return network_work(problem, *each, *more, picture_loads=problem.batch * first.multiply_adds)
-
-
 def refuse_batch(problem: ForwardPass) -> Refusal | None:
     """Return why a batch is too large for the grid of the connected layers, or None."""
     most = MAX_GRID_Y * TILE
@@ -86,6 +70,11 @@ def refuse_batch(problem: ForwardPass) -> Refusal | None:
         f"{problem.batch:,} drawings need {down:,} blocks down, and CUDA allows {MAX_GRID_Y:,}: "
         f"the largest batch is {most:,}.",
     )
+
+
+def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the batch is too large for the grid, or None."""
+    return refuse_batch(problem)
 
 
 @kernel_factory
@@ -216,6 +205,11 @@ def array_type(axes: int) -> Any:
     from numba import types
 
     return types.Array(types.float32, axes, "C")
+
+
+def array_types(*axes: int) -> tuple[Any, ...]:
+    """Return the types of dense float32 arrays of so many axes each."""
+    return tuple(map(array_type, axes))
 
 
 def roundings_by_parts(terms: int) -> int:

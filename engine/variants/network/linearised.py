@@ -17,40 +17,12 @@ single output element", and Conclusion, 4: "so that a kernel launch was saved".
 """
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
-from engine.results.work import Work
+from engine.device.launches import Between, Launch, Pass
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
-from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import (
-    array_type,
-    plan_of_layers,
-    refuse_batch,
-    roundings_by_parts,
-    value_launch,
-    work_of_layers,
-)
-
-
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer, and that of the linearisation before the hidden one."""
-    launches = plan_of_layers(problem)
-    return *launches[:4], value_launch(problem.batch, problem.linear), *launches[4:]
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers, and a load and a store of each value of the linear vector."""
-    values = problem.batch * problem.linear
-    return work_of_layers(problem, LayerWork(loads=values, stores=values))
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the batch is too large for the grid, or None."""
-    return refuse_batch(problem)
+from engine.variants.network.layer_kernels import array_types, value_launch
+from engine.variants.network.passes import OUTPUT, Step, convolution, hidden, maps_after, pool, stage
 
 
 @kernel_factory
@@ -73,32 +45,30 @@ def linearise_kernel():
     return linearise
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order, the linearisation between the second pool and the hidden layer."""
-    vector = Between("linear", (problem.batch, problem.linear))
-    launch = value_launch(problem.batch, problem.linear)
-    arguments = (one.maps_after(problem, "pool-2"), vector)
-    return (
-        one.convolution_1(problem, weights),
-        one.pool_1(problem),
-        one.convolution_2(problem, weights),
-        one.pool_2(problem),
-        Pass("linearisation", linearise_kernel(), (array_type(4), array_type(2)), launch, arguments),
-        one.hidden(problem, weights, vector),
-        one.output(problem, weights),
-    )
+def vector(problem: ForwardPass) -> Between:
+    """Return the array of the linear vectors."""
+    return Between("linear", (problem.batch, problem.linear))
 
 
-VARIANT = NetworkVariant(
+def _work(problem: ForwardPass) -> LayerWork:
+    """Return the work: a load and a store of each value of the linear vector."""
+    values = problem.batch * problem.linear
+    return LayerWork(loads=values, stores=values)
+
+
+def _made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+    arguments = (maps_after(problem, "pool-2"), vector(problem))
+    return Pass("linearisation", linearise_kernel(), array_types(4, 2), launch, arguments)
+
+
+LINEARISATION = Step(lambda problem: value_launch(problem.batch, problem.linear), _work, _made)
+STEPS = (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(vector), OUTPUT)
+
+
+VARIANT = stage(
+    STEPS,
     key="network-linearised",
     title="Linearisation by itself",
-    device=DeviceKind.CUDA,
     idea="As network-connected, but the linearisation is a launch of its own, as it was at first in the "
     "report: what that launch costs.",
-    prepare=one.prepare_layers(passes),
-    plan=plan,
-    work=work,
-    unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
 )

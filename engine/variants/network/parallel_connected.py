@@ -15,59 +15,14 @@ Source: ECE408 final report "CUCUDA", Performance Analysis: "After integrating p
 network, the running time became around 9 seconds."
 """
 
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
-from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Weights
-from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import (
-    plan_of_layers,
-    refuse_batch,
-    roundings_by_parts,
-    work_of_layers,
-)
+from engine.variants.network.passes import CONNECTED, convolution, pool, stage
 
+STEPS = (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED)
 
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer."""
-    return plan_of_layers(problem)
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers."""
-    return work_of_layers(problem)
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the batch is too large for the grid, or None."""
-    return refuse_batch(problem)
-
-
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order."""
-    return (
-        one.convolution_1(problem, weights),
-        one.pool_1(problem),
-        one.convolution_2(problem, weights),
-        one.pool_2(problem),
-        one.hidden(problem, weights),
-        one.output(problem, weights),
-    )
-
-
-VARIANT = NetworkVariant(
+VARIANT = stage(
+    STEPS,
     key="network-connected",
     title="Parallel fully connected",
-    device=DeviceKind.CUDA,
     idea="A thread for each value of the connected layers, too: the whole network runs on the device.",
-    prepare=one.prepare_layers(passes),
-    plan=plan,
-    work=work,
-    unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
     printed_s=9.0,
 )

@@ -19,57 +19,16 @@ Source: ECE408 final report "CUCUDA", Optimizations, 1 "Parallelize the convolut
 blockIdx.y is the map and blockIdx.x the drawing, as here.
 """
 
-from engine.device.launches import DeviceKind, HostStep, Launch, Pass
-from engine.geometry.block import Block
-from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import network_work
-from engine.variants.network import passes
-from engine.variants.network.host_layers import (
-    connected_on_host,
-    passes_of,
-    pool_on_host,
-    prepare_with_host,
-)
-from engine.variants.network.layer_kernels import convolution_work, map_launch, roundings_by_parts
+from engine.variants.network.host_layers import CONNECTED_ON_HOST, pool_on_host, stage_with_host
+from engine.variants.network.passes import convolution
 
+STEPS = (convolution(1), pool_on_host(1), convolution(2), pool_on_host(2), *CONNECTED_ON_HOST)
 
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return the launches of both convolutions."""
-    first, _, second, *_ = problem.layers
-    return map_launch(problem.batch, first), map_launch(problem.batch, second)
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of the device: both convolutions."""
-    first, _, second, *_ = problem.layers
-    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
-    return network_work(problem, *each, picture_loads=problem.batch * first.multiply_adds)
-
-
-def steps(problem: ForwardPass, weights: Weights) -> tuple[Pass | HostStep, ...]:
-    """Return every layer in order."""
-    return (
-        passes.convolution_1(problem, weights),
-        pool_on_host(problem, 1),
-        passes.convolution_2(problem, weights),
-        pool_on_host(problem, 2),
-        *connected_on_host(problem, weights),
-    )
-
-
-VARIANT = NetworkVariant(
+VARIANT = stage_with_host(
+    STEPS,
     key="network-convolution",
     title="Parallel convolution",
-    device=DeviceKind.CUDA,
     idea="A thread for each output of both convolutions, in blocks of 16 × 16; the host does all other "
     "layers, so the maps go to and fro.",
-    prepare=prepare_with_host(steps),
-    plan=plan,
-    work=work,
-    passes=passes_of(steps),
-    roundings=roundings_by_parts,
 )
 """Its times are those of the host's clock, the copies between device and host in them."""

@@ -17,57 +17,16 @@ Source: ECE408 final report "CUCUDA", Optimizations, 2 "Parallelize the computat
 average_pool", and Conclusion, 4: "so that a kernel launch was saved". After these two it prints about 40 s.
 """
 
-from engine.device.launches import DeviceKind, HostStep, Launch, Pass
-from engine.geometry.block import Block
-from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import network_work
-from engine.variants.network import passes
-from engine.variants.network.host_layers import connected_on_host, passes_of, prepare_with_host
-from engine.variants.network.layer_kernels import (
-    convolution_work,
-    map_launch,
-    pool_work,
-    roundings_by_parts,
-)
+from engine.variants.network.host_layers import CONNECTED_ON_HOST, stage_with_host
+from engine.variants.network.passes import convolution, pool
 
+STEPS = (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED_ON_HOST)
 
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return the launches of both convolutions and both pools."""
-    return tuple(map_launch(problem.batch, layer) for layer in problem.layers[:4])
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of the device: convolutions and pools."""
-    first, pool_1, second, pool_2, *_ = problem.layers
-    each = [convolution_work(problem.batch, layer) for layer in (first, second)]
-    each += [pool_work(problem.batch, layer) for layer in (pool_1, pool_2)]
-    return network_work(problem, *each, picture_loads=problem.batch * first.multiply_adds)
-
-
-def steps(problem: ForwardPass, weights: Weights) -> tuple[Pass | HostStep, ...]:
-    """Return every layer in order."""
-    return (
-        passes.convolution_1(problem, weights),
-        passes.pool_1(problem),
-        passes.convolution_2(problem, weights),
-        passes.pool_2(problem),
-        *connected_on_host(problem, weights),
-    )
-
-
-VARIANT = NetworkVariant(
+VARIANT = stage_with_host(
+    STEPS,
     key="network-pool",
     title="Parallel pool, linearised",
-    device=DeviceKind.CUDA,
     idea="A thread for each average of both pools; the second one stores each where the linear vector has "
     "it. The host does the connected layers.",
-    prepare=prepare_with_host(steps),
-    plan=plan,
-    work=work,
-    passes=passes_of(steps),
-    roundings=roundings_by_parts,
     printed_s=40.0,
 )

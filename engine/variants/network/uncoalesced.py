@@ -18,37 +18,12 @@ threads in the thread block did not access adjacent elements in the memory".
 """
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
-from engine.results.work import Work
+from engine.device.launches import Between, Launch, Pass
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.variants.network import passes as one
-from engine.variants.network.layer_kernels import (
-    TILE,
-    array_type,
-    plan_of_layers,
-    refuse_batch,
-    roundings_by_parts,
-    work_of_layers,
-)
-
-
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer."""
-    return plan_of_layers(problem)
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers: that of `network-connected`."""
-    return work_of_layers(problem)
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the batch is too large for the grid, or None."""
-    return refuse_batch(problem)
+from engine.variants.network.layer_kernels import TILE, array_types
+from engine.variants.network.passes import CONNECTED, Step, stage
 
 
 @kernel_factory
@@ -123,37 +98,41 @@ def pool_kernel(linearises: bool):
     return pool_maps_together
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order."""
-    launches = plan(problem, block)
-    convolution_1, pool_1, convolution_2 = (
-        Between(layer.key, (problem.batch, *layer.shape[1:], layer.shape[0])) for layer in problem.layers[:3]
-    )
-    # The linear vector, map after map as the hidden layer's weights are.
-    pool_2 = one.maps_after(problem, "pool-2")
-    convolved, pooled = (array_type(4),) * 3, (array_type(4),) * 2
-    arguments_1 = (Operand.IMAGE, weights.convolution_1, convolution_1)
-    arguments_2 = (pool_1, weights.convolution_2, convolution_2)
-    return (
-        Pass("convolution-1", convolution_kernel(True), convolved, launches[0], arguments_1),
-        Pass("pool-1", pool_kernel(False), pooled, launches[1], (convolution_1, pool_1)),
-        Pass("convolution-2", convolution_kernel(False), convolved, launches[2], arguments_2),
-        Pass("pool-2", pool_kernel(True), pooled, launches[3], (convolution_2, pool_2)),
-        one.hidden(problem, weights),
-        one.output(problem, weights),
-    )
+def _maps_after(problem: ForwardPass, at: int) -> Between:
+    """Return the array of a layer's values, the maps of a value together."""
+    layer = problem.layers[at]
+    return Between(layer.key, (problem.batch, *layer.shape[1:], layer.shape[0]))
 
 
-VARIANT = NetworkVariant(
+def _convolution(number: int) -> Step:
+    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+        before = one.maps_before(problem, 1) if number == 1 else _maps_after(problem, 1)
+        at = 2 * number - 2
+        arguments = (before, one.filters_of(weights, number), _maps_after(problem, at))
+        kernel = convolution_kernel(number == 1)
+        return Pass(problem.layers[at].key, kernel, array_types(4, 4, 4), launch, arguments)
+
+    return one.convolution(number)._replace(made=made)
+
+
+def _pool(number: int) -> Step:
+    def made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+        at = 2 * number - 1
+        # The linear vector, map after map as the hidden layer's weights are.
+        after = _maps_after(problem, at) if number == 1 else one.maps_after(problem, "pool-2")
+        arguments = (_maps_after(problem, at - 1), after)
+        return Pass(f"pool-{number}", pool_kernel(number == 2), array_types(4, 4), launch, arguments)
+
+    return one.pool(number)._replace(made=made)
+
+
+STEPS = (_convolution(1), _pool(1), _convolution(2), _pool(2), *CONNECTED)
+
+
+VARIANT = stage(
+    STEPS,
     key="network-uncoalesced",
     title="The report's layout, not coalesced",
-    device=DeviceKind.CUDA,
     idea="As network-connected, but the maps of a value lie side by side, as in the report: neighbouring "
     "threads ask for values 32 apart. What coalescing gains.",
-    prepare=one.prepare_layers(passes),
-    plan=plan,
-    work=work,
-    unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
 )

@@ -18,27 +18,27 @@ Processors, chapter "Application case study: machine learning", unrolling of the
 """
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
+from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image import budget
-from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork, network_work
-from engine.variants.network import passes as one
-from engine.variants.network.gemm_kernels import BLOCK, SIDE, gemm_launch, gemm_work, refuse_threads
-from engine.variants.network.layer_kernels import (
-    array_type,
-    connected_work,
-    map_launch,
-    pool_work,
-    refuse_batch,
-    roundings_by_parts,
-    value_launch,
+from engine.tasks.network.work import LayerWork
+from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
+from engine.variants.network.gemm_kernels import convolution as gemm_convolution
+from engine.variants.network.layer_kernels import array_type, array_types, refuse_batch
+from engine.variants.network.passes import (
+    CONNECTED,
+    Step,
+    filters_of,
+    maps_after,
+    maps_before,
+    matrix,
+    pool,
+    stage,
 )
 
 THREADS = 256
@@ -50,38 +50,15 @@ def matrix_bytes(problem: ForwardPass, layer: Layer) -> int:
     return problem.batch * outputs * (layer.multiply_adds // layer.values) * FLOAT_BYTES
 
 
-def unroll_launch(batch: int, layer: Layer, channels: int) -> Launch:
-    """Return the launch that unrolls: x outputs of the batch, y input maps."""
-    outputs = batch * layer.shape[1] * layer.shape[2]
-    return Launch((blocks_along(outputs, THREADS), channels, 1), (THREADS, 1, 1))
+def unroll_launch(problem: ForwardPass, number: int) -> Launch:
+    """Return the launch that unrolls for convolution 1 or 2: x outputs of the batch, y input maps."""
+    layer = problem.layers[2 * number - 2]
+    outputs = problem.batch * layer.shape[1] * layer.shape[2]
+    return Launch((blocks_along(outputs, THREADS), _channels(problem, number), 1), (THREADS, 1, 1))
 
 
-def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
-    """Return a launch for each layer, and one more before each convolution."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    batch = problem.batch
-    return (
-        unroll_launch(batch, first, 1),
-        gemm_launch(batch, first),
-        map_launch(batch, pool_1),
-        unroll_launch(batch, second, problem.first),
-        gemm_launch(batch, second),
-        map_launch(batch, pool_2),
-        value_launch(batch, hidden.values),
-        value_launch(batch, output.values),
-    )
-
-
-def work(problem: ForwardPass, block: Block) -> Work:
-    """Return the work of all layers: X is stored once, and loaded instead of the maps."""
-    first, pool_1, second, pool_2, hidden, output = problem.layers
-    batch = problem.batch
-    cells = [matrix_bytes(problem, layer) // FLOAT_BYTES for layer in (first, second)]
-    each = [LayerWork(loads=number, stores=number) for number in cells]
-    each += [gemm_work(batch, layer) for layer in (first, second)]
-    each += [pool_work(batch, layer) for layer in (pool_1, pool_2)]
-    each += [connected_work(batch, layer) for layer in (hidden, output)]
-    return network_work(problem, *each, picture_loads=cells[0])
+def _channels(problem: ForwardPass, number: int) -> int:
+    return 1 if number == 1 else problem.first
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
@@ -173,59 +150,51 @@ def product_kernel():
     return multiply_unrolled
 
 
-def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
-    """Return every layer in order."""
-    first, second = problem.layers[0], problem.layers[2]
-    maps_1, maps_2 = (one.maps_after(problem, f"convolution-{number}") for number in (1, 2))
-    return (
-        *_convolution(problem, first, 1, Operand.IMAGE, one.matrix(weights.convolution_1), maps_1),
-        one.pool_1(problem),
-        *_convolution(
-            problem,
-            second,
-            problem.first,
-            one.maps_after(problem, "pool-1"),
-            one.matrix(weights.convolution_2),
-            maps_2,
-        ),
-        one.pool_2(problem),
-        one.hidden(problem, weights),
-        one.output(problem, weights),
-    )
+def _matrix_of(problem: ForwardPass, number: int) -> Between:
+    """Return the matrix X of convolution 1 or 2."""
+    layer = problem.layers[2 * number - 2]
+    rows = FILTER_CELLS * _channels(problem, number)
+    return Between(f"X of {layer.key}", (rows, problem.batch * layer.shape[1] * layer.shape[2]))
 
 
-def _convolution(problem, layer, channels, source, filters, target) -> tuple[Pass, Pass]:
-    from numba import types
-
-    side = layer.shape[1]
-    matrix = Between(f"X of {layer.key}", (FILTER_CELLS * channels, problem.batch * side * side))
-    unrolling = (array_type(4), types.int64, array_type(2))
-    product = (array_type(2), array_type(2), array_type(4))
-    launch = unroll_launch(problem.batch, layer, channels)
-    return (
-        Pass(f"unroll for {layer.key}", unroll_kernel(), unrolling, launch, (source, side, matrix)),
-        Pass(
-            layer.key,
-            product_kernel(),
-            product,
-            gemm_launch(problem.batch, layer),
-            (matrix, filters, target),
-        ),
-    )
+def _cells(problem: ForwardPass, number: int = 1) -> int:
+    return matrix_bytes(problem, problem.layers[2 * number - 2]) // FLOAT_BYTES
 
 
-VARIANT = NetworkVariant(
+def _convolution(number: int) -> tuple[Step, Step]:
+    """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
+    at = 2 * number - 2
+
+    def unrolling(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+        from numba import types
+
+        layer = problem.layers[at]
+        arguments = (maps_before(problem, number), layer.shape[1], _matrix_of(problem, number))
+        signature = (array_type(4), types.int64, array_type(2))
+        return Pass(f"unroll for {layer.key}", unroll_kernel(), signature, launch, arguments)
+
+    def product(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
+        key, filters = problem.layers[at].key, matrix(filters_of(weights, number))
+        arguments = (_matrix_of(problem, number), filters, maps_after(problem, key))
+        return Pass(key, product_kernel(), array_types(2, 2, 4), launch, arguments)
+
+    def work(problem: ForwardPass) -> LayerWork:
+        return LayerWork(loads=_cells(problem, number), stores=_cells(problem, number))
+
+    unroll = Step(lambda problem: unroll_launch(problem, number), work, unrolling)
+    return unroll, gemm_convolution(number)._replace(made=product)
+
+
+STEPS = (*_convolution(1), pool(1), *_convolution(2), pool(2), *CONNECTED)
+
+VARIANT = stage(
+    STEPS,
     key="network-unrolled",
     title="Explicit unrolled matrix",
-    device=DeviceKind.CUDA,
     idea="The unrolled maps are written to global memory and then multiplied: what the implicit product "
     "spares.",
-    prepare=one.prepare_layers(passes),
-    plan=plan,
-    work=work,
     unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
+    picture_loads=_cells,
     remark="The matrix takes 57,600 bytes per drawing for the first convolution and 204,800 for the second: "
     "2.6 GB for 10,000 drawings, where the maps themselves take 31 MB and 184 MB.",
 )

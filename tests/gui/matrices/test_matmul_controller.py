@@ -33,7 +33,7 @@ def bench(slow):
 def small(slow):
     """A small product for the simulator that is counted and run."""
     bench = slow
-    bench.matmul.count_wanted.emit()
+    bench.matmul.shown.emit()
     bench.matmul.try_small()
     bench.answer_all((Describe, ProductGrid))
     bench.products.run()
@@ -49,7 +49,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
     assert asked(bench, (Describe, ProductGrid)) == []
-    bench.matmul.count_wanted.emit()
+    bench.matmul.shown.emit()
     bench.settle()
     assert [tile_of(row) for row in bench.matmul.rows] == [8, 8, None]
     bench.matmul.change(tiles=(8, 16))
@@ -58,7 +58,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
 
 
 def test_that_only_the_newest_question_is_answered(slow):
-    slow.matmul.count_wanted.emit()
+    slow.matmul.shown.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting((Describe, ProductGrid))
     slow.answer(second)
@@ -72,7 +72,7 @@ def test_that_only_the_newest_question_is_answered(slow):
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
 def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot, on_simulator):
-    bench.matmul.count_wanted.emit()
+    bench.matmul.shown.emit()
     if on_simulator:
         bench.matmul.try_small()
     bench.settle()
@@ -111,7 +111,7 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
 
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
-    slow.matmul.count_wanted.emit()
+    slow.matmul.shown.emit()
     slow.answer_all((Describe, ProductGrid))
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.products.run()
@@ -123,7 +123,7 @@ def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
 
 @pytest.mark.parametrize("end", ["cancel", "fail", "lose"])
 def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbot, end):
-    slow.matmul.count_wanted.emit()
+    slow.matmul.shown.emit()
     with qtbot.waitSignal(slow.jobs.finished):
         slow.products.run()
         assert slow.matmul.running
@@ -141,7 +141,7 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
 
 
 def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench):
-    bench.matmul.count_wanted.emit()
+    bench.matmul.shown.emit()
     bench.settle()
     refuse = bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
     bench.products.run()

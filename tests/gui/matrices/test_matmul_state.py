@@ -6,10 +6,11 @@ from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.lecture_panel import LecturePanel
-from gui.matrices.matmul_state import MatmulModel, MatmulState
+from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
 from gui.matrices.tiles_field import TilesField
+from gui.widgets.runs_state import StateRuns
 from tests.made_runs import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)
@@ -62,7 +63,7 @@ def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
 
 
 def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
-    model = MatmulModel(state)
+    model = StateRuns(state, "numpy", ("variant", "tile"))
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     rows = made_rows(PRODUCT, (16,), cuda=True)
     state.set_counted(rows)

@@ -11,7 +11,8 @@ from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
-from gui.network.network_state import NetworkState, StagesModel
+from gui.network.network_state import BASELINE, NetworkState
+from gui.widgets.runs_state import StateRuns
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import made_values, made_weights
 
@@ -192,7 +193,7 @@ def test_that_a_stage_on_the_cpu_runs_there_and_one_on_the_gpu_where_it_is_chose
 
 
 def test_that_rows_tell_times_speed_up_and_why_a_stage_cannot_run(bench, qtbot):
-    model = StagesModel(bench.network)
+    model = StateRuns(bench.network, BASELINE, ())
     with qtbot.waitSignal(bench.jobs.finished):
         bench.stages.run_all()
     kernel, speed_up, proof = map(model.position, ("kernel_median_ms", "speed_up", "proof"))

@@ -99,7 +99,7 @@ def test_that_pointing_at_a_cell_marks_its_windows_and_tells_its_values(drawn, q
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
     view = views[2]
-    point = view._cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
+    point = view.grid.cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
     qtbot.mouseMove(view, point)
     assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
     assert page.cell_panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
@@ -150,7 +150,7 @@ def test_that_arrow_keys_walk_over_a_map_and_from_map_to_map(drawn, qtbot):
 def test_that_a_click_keeps_a_cell_and_another_one_lets_it_go(drawn, qtbot):
     haloscope, page = drawn
     view, network = page.maps_panel.views[2], haloscope.network
-    point = view._cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    point = view.grid.cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
     qtbot.mouseMove(view, QPoint(2, 2))
@@ -204,7 +204,7 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     haloscope.actions["run_all"].trigger()
     client.answer()
     qtbot.waitUntil(lambda: bool(client.waiting((Run, StageRequest))))
-    assert page.layer_times.bars.rows == []
+    assert not page.layer_times.bars.rows
     assert not page.stages_panel.batch.isEnabled()
     assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
     assert "during a run" in page.stages_panel.batch.toolTip()
@@ -216,7 +216,7 @@ def test_that_run_all_fills_table_bars_and_status_line_as_runs_arrive(open_page,
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert [stage for stage, _ in page.layer_times.bars.rows] == ["network-serial", "network-cpu"]
+    assert [row.name for row in page.layer_times.bars.rows] == ["serial", "cpu"]
     told = page.layer_times.bars.accessibleDescription()
     assert "serial, 1,200 ms: Convolution 1 200 ms, Average pool 1 200 ms" in told
     assert "cpu, 60.0 ms: Convolution 1 + Average pool 1 20.0 ms" in told
@@ -433,7 +433,7 @@ def test_that_tab_goes_through_the_panels_and_to_none_behind_another_one(drawn, 
     own = [widget for widget in met if page.isAncestorOf(widget)]
     assert page.cell_panel.to_explore in own
     assert page.confusion_panel.classify not in own
-    assert page.product_panel.product not in own
+    assert page.product_panel.outputs not in own
     order = [page.drawing_panel.canvas, *page.maps_panel.views, page.cell_panel.to_explore]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]

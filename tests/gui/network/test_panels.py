@@ -60,26 +60,27 @@ def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbo
     network.add("network-fused", type(run)(run.result, run.layers, SPANS))
     assert panel._stack.currentIndex() == 1
     panel.grab()
-    drawn = {(span.chunk, span.step): rect for rect, span in panel.chart._drawn}
+    drawn = {bar.words.partition(":")[0]: rect for rect, bar in panel.chart.drawn}
     assert len(drawn) == len(SPANS)
-    first, last = drawn[0, "copy in"], drawn[1, "copy out"]
-    assert first.left() < drawn[0, "kernels"].left() < last.left()
-    assert drawn[0, "kernels"].width() == pytest.approx(2 * first.width())
+    first, last = drawn["Chunk 0, stream 0, copy in"], drawn["Chunk 1, stream 1, copy out"]
+    kernels = drawn["Chunk 0, stream 0, kernels"]
+    assert first.left() < kernels.left() < last.left()
+    assert kernels.width() == pytest.approx(2 * first.width())
     assert first.top() < last.top(), "each stream has its row"
     assert panel.chart.accessibleDescription() == panel.sentence.text() == timeline_words(SPANS)
 
 
 def test_that_parts_of_a_bar_are_as_long_as_their_times_and_kernels_of_two_layers_have_both(network, qtbot):
     panel = shown(qtbot, LayerTimesPanel(network))
-    assert not panel._area.isVisible()
+    assert not panel.bars.isVisible()
     run = made_run("network-cpu")
     layers = (LayerTime("convolution-1 + pool-1", 1.0), LayerTime("hidden", 3.0), LayerTime("copy in", 4.0))
     network.add("network-cpu", type(run)(run.result, layers))
     panel.grab()
-    rects = [rect for rect, _ in panel.bars._drawn]
+    rects = [rect for rect, _ in panel.bars.drawn]
     assert rects[1].width() == pytest.approx(3 * rects[0].width())
     assert rects[2].width() == pytest.approx(4 * rects[0].width())
-    assert [words for _, words in panel.bars._drawn] == [
+    assert [bar.words for _, bar in panel.bars.drawn] == [
         "Convolution 1 + Average pool 1: 1.00 ms, 12.5 %",
         "Hidden layer: 3.00 ms, 37.5 %",
         "copy in: 4.00 ms, 50.0 %",
@@ -94,10 +95,10 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
     assert len(panel.bars.legend) == len(LAYERS)
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
     network.add("network-fused", type(run)(run.result, parts))
-    assert panel.bars.legend[len(LAYERS) :] == ["copy in", "kernels", "copy out"]
+    assert [name for name, _ in panel.bars.legend[len(LAYERS) :]] == ["copy in", "kernels", "copy out"]
     for theme in ("dark", "light"):
         apply_theme(qapp, theme)
-        hues = [QColor(panel.bars._colour(name)) for name in panel.bars.legend[:-1]]
+        hues = [QColor(colour) for _, colour in panel.bars.legend[:-1]]
         for at, one in enumerate(hues):
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))
@@ -106,32 +107,33 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
 
 def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
     panel = shown(qtbot, ProductPanel())
-    product = panel.product
     outputs = []
     for row in range(2):
         for column in range(4):
-            product._choose(row, column)
-            outputs.append(int(product.words.rpartition("= ")[2]))
-            sums = product.words.split(": ")[1].split(" = ")[0].split(" + ")
+            panel.outputs.setCurrentIndex(panel.outputs.texts.index(row, column))
+            outputs.append(int(panel.words.rpartition("= ")[2]))
+            sums = panel.words.split(": ")[1].split(" = ")[0].split(" + ")
             pairs = (one.split(" × ") for one in sums)
             assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
     assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
-    product.setFocus()
-    qtbot.keyClick(product, Qt.Key.Key_Left)
-    assert product.output == (1, 2)
-    qtbot.keyClick(product, Qt.Key.Key_Up)
-    assert product.accessibleDescription().startswith("Filter 1, output 3: ")
-    qtbot.mouseMove(product, product._y_rect(0, 1).center().toPoint())
-    assert product.output == (0, 1)
+    panel.outputs.setFocus()
+    qtbot.keyClick(panel.outputs, Qt.Key.Key_Left)
+    assert panel.outputs.cell == (1, 2)
+    qtbot.keyClick(panel.outputs, Qt.Key.Key_Up)
+    assert panel.outputs.accessibleDescription().startswith("Filter 1, output 3: ")
+    qtbot.mouseMove(
+        panel.outputs.viewport(), panel.outputs.visualRect(panel.outputs.texts.index(0, 1)).center()
+    )
+    assert panel.outputs.cell == (0, 1)
     panel.grab()
 
 
 def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbot):
     panel = shown(qtbot, MapsPanel(network), 640, 480)
     view = panel.views[0]
-    fitting = view._scale
+    fitting = view.grid.cell_width
     qtbot.keyClick(view, Qt.Key.Key_Plus)
-    assert view._scale == fitting + 1
+    assert view.grid.cell_width == fitting + 1
     control, none = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
     for modifiers, expected in ((control, fitting + 2), (none, fitting + 2)):
         turn = QWheelEvent(
@@ -139,8 +141,8 @@ def test_that_maps_grow_and_shrink_by_keys_and_wheel_and_fit_again(network, qtbo
             Qt.ScrollPhase.NoScrollPhase, False,
         )  # fmt: skip
         view.wheelEvent(turn)
-        assert view._scale == expected
+        assert view.grid.cell_width == expected
     qtbot.keyClick(view, Qt.Key.Key_Minus)
-    assert view._scale == fitting + 1
+    assert view.grid.cell_width == fitting + 1
     qtbot.keyClick(view, Qt.Key.Key_0)
-    assert view._scale == fitting
+    assert view.grid.cell_width == fitting

@@ -289,12 +289,13 @@ def test_that_a_value_that_nobody_wrote_is_found():
 
 def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
     from engine.variants.network import fused_pool, parallel_convolution, parallel_pool
+    from engine.variants.network.host_layers import made_steps
 
     problem = ForwardPass(1)
     weights = random_weights(problem, 1)
     left = {
         module.VARIANT.key: [
-            step.name for step in module.steps(problem, weights) if isinstance(step, HostStep)
+            step.name for step in made_steps(module.STEPS, problem, weights) if isinstance(step, HostStep)
         ]
         for module in (parallel_convolution, parallel_pool, fused_pool)
     }

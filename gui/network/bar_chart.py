@@ -1,0 +1,193 @@
+"""Rows of bars, each a name, its parts, and a figure at its end; above them what their colours are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gui.style.cell_colours import readable_text
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.theme import current_theme
+
+_NAMES_WIDTH_FRACTION = 0.4
+_MIDDLE = int(Qt.AlignmentFlag.AlignVCenter)
+_RIGHT = _MIDDLE | int(Qt.AlignmentFlag.AlignRight)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a row, from `begin` to `end` as shares of the chart's width, 0 to 1."""
+
+    begin: float
+    end: float
+    colour: str
+    text: str = ""  # in it, where it fits
+    words: str = ""  # its tooltip
+    stripe: str = ""  # a second colour, as a stripe along its lower edge
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A name, its bars, and a figure at the end."""
+
+    name: str
+    bars: tuple[Bar, ...]
+    figure: str = ""
+    glyph: tuple[str, str] = ("", "")  # a shape before the name, and its colour
+    is_quiet: bool = False
+    is_strong: bool = False
+
+
+class BarChart(QWidget):
+    """Draws rows of a height with bars of a height, as high as its width needs.
+
+    With `has_track` the ground of each bar is seen. `widest` is the longest figure that there can be: room is
+    kept for it.
+    """
+
+    def __init__(self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "") -> None:
+        super().__init__()
+        self.rows: Sequence[Row] = ()
+        self.legend: Sequence[tuple[str, str]] = ()
+        self.drawn: list[tuple[QRectF, Bar]] = []
+        self._ticks: Sequence[tuple[float, str]] = ()
+        self._row, self._bar = row, bar
+        self._has_track, self._widest = has_track, widest
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setAccessibleName(name)
+
+    def show_rows(
+        self,
+        rows: Sequence[Row],
+        description: str,
+        legend: Sequence[tuple[str, str]] = (),
+        ticks: Sequence[tuple[float, str]] = (),
+    ) -> None:
+        """Show rows.
+
+        `description` is for screen readers, `legend` has the names of colours, `ticks` the words below the
+        bars with their shares of the width.
+        """
+        self.rows, self.legend, self._ticks = rows, legend, ticks
+        self.setAccessibleDescription(description)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(38 * GRID, self.heightForWidth(38 * GRID))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20 * GRID, self._row)
+
+    def heightForWidth(self, width: int) -> int:
+        # The legend takes more lines where it is narrow.
+        ticks = QFontMetrics(number_font()).height() if self._ticks else 0
+        return self._legend_height(width) + len(self.rows) * self._row + ticks
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.drawn:
+            position = event.pos()
+            words = next((bar.words for rect, bar in self.drawn if rect.contains(position)), "")
+            QToolTip.showText(event.globalPos(), words or self.toolTip(), self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self._paint_legend(painter)
+        strong = QFont(number_font())
+        strong.setBold(True)
+        width_of = QFontMetrics(strong).horizontalAdvance
+        most = int(self.width() * _NAMES_WIDTH_FRACTION)
+        left = min(max((_glyph_width(row) + width_of(row.name) for row in self.rows), default=0) + GRID, most)
+        figures = max(map(width_of, (self._widest, *(row.figure for row in self.rows))))
+        right = figures + GRID if figures else 1
+        top = self._legend_height(self.width())
+        field = QRectF(left, top, max(1, self.width() - left - right), len(self.rows) * self._row)
+        painter.setFont(number_font())
+        self._paint_ticks(painter, field)
+        self.drawn = []
+        for at, row in enumerate(self.rows):
+            painter.setFont(strong if row.is_strong else number_font())
+            self._paint_row(painter, row, QRectF(left, top + at * self._row, field.width(), self._row))
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(current_theme().accent), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _paint_row(self, painter: QPainter, row: Row, room: QRectF) -> None:
+        theme, metrics = current_theme(), painter.fontMetrics()
+        glyph, colour = row.glyph
+        painter.setPen(QColor(colour or theme.text))
+        painter.drawText(QRectF(0, room.top(), 2 * GRID, room.height()), _MIDDLE, glyph)
+        painter.setPen(QColor(theme.muted if row.is_quiet else theme.text))
+        words = QRectF(_glyph_width(row), room.top(), room.left() - GRID - _glyph_width(row), room.height())
+        name = metrics.elidedText(row.name, Qt.TextElideMode.ElideRight, int(words.width()))
+        painter.drawText(words, _MIDDLE, name)
+        painter.drawText(QRectF(0, room.top(), self.width(), room.height()), _RIGHT, row.figure)
+        track = QRectF(room.left(), room.top() + (self._row - self._bar) / 2, room.width(), self._bar)
+        if self._has_track:
+            painter.fillRect(track, QColor(theme.raised))
+        for bar in row.bars:
+            left, width = track.left() + bar.begin * room.width(), (bar.end - bar.begin) * room.width()
+            self._paint_bar(painter, bar, QRectF(left, track.top(), max(1.0, width), self._bar))
+
+    def _paint_bar(self, painter: QPainter, bar: Bar, rect: QRectF) -> None:
+        theme, colour = current_theme(), QColor(bar.colour)
+        painter.fillRect(rect, colour)
+        if bar.stripe:
+            painter.fillRect(rect.adjusted(0, self._bar - HALF_GRID, 0, 0), QColor(bar.stripe))
+        if not self._has_track and rect.width() > 3:
+            painter.setPen(QPen(QColor(theme.base), 1))
+            painter.drawRect(rect)
+        if bar.text and rect.width() > painter.fontMetrics().horizontalAdvance(bar.text) + HALF_GRID:
+            painter.setPen(readable_text(colour, theme))
+            painter.drawText(rect, int(Qt.AlignmentFlag.AlignCenter), bar.text)
+        self.drawn.append((rect, bar))
+
+    def _paint_ticks(self, painter: QPainter, field: QRectF) -> None:
+        theme, metrics = current_theme(), painter.fontMetrics()
+        free_to = float(self.width())
+        # From the right, where the unit is: a word that would touch the next one is left out.
+        for share, text in reversed(self._ticks):
+            x, width = field.left() + field.width() * share, metrics.horizontalAdvance(text)
+            painter.setPen(QPen(QColor(theme.line), 1))
+            painter.drawLine(round(x), round(field.top()), round(x), round(field.bottom()))
+            begin = min(x - width / 2, float(self.width() - width))
+            if begin + width <= free_to:
+                painter.setPen(QColor(theme.muted))
+                painter.drawText(QPoint(round(begin), round(field.bottom()) + metrics.ascent()), text)
+                free_to = begin - HALF_GRID
+
+    def _paint_legend(self, painter: QPainter) -> None:
+        painter.setFont(small_font())
+        metrics = painter.fontMetrics()
+        for corner, (name, colour) in self._placed_legend(self.width()):
+            square = QRectF(corner.x(), corner.y() + (metrics.height() - GRID) / 2, GRID, GRID)
+            painter.fillRect(square, QColor(colour))
+            painter.setPen(QColor(current_theme().muted))
+            painter.drawText(corner.x() + GRID + HALF_GRID, corner.y() + metrics.ascent(), name)
+
+    def _placed_legend(self, room: int) -> list[tuple[QPoint, tuple[str, str]]]:
+        """Return where each entry of the legend stands, in lines of so many pixels."""
+        metrics = QFontMetrics(small_font())
+        found: list[tuple[QPoint, tuple[str, str]]] = []
+        x = y = 0
+        for entry in self.legend:
+            width = metrics.horizontalAdvance(entry[0]) + GRID + HALF_GRID
+            if x and x + width > room:
+                x, y = 0, y + metrics.height()
+            found.append((QPoint(x, y), entry))
+            x += width + 2 * GRID
+        return found
+
+    def _legend_height(self, room: int) -> int:
+        placed = self._placed_legend(room)
+        return placed[-1][0].y() + QFontMetrics(small_font()).height() + HALF_GRID if placed else 0
+
+
+def _glyph_width(row: Row) -> int:
+    return 2 * GRID if row.glyph[0] else 0

@@ -1,0 +1,70 @@
+"""The table of a page's runs with its buttons: copy, CSV, JSON; while it is empty, what it will hold."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from gui.widgets.export_buttons import export_buttons
+from gui.widgets.panel_parts import centred_text, text_button
+from gui.widgets.runs_model import Run
+from gui.widgets.runs_state import RunsState, StateRuns
+from gui.widgets.runs_table import RunsTable
+
+
+class RunsPanel(QWidget):
+    """Shows a `StateRuns`; a subclass lays out `buttons` and `stack` among its own controls.
+
+    `empty` says what the table will hold; `name`, `shown` and `typical` are those of `RunsTable`.
+    """
+
+    def __init__(
+        self,
+        state: RunsState[Any],
+        model: StateRuns,
+        empty: str,
+        *,
+        name: str,
+        shown: Mapping[str, bool],
+        typical: Mapping[str, str],
+    ) -> None:
+        super().__init__()
+        self._state = state
+        self.model = model
+        model.setParent(self)
+        self.table = RunsTable(model, name, shown, typical)
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.baseline_asked.connect(model.use_as_baseline)
+        self.copy_button = text_button(
+            "copy", "Copy", f"Copy {name.lower()}", "Copy the table, to paste it into a spreadsheet."
+        )
+        self.copy_button.clicked.connect(self.table.copy_all)
+        self.export_buttons = export_buttons()
+        self.buttons = self.copy_button, *self.export_buttons
+        self.stack = QStackedWidget()
+        self.stack.addWidget(centred_text(empty))
+        self.stack.addWidget(self.table)
+        state.rows_changed.connect(self._enable)
+        self._enable()
+
+    def select(self, wanted: Callable[[Run], bool]) -> None:
+        """Select the rows of these runs, unless they are among those that the person has selected."""
+        chosen, model = self.table.selectionModel(), self.table.order
+        rows = [at for at, run in enumerate(self.table.runs()) if wanted(run.result)]
+        if rows and {index.row() for index in chosen.selectedRows()}.issuperset(rows):
+            return
+        selection = QItemSelection()
+        for at in rows:
+            selection.select(model.index(at, 0), model.index(at, model.columnCount() - 1))
+        if rows:
+            chosen.setCurrentIndex(model.index(rows[0], 0), QItemSelectionModel.SelectionFlag.NoUpdate)
+            self.table.scrollTo(model.index(rows[0], 0))
+        chosen.select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+    def _enable(self) -> None:
+        has_rows = bool(self._state.rows)
+        self.stack.setCurrentIndex(int(has_rows))
+        self.copy_button.setEnabled(has_rows)
+        for button in self.export_buttons:
+            button.setEnabled(bool(self.model.tried()))
