@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from engine.device.launches import Operand
 from engine.tasks.filtering.problem import Problem
 
 
@@ -24,3 +25,15 @@ def filter_signature(problem: Problem) -> tuple[Any, ...]:
     weights = types.Array(types.float32, 2, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
     return (image_type(problem), weights, *numbers, result_type(problem))
+
+
+def signature_of(problem: Problem, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the types of a filter kernel's arguments: the operands, arrays, float32 and whole numbers."""
+
+    def kind(argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return types.Array(from_dtype(argument.dtype), argument.ndim, "C")
+        return types.float32 if isinstance(argument, np.float32) else types.int64
+
+    operands = {Operand.IMAGE: image_type(problem), Operand.OUT: result_type(problem)}
+    return tuple(operands[a] if isinstance(a, Operand) else kind(a) for a in arguments)
