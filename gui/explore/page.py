@@ -259,7 +259,7 @@ class ExplorePage(Page):
 
         _fill(self.time_slot, plot(KERNEL, "Execution time by variant", _NO_TIMES))
         _fill(self.speed_up_slot, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, turns)
         _fill(self.blocks_slot, self.blocks_panel)
         self.operations.chosen.connect(self._allow_blocks)
         self._allow_blocks()
