@@ -12,7 +12,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QGraphicsOpacityEffect,
     QHeaderView,
@@ -23,10 +23,10 @@ from PySide6.QtWidgets import (
 )
 
 from engine.geometry.block import Block
-from gui.explore.blocks.block_map import STAR, BlockMap, Kind
+from gui.explore.blocks.block_map import BlockMap, Kind
 from gui.explore.run_words import EARLIER
 from gui.style.cell_colours import readable_text
-from gui.style.heat import HEAT, heat
+from gui.style.heat import heat
 from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import centred_text
@@ -35,6 +35,8 @@ from gui.widgets.panel_parts import centred_text
 _MOST_RATIO = 8.0
 _LEAST_RATIO = 1.25
 _MOST_WIDTH = 9 * GRID
+# The margins of an item are 3 pixels on each side, and a frame has two.
+_PADDING = GRID
 _LEAST_HEIGHT, _MOST_HEIGHT = 2 * GRID, 4 * GRID
 
 Index = QModelIndex | QPersistentModelIndex
@@ -128,7 +130,7 @@ class _CellDelegate(QStyledItemDelegate):
 
 
 class BlockTable(QTableView):
-    """Shows a `BlockMap`; arrow keys move between its cells, Enter, Space or a click loads one."""
+    """Shows a `BlockMap`; arrow keys move between its cells, Enter or a click loads one."""
 
     chosen = Signal(object)  # the Block to load
     # What is known of the cell under the mouse or the keyboard's cursor; empty when there is none any more.
@@ -147,6 +149,7 @@ class BlockTable(QTableView):
         self.setFrameShape(QTableView.Shape.NoFrame)
         self.setSelectionMode(QTableView.SelectionMode.NoSelection)
         self.setTabKeyNavigation(False)
+        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         self.setMouseTracking(True)
         for header in (self.horizontalHeader(), self.verticalHeader()):
             header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -190,12 +193,6 @@ class BlockTable(QTableView):
         if self.hasFocus():
             self._point(current)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Space:
-            self._load(self.currentIndex())
-        else:
-            super().keyPressEvent(event)
-
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit("")
 
@@ -212,11 +209,13 @@ class BlockTable(QTableView):
         """Give all cells the room that there is, and each column what its texts need."""
         shown, room = self.shown, self.maximumViewportSize()
         texts = [*map(shown.text, shown.cells), *map(str, shown.xs)]
-        least = max(map(self.fontMetrics().horizontalAdvance, texts), default=0) + GRID
+        least = max(map(self.fontMetrics().horizontalAdvance, texts), default=0) + _PADDING
         width = max(least, min(room.width() // max(1, len(shown.xs)), _MOST_WIDTH))
-        height = max(_LEAST_HEIGHT, min(room.height() // max(1, len(shown.ys)), _MOST_HEIGHT))
+        bar = self.horizontalScrollBar().sizeHint().height() if width * len(shown.xs) > room.width() else 0
+        height = max(_LEAST_HEIGHT, min((room.height() - bar) // max(1, len(shown.ys)), _MOST_HEIGHT))
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
+        self.updateGeometries()
 
     def _point(self, index: QModelIndex) -> None:
         block = self.blocks.block_at(index)
@@ -231,17 +230,3 @@ class BlockTable(QTableView):
             self.pointed.emit(f"Not loaded. {cell.words}")
         else:
             self.chosen.emit(block)
-
-
-def legend_of(shown: BlockMap) -> str:
-    """Return the legend of a map as rich text: colours, the unit of its numbers, the signs that it has."""
-    lines = []
-    if shown.best:
-        ratio = max(shown.worst_ratio, _LEAST_RATIO)
-        worst = f"≥{_MOST_RATIO:g}" if ratio >= _MOST_RATIO else f"{ratio:.2g}"
-        swatch = "<span style='background-color:{}'>&nbsp;&nbsp;</span>"
-        lines.append(f"{STAR} {''.join(map(swatch.format, reversed(HEAT)))} {worst}×")
-        lines += [f"numbers in {shown.unit}"] if shown.unit else []
-    kinds = {cell.kind for cell in shown.cells.values()}
-    lines += [f"{kind.sign}&nbsp;&nbsp;{kind.words}" for kind in Kind if kind in kinds and kind.sign.strip()]
-    return "<br>".join(lines)

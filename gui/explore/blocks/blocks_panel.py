@@ -3,8 +3,8 @@
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QStackedWidget, QWidget
 
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
@@ -13,13 +13,13 @@ from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_lines import BlockLines
-from gui.explore.blocks.block_map import BlockMap, Kind, map_of
-from gui.explore.blocks.block_table import BlockTable, legend_of
+from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
+from gui.explore.blocks.block_table import BlockTable
 from gui.explore.blocks.blocks_field import BlocksField
 from gui.explore.blocks.kernels_menu import KernelsMenu
 from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, menu_button, row
@@ -30,9 +30,8 @@ _EMPTY = (
     "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
 )
 _SIMULATOR = "In the simulator, with a picture up to 64 x 64, blocks are compared by what is counted."
-_TABLE_SHARE = 0.6
-_NUMBER_WIDTH = 6 * GRID
-_HINT = "Click a cell to load its block and kernel."
+_SIGNS = "\n".join(f"{kind.sign}  {kind.words}" for kind in Kind if kind.sign.strip())
+_HINT = f"Click a cell to load its block and kernel.\n{STAR}  best\n{_SIGNS}"
 
 
 class BlocksPanel(QWidget):
@@ -59,16 +58,11 @@ class BlocksPanel(QWidget):
         tip, name = "Choose which number of the runs is drawn.", "Block sizes: what is drawn"
         self.axis_button = menu_button("Axis", name, tip, self._axis_menu())
         self.axis_button.setAutoRaise(True)
-        self.table, self.legend, self.lines = BlockTable(_EMPTY), QLabel(), BlockLines()
-        self.legend.setFont(small_font())
-        self.legend.setForegroundRole(self.legend.foregroundRole().PlaceholderText)
-        self.legend.setAlignment(Qt.AlignmentFlag.AlignTop)
-        drawn = QWidget()
-        drawn.setLayout(row((self.table, 1), self.legend))
+        self.table, self.lines = BlockTable(_EMPTY), BlockLines()
         views = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        for view, share in ((drawn, _TABLE_SHARE), (self.lines, 1 - _TABLE_SHARE)):
+        for at, (view, share) in enumerate(((self.table, 3), (self.lines, 2))):
             views.addWidget(view)
-            views.setStretchFactor(views.indexOf(view), round(10 * share))
+            views.setStretchFactor(at, share)
         head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
         compared, self._words = QWidget(), centred_text()
         compared.setLayout(column(head, (views, 1), spacing=HALF_GRID))
@@ -129,26 +123,14 @@ class BlocksPanel(QWidget):
         loaded = settings.block or (chosen.default_block if chosen else None)
         self.table.empty_text.setText(f"{_EMPTY}{self._no_gpu()}")
         self.table.show_map(shown, loaded if settings.variant == kernel else None, is_earlier=is_earlier)
-        self.legend.setText(legend_of(shown))
         self.lines.show_maps(list(maps.values()), is_earlier=is_earlier)
         # What to do first needs the whole width.
         for part in (self.kernel, self.summary, self.axis_button, self.lines):
             part.setVisible(bool(maps))
         self._show_summary()
-        self._fit_legend()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_legend()
 
     def sizeHint(self) -> QSize:
         return QSize(70 * GRID, 28 * GRID)
-
-    def _fit_legend(self) -> None:
-        """Show the legend where it leaves the numbers of all columns room."""
-        columns = len(self.table.shown.xs)
-        room = _TABLE_SHARE * self.width() - self.legend.sizeHint().width()
-        self.legend.setVisible(bool(columns) and room >= _NUMBER_WIDTH * (columns + 1))
 
     def _refresh_soon(self) -> None:
         if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
@@ -168,6 +150,7 @@ class BlocksPanel(QWidget):
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
             self._shown.header,
+            f"cells in {shown.unit}" if shown.unit != self._shown.unit and shown.best else "",
             f"{problem_text(newest)}{layout_suffix(newest)}" if newest else "",
         )
         return " · ".join(filter(None, parts))

@@ -100,7 +100,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     assert shown.settings.block == B16
     assert shown.panel.summary.text().startswith("tiled, 16 x 16")
     QTest.keyClick(shown.table, Qt.Key.Key_Down)
-    QTest.keyClick(shown.table, Qt.Key.Key_Space)
+    QTest.keyClick(shown.table, Qt.Key.Key_Enter)
     assert shown.settings.block == Block(16, 8)
     shown.lines._clicked(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
     assert shown.settings.block in LIST
@@ -112,7 +112,8 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
     assert shown.colour(B8) == HEAT[0]
     assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
     assert [shown.data(block) for block in LIST] == ["400", "★ 100", "200"]
-    assert "numbers in µs" in shown.panel.legend.text()
+    assert "cells in µs" in shown.panel.summary.text()
+    assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
     assert "Best 16 x 16: 0.1000 ms" in shown.panel.summary.text()
     assert "best 16 x 16: 0.1000 ms" in shown.table.accessibleDescription()
     shown.panel.choose("speed_up")
