@@ -38,37 +38,17 @@ class Measures(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the check found.
+    """What the check found."""
 
-    Parameters
-    ----------
-    falls : list of Fall
-        That were there in both measurements.
-    forgiven : list of Fall
-        That were gone the second time: noise.
-    broken : list of str
-        Cells where `auto` has no time any more, and why.
-    compared : int
-    measured : dict
-        Ratios, the better one where one was measured twice.
-    """
-
-    falls: list[Fall]
-    forgiven: list[Fall]
-    broken: list[str]
+    falls: list[Fall]  # That were there in both measurements
+    forgiven: list[Fall]  # That were gone the second time: noise
+    broken: list[str]  # Cells where `auto` has no time any more, and why
     compared: int
-    measured: Ratios
+    measured: Ratios  # Ratios, the better one where one was measured twice
 
 
 def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Outcome:
-    """Compare recorded ratios with new ones.
-
-    Parameters
-    ----------
-    recorded : Ratios
-    cells : tuple of Cell
-    measures : Measures
-    """
+    """Compare recorded ratios with new ones."""
     cells = tuple(cell for cell in cells if cell.key in recorded)
     wanted = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
     found = measures.cells(list(cells), wanted)

@@ -15,20 +15,11 @@ LINE_LENGTH = 110
 
 @dataclass(frozen=True)
 class DocumentTable:
-    """What stands between two markers of a document.
-
-    Parameters
-    ----------
-    document : Path
-    name : str
-        In the markers <!-- name --> and <!-- /name -->.
-    lines : list of str
-        Markdown.
-    """
+    """What stands between two markers of a document."""
 
     document: Path
-    name: str
-    lines: list[str]
+    name: str  # In the markers <!-- name --> and <!-- /name -->
+    lines: list[str]  # Markdown
 
 
 def page_of(key: str) -> Path:
@@ -54,12 +45,7 @@ def put(tables: Iterable[DocumentTable]) -> None:
 def put_between(document: Path, name: str, lines: list[str]) -> None:
     """Replace what stands between <!-- name --> and <!-- /name -->.
 
-    Parameters
-    ----------
-    document : Path
-    name : str
-    lines : list of str
-        Markdown.
+    `lines`: markdown.
 
     Raises
     ------

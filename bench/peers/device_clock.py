@@ -41,18 +41,9 @@ def use_device() -> int:
 class DeviceClock:
     """Times runs on one stream.
 
-    Parameters
-    ----------
-    run : callable of int
-        Enqueues one run on that copy's buffers.
-    copies : int
-    stream : int
-        The stream's handle.
-    capture : callable of (callable) -> callable, optional
-        Captures what the given function enqueues and returns what replays it; by default by the driver's own
-        calls.
-    guard : callable, optional
-        A context to capture in.
+    `run`: enqueues one run on that copy's buffers. `stream`: the stream's handle. `capture`: captures what
+    the given function enqueues and returns what replays it; by default by the driver's own calls. `guard`: A
+    context to capture in.
     """
 
     def __init__(

@@ -13,23 +13,13 @@ ALIGNMENT = 512
 
 @dataclass
 class DevicePicture:
-    """Rows on the device, with room for ghost cells (zeros) around them.
+    """Rows on the device, with room for ghost cells (zeros) around them."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (rows, columns, channels).
-    dtype : numpy dtype
-    margin : int
-        Ghost cells above, below, left and right; the picture's first sample stays on a 128-byte boundary.
-    fill : int
-        The byte that everything holds at first: 255 makes NaN.
-    """
-
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # (rows, columns, channels)
     dtype: np.dtype[Any]
+    # Ghost cells above, below, left and right; the picture's first sample stays on a 128-byte boundary
     margin: int = 0
-    fill: int = 0
+    fill: int = 0  # The byte that everything holds at first: 255 makes NaN
     step: int = field(init=False)
     address: int = field(init=False)
 

@@ -16,21 +16,11 @@ GAUSSIANS = (3, 5, 7, 9, 11, 15, 21, 31)
 
 @dataclass(frozen=True)
 class Table:
-    """Cells that differ in one thing.
+    """Cells that differ in one thing."""
 
-    Parameters
-    ----------
-    name : str
-        "main" is drawn too, and so is "gaussian".
-    title : str
-    axis : str
-        What differs: a field of `Cell`.
-    cells : tuple of Cell
-    """
-
-    name: str
+    name: str  # "main" is drawn too, and so is "gaussian"
     title: str
-    axis: str
+    axis: str  # What differs: a field of `Cell`
     cells: tuple[Cell, ...]
 
 

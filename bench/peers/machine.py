@@ -26,13 +26,7 @@ def gpu_state() -> dict[str, str]:
 def describe(device_kind: str, threads: int, facts: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the machine for the record: device, threads, facts in words, and the GPU's state now.
 
-    Parameters
-    ----------
-    device_kind : str
-        "gpu" or "cpu".
-    threads : int
-    facts : dict
-        What each library says about itself, by its key.
+    `device_kind`: "gpu" or "cpu". `facts`: what each library says about itself, by its key.
     """
     if device_kind == "cpu":
         info = cpu_info().facts

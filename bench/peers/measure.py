@@ -25,43 +25,22 @@ MOST_COPIES = 512
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is sampled.
+    """How much is sampled."""
 
-    Parameters
-    ----------
-    rounds : int
-        Samples of each contender, where its budget allows.
-    fewest : int
-        Samples whatever the budget says.
-    budget_s : float
-        Time for all samples of one contender in one cell, seconds.
-    cap_s : float
-        What would take longer than this for a single run is left out, and says so, seconds.
-    """
-
-    rounds: int = 11
-    fewest: int = 3
-    budget_s: float = 1.0
-    cap_s: float = 4.0
+    rounds: int = 11  # Samples of each contender, where its budget allows
+    fewest: int = 3  # Samples whatever the budget says
+    budget_s: float = 1.0  # Time for all samples of one contender in one cell, seconds
+    cap_s: float = 4.0  # What would take longer than this for a single run is left out, and says so, seconds
 
 
 @dataclass
 class Contender:
-    """A library's way to filter one cell, and what came of it.
-
-    Parameters
-    ----------
-    worker : Worker
-    entry : Entry
-    method : str
-    reason : str
-        Why it has no time; empty if it has.
-    """
+    """A library's way to filter one cell, and what came of it."""
 
     worker: Worker
     entry: Entry
     method: str
-    reason: str = ""
+    reason: str = ""  # Why it has no time; empty if it has
     border: str = ""
     added_error: float = 0.0
     steps: int = 1
@@ -86,14 +65,7 @@ class Contender:
 
 
 class Measurement:
-    """Measures cells beside peers.
-
-    Parameters
-    ----------
-    workers : list of (Entry, Worker)
-    plan : Plan
-    say : callable of str
-    """
+    """Measures cells beside peers."""
 
     def __init__(
         self, workers: list[tuple[Entry, Worker]], plan: Plan, say: Callable[[str], None] = lambda text: None
@@ -136,11 +108,7 @@ class Measurement:
     def cells(self, cells: Iterable[Cell], methods: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return what came of each contender of each cell, by the cell's key.
 
-        Parameters
-        ----------
-        cells : iterable of Cell
-        methods : iterable of str, optional
-            Names of the contenders; all of them by default.
+        `methods`: names of the contenders; all of them by default.
         """
         wanted = None if methods is None else set(methods)
         found = {}

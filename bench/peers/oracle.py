@@ -37,20 +37,11 @@ AFFORDABLE_MULTIPLY_ADDS = 60_000_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a comparison.
-
-    Parameters
-    ----------
-    passed : bool
-    text : str
-        For people: how it was compared, or what is wrong.
-    max_error : float
-        Largest |result - oracle|.
-    """
+    """What came of a comparison."""
 
     passed: bool
-    text: str
-    max_error: float = 0.0
+    text: str  # For people: how it was compared, or what is wrong
+    max_error: float = 0.0  # Largest |result - oracle|
 
 
 @dataclass(frozen=True)
@@ -64,12 +55,7 @@ class _Part:
 class Oracle:
     """The right results of one cell.
 
-    Parameters
-    ----------
-    cell : Cell
-    pictures : ndarray of shape (batch, H, W, C)
-    affordable : int
-        Multiply-adds that it may spend on one picture.
+    `affordable`: multiply-adds that it may spend on one picture.
     """
 
     def __init__(self, cell: Cell, pictures: np.ndarray, affordable: int = AFFORDABLE_MULTIPLY_ADDS) -> None:
@@ -90,13 +76,7 @@ class Oracle:
     def verdict(self, results: np.ndarray, border: str, added_error: float = 0.0, steps: int = 1) -> Verdict:
         """Compare results with the oracle's.
 
-        Parameters
-        ----------
-        results : ndarray of shape (batch, H, W, C)
-        border : str
-        added_error : float
-        steps : int
-            As in `Ready`.
+        `steps`: as in `Ready`.
         """
         if results.shape != self._pictures.shape:
             return Verdict(

@@ -28,23 +28,12 @@ class Lost(Exception):
 
 @dataclass
 class Worker:
-    """The process of one library.
+    """The process of one library."""
 
-    Parameters
-    ----------
-    module : str
-        The library's module, such as "bench.peers.libraries.opencv".
-    threads : int
-    methods : tuple of str
-        Handed to the library; empty: its own choice.
-    python : str
-        The interpreter that has the library.
-    """
-
-    module: str
+    module: str  # The library's module, such as "bench.peers.libraries.opencv"
     threads: int = 1
-    methods: tuple[str, ...] = ()
-    python: str = sys.executable
+    methods: tuple[str, ...] = ()  # Handed to the library; empty: its own choice
+    python: str = sys.executable  # The interpreter that has the library
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def ask(self, do: str, *, timeout_s: float = 60.0, **fields: Any) -> dict[str, Any]:

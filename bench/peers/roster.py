@@ -9,19 +9,10 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Entry:
-    """A library of the benchmark.
+    """A library of the benchmark."""
 
-    Parameters
-    ----------
-    key : str
-        Name in files: "opencv"; ours is "haloscope", what measures the limits "limit".
-    title : str
-        Name for people.
-    module : str
-    """
-
-    key: str
-    title: str
+    key: str  # Name in files: "opencv"; ours is "haloscope", what measures the limits "limit"
+    title: str  # Name for people
     module: str
 
     @property

@@ -27,15 +27,8 @@ def opened(
 ) -> Iterator[Measurement]:
     """Open the processes of every library, and end them at the end.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        As `add_arguments` makes them.
-    plan : Plan
-    ours : tuple of str
-        Keys of our variants; empty: the library's own choice, "all": every one.
-    only : tuple of str
-        Keys of libraries; empty: all.
+    `arguments`: as `add_arguments` makes them. `ours`: keys of our variants; empty: the library's own choice,
+    "all": every one. `only`: keys of libraries; empty: all.
     """
     threads = max(1, arguments.threads)
     workers = [

@@ -34,12 +34,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     has rank 1, at the device's theoretical rate. Where no rate is known (a CPU) it is the copy; of 8-bit
     pictures too, whose products tensor cores form.
 
-    Parameters
-    ----------
-    entry : dict
-        The entry of one cell.
-    limits : dict
-        As `limits_of` gives them.
+    `entry`: the entry of one cell. `limits`: as `limits_of` gives them.
     """
     cell = Cell.from_json(entry["cell"])
     copy = median_ms(entry, COPY)

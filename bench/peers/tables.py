@@ -14,12 +14,7 @@ UNITS = {"gpu": ("microseconds", 1e3), "cpu": ("milliseconds", 1.0)}
 def document_lines(run: dict[str, Any], picture: str) -> list[str]:
     """Return the Markdown of a run.
 
-    Parameters
-    ----------
-    run : dict
-        As `bench.peers` keeps it.
-    picture : str
-        Where the plot is, seen from the document.
+    `run`: as `bench.peers` keeps it. `picture`: where the plot is, seen from the document.
     """
     lines = [*_about(run), "", f"![Time against the size of Gaussian masks]({picture})", ""]
     for table in run["tables"]:

@@ -30,13 +30,7 @@ from bench.peers.library import Clock, Job, Library, Ready, Refused
 
 
 class Server:
-    """Answers commands for one library.
-
-    Parameters
-    ----------
-    library : Library
-    threads : int
-    """
+    """Answers commands for one library."""
 
     def __init__(self, library: Library, threads: int) -> None:
         self._library = library

@@ -14,22 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one process took.
+    """What one process took."""
 
-    Parameters
-    ----------
-    elapsed_s : float
-        From before its start to after its exit.
-    cpu_s, system_s : float
-        CPU time of all its threads: in total, and the system's part of it.
-    peak_bytes : int, optional
-        Most memory that was in place; None where the system does not say.
-    """
-
-    elapsed_s: float
-    cpu_s: float
+    elapsed_s: float  # From before its start to after its exit
+    cpu_s: float  # CPU time of all its threads: in total, and the system's part of it
     system_s: float
-    peak_bytes: int | None
+    peak_bytes: int | None  # Most memory that was in place; None where the system does not say
 
 
 class ProcessFailed(Exception):
@@ -82,12 +72,7 @@ def in_turns(
     A first run of each finds out whether it works; it is not counted, unless `counts_first`, because it
     brings files into the system's memory and code into caches.
 
-    Parameters
-    ----------
-    commands : dict of callable
-        Each makes a command anew, with an empty place for its results.
-    rounds : int
-    log : callable of str
+    `commands`: each makes a command anew, with an empty place for its results.
 
     Returns
     -------

@@ -33,21 +33,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The pictures and the places of one run.
-
-    Parameters
-    ----------
-    png, jpeg : Path
-    folder : Path
-        For folders of pictures and for results.
-    png_size, jpeg_size : (int, int)
-        Columns and rows.
-    """
+    """The pictures and the places of one run."""
 
     png: Path
     jpeg: Path
-    folder: Path
-    png_size: tuple[int, int]
+    folder: Path  # For folders of pictures and for results
+    png_size: tuple[int, int]  # Columns and rows
     jpeg_size: tuple[int, int]
 
     def folder_of(self, count: int) -> Path:
@@ -82,20 +73,9 @@ def rows_of(
 ) -> list[Row]:
     """Return the rows.
 
-    Parameters
-    ----------
-    files : Files
-    peers : dict of list of str
-        As `installed` returns them.
-    cores : int
-    count : int
-        Pictures of the batch.
-    many : int
-        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
-    rounds : int
-        Runs of each row; rows of memory have one.
-    device : str
-        That ours are given.
+    `peers`: as `installed` returns them. `count`: pictures of the batch. `many`: pictures of the batch whose
+    memory stands beside that of one of 10, or of two for each core. `rounds`: runs of each row; rows of
+    memory have one. `device`: that ours are given.
     """
     on_device = ["--device", device]
     filters = [

@@ -19,30 +19,15 @@ QUICK_PNG, QUICK_JPEG = (480, 270), (800, 600)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is measured.
+    """What is measured."""
 
-    Parameters
-    ----------
-    count : int
-        Pictures of the batch.
-    many : int
-        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
-    rounds : int
-        Runs of each process that count.
-    device : str
-        That ours are given.
-    peer_python : str
-        The Python that has OpenCV.
-    is_quick : bool
-        Small pictures, to see that everything works; the figures mean nothing.
-    """
-
-    count: int = 20
+    count: int = 20  # Pictures of the batch
+    # Pictures of the batch whose memory stands beside that of one of 10, or of two for each core
     many: int = 100
-    rounds: int = 7
-    device: str = "auto"
-    peer_python: str = sys.executable
-    is_quick: bool = False
+    rounds: int = 7  # Runs of each process that count
+    device: str = "auto"  # That ours are given
+    peer_python: str = sys.executable  # The Python that has OpenCV
+    is_quick: bool = False  # Small pictures, to see that everything works; the figures mean nothing
 
 
 def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
