@@ -12,6 +12,7 @@ import json
 import re
 import timeit
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count, product
 from typing import Any
 
@@ -104,7 +105,7 @@ def is_too_long(known: Variant, problem: Problem) -> bool:
     return problem.samples * per_result > limit
 
 
-def shortest_ms(
+def shortest_us(
     known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
 ) -> float | None:
     """Return the shortest time of a variant (what else runs only ever adds); None where it fails."""
@@ -114,12 +115,10 @@ def shortest_ms(
         buffers = machine.allocate(samples, result_dtype=problem.result_dtype)
         machine.upload(samples, buffers)
         machine.run(prepared, buffers)
-        clock = machine.clock(prepared, buffers)
-        try:
+        with closing(machine.clock(prepared, buffers)) as clock:
             first = clock.sample_ms()
-            return first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
-        finally:
-            clock.close()
+            shortest = first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
+        return float(f"{shortest * 1e3:.4g}")
     except EngineError as error:
         print(f"{known.key}: {error}", flush=True)
         return None
@@ -167,8 +166,7 @@ def _measured_rows(
                 continue
             row = rows.setdefault(name, [None] * len(MASK_SIDES))
             if not is_too_long(known, problem):
-                found = shortest_ms(known, problem, mask, samples, machine)
-                row[index] = found and float(f"{found * 1e3:.4g}")
+                row[index] = shortest_us(known, problem, mask, samples, machine)
     return rows
 
 

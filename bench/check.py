@@ -12,16 +12,15 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import check_cells
 from bench.peers.history import Fall, Ratios, compared, falls, last_of, ratios_of
 from bench.peers.machine import describe
-from bench.peers.measure import Plan
+from bench.peers.measure import Plan, add_arguments, opened
 from bench.peers.roster import COPY, OURS_AUTO
-from bench.peers.session import add_arguments, opened
 from bench.peers.summary import peers_of
 from bench.whole import session as whole
 from bench.whole.tables import ratios_of as whole_ratios
@@ -29,11 +28,8 @@ from bench.whole.tables import ratios_of as whole_ratios
 PLAN = Plan(rounds=11, budget_s=0.5, cap_s=1.0)
 
 
-class Measures(Protocol):
-    """What measures cells: `bench.peers.measure.Measurement`, or a test's."""
-
-    def cells(self, cells: list[Cell], methods: set[str]) -> dict[str, dict[str, Any]]:
-        """Return the entries of these cells and contenders."""
+Measure = Callable[[list[Cell], set[str]], dict[str, dict[str, Any]]]
+"""Returns the entries of these cells and contenders: `Measurement.cells`, or a test's."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +43,11 @@ class Outcome:
     measured: Ratios  # Ratios, the better one where one was measured twice
 
 
-def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Outcome:
+def checked(recorded: Ratios, cells: tuple[Cell, ...], measure: Measure) -> Outcome:
     """Compare recorded ratios with new ones."""
     cells = tuple(cell for cell in cells if cell.key in recorded)
     wanted = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
-    found = measures.cells(list(cells), wanted)
+    found = measure(list(cells), wanted)
     broken = [
         f"{key}: {entry['contenders'].get(OURS_AUTO, {}).get('reason') or 'it does not take part'}"
         for key, entry in found.items()
@@ -59,7 +55,7 @@ def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Ou
     ]
 
     def anew(again: set[str]) -> Ratios:
-        return ratios_of(measures.cells([cell for cell in cells if cell.key in again], wanted))
+        return ratios_of(measure([cell for cell in cells if cell.key in again], wanted))
 
     return _outcome(recorded, ratios_of(found), anew, broken)
 
@@ -95,14 +91,8 @@ def report(outcome: Outcome, recorded: Ratios) -> list[str]:
             before = recorded.get(cell, {}).get(peer)
             if before is None:
                 continue
-            compared_cell = (cell, peer)
-            said = (
-                "fell by more than a tenth"
-                if compared_cell in fallen
-                else "better when repeated"
-                if compared_cell in noise
-                else ""
-            )
+            said = "better when repeated" if (cell, peer) in noise else ""
+            said = "fell by more than a tenth" if (cell, peer) in fallen else said
             lines.append(f"{cell:56} {peer:26} {before:8.2f} {now:8.2f}  {said}".rstrip())
     return lines + [f"`auto` has no time: {text}" for text in outcome.broken]
 
@@ -114,9 +104,7 @@ def main() -> int:
     found = [_kernels(arguments), _processes(arguments)]
     compared_ratios = 0
     for outcome, recorded, line in (one for one in found if one is not None):
-        print(
-            f"\nBeside the run of {line['date']}, commit {line['commit'] or 'unknown'}, on {line['device']}:"
-        )
+        print(f"\nBeside the run of {line['date']}, {line['commit'] or 'unknown'}, on {line['device']}:")
         print("\n".join(report(outcome, recorded)))
         compared_ratios += outcome.compared
     outcomes = [one[0] for one in found if one is not None]
@@ -140,7 +128,7 @@ def _kernels(arguments: argparse.Namespace) -> _Checked | None:
         if line is None:
             print(f"No run is recorded on {machine['device']}: python -m bench.peers --history records one.")
             return None
-        outcome = checked(line["ratios"], check_cells(arguments.device), measurement)
+        outcome = checked(line["ratios"], check_cells(arguments.device), measurement.cells)
     return outcome, line["ratios"], line
 
 

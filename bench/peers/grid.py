@@ -36,25 +36,14 @@ def _tables(
     base: Cell, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool, suffix: str = ""
 ) -> list[Table]:
     """Return the tables of every device: around pictures of one size, float32 with one channel, or 8-bit."""
-    shape = f"{base.width} x {base.height}"
-    gaussians = (5, 15) if quick else GAUSSIANS
+    shape, gaussian = f"{base.width} x {base.height}", replace(base, kind="gaussian")
+    rank_1 = f"Gaussian masks (rank 1): {shape} float32, one channel"
+    gaussians, bytes_masks = ((5, 15), (5,)) if quick else (GAUSSIANS, bytes_masks)
     return [
         _along(f"main{suffix}", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
-        _along(
-            f"gaussian{suffix}",
-            f"Gaussian masks (rank 1): {shape} float32, one channel",
-            "mask_side",
-            replace(base, kind="gaussian"),
-            gaussians,
-        ),
+        _along(f"gaussian{suffix}", rank_1, "mask_side", gaussian, gaussians),
         *(
-            _along(
-                words.lower() + suffix,
-                f"8-bit {words}, {shape}",
-                "mask_side",
-                cell,
-                (5,) if quick else bytes_masks,
-            )
+            _along(words.lower() + suffix, f"8-bit {words}, {shape}", "mask_side", cell, bytes_masks)
             for words, cell in _bytes_cells(base)
         ),
     ]
@@ -95,28 +84,14 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
     tables = _tables(base, SOME if quick else MASKS, TO_15, quick=quick)
     if quick:
         return tuple(tables)
-    return (
-        *tables,
-        *(
-            _along(
-                f"gaussian-{words.lower()}",
-                f"Gaussian masks (rank 1): 8-bit {words}, 2048 x 2048",
-                "mask_side",
-                replace(cell, kind="gaussian"),
-                (3, 5, 7, 9, 15, 31),
-            )
-            for words, cell in _bytes_cells(base)
-        ),
-        _along(
-            "photograph",
-            "Mask size: 3000 x 2000 float32, one channel",
-            "mask_side",
-            replace(base, height=2000, width=3000),
-            TO_15,
-        ),
-        _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
-        *_channels_and_batches(2048),
-    )
+    for words, cell in _bytes_cells(base):
+        name, title = f"gaussian-{words.lower()}", f"Gaussian masks (rank 1): 8-bit {words}, 2048 x 2048"
+        tables.append(_along(name, title, "mask_side", replace(cell, kind="gaussian"), (3, 5, 7, 9, 15, 31)))
+    photograph = replace(base, height=2000, width=3000)
+    title = "Mask size: 3000 x 2000 float32, one channel"
+    tables.append(_along("photograph", title, "mask_side", photograph, TO_15))
+    tables.append(_along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES))
+    return (*tables, *_channels_and_batches(2048))
 
 
 def tables_of(device: str, *, quick: bool) -> tuple[Table, ...]:

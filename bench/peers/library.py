@@ -78,6 +78,9 @@ class About:
 class Library(Protocol):
     """One file of `libraries`: `open_library(threads, methods)` returns one of these, or raises `Refused`."""
 
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
+        """Open it with so many threads; `methods` are our own variants, for our own files."""
+
     def about(self) -> About:
         """Return facts; called once, before anything else."""
 

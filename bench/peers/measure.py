@@ -1,10 +1,13 @@
 """One cell after another: each library's filters are made ready and verified, then sampled A B C A B C ..."""
 
+import argparse
 import math
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,7 +18,8 @@ import numpy as np
 from bench.peers.cells import Cell, pictures_of
 from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
-from bench.peers.roster import OURS_AUTO, Entry, name_of
+from bench.peers.roster import OURS, OURS_AUTO, ROSTERS, Entry, name_of
+from engine.device.core_count import cores
 from engine.results.measurement import Spread
 
 COLD_BYTES = 256 << 20
@@ -67,11 +71,8 @@ class Contender:
 class Measurement:
     """Measures cells beside peers."""
 
-    def __init__(
-        self, workers: list[tuple[Entry, Worker]], plan: Plan, say: Callable[[str], None] = lambda text: None
-    ) -> None:
+    def __init__(self, workers: list[tuple[Entry, Worker]], plan: Plan) -> None:
         self._workers, self._plan = workers, plan
-        self._say = say
         self._fastest: dict[tuple[str, str], float] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="haloscope-peers-")
         self._pictures: tuple[tuple[Any, ...], Path, np.ndarray] | None = None
@@ -106,10 +107,7 @@ class Measurement:
         self._folder.cleanup()
 
     def cells(self, cells: Iterable[Cell], methods: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return what came of each contender of each cell, by the cell's key.
-
-        `methods`: names of the contenders; all of them by default.
-        """
+        """Return what came of all contenders of each cell, or of those named, by the cell's key."""
         wanted = None if methods is None else set(methods)
         found = {}
         for cell in dict.fromkeys(cells):
@@ -119,7 +117,7 @@ class Measurement:
                 "cell": cell.as_json(),
                 "contenders": {one.name: one.as_json() | _over_auto(one, contenders) for one in contenders},
             }
-            self._say(_line(cell, contenders, time.perf_counter() - begin))
+            print(_line(cell, contenders, time.perf_counter() - begin), flush=True)
         return found
 
     def _cell(self, cell: Cell, wanted: set[str] | None) -> list[Contender]:
@@ -240,3 +238,33 @@ def _line(cell: Cell, contenders: list[Contender], took_s: float) -> str:
         for one in contenders
     ]
     return f"{cell.key}: us: {', '.join(parts)}  ({took_s:.1f} s)"
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, device_required: bool = True) -> None:
+    """Add what `bench.peers` and `bench.check` understand."""
+    parser.add_argument("--device", choices=("gpu", "cpu"), required=device_required)
+    parser.add_argument("--threads", type=int, default=cores(), help="of every library on the CPU")
+    parser.add_argument("--peer-python", default=sys.executable, help="the Python that has the peers")
+    parser.add_argument("--commit", default="", help="for the record, where there is no git to ask")
+
+
+@contextmanager
+def opened(
+    arguments: argparse.Namespace, plan: Plan, *, ours: tuple[str, ...] = (), only: tuple[str, ...] = ()
+) -> Iterator[Measurement]:
+    """Open the processes of every library, or of those with the keys `only`, and end them at the end.
+
+    `ours` are keys of our variants: none is the library's choice, "all" every one.
+    """
+    workers = []
+    for entry in ROSTERS[arguments.device]:
+        if not only or entry.key in only:
+            python = arguments.peer_python if entry.is_peer else sys.executable
+            module, methods = f"bench.peers.libraries.{entry.file}", ours if entry.key == OURS else ()
+            workers.append((entry, Worker(module, max(1, arguments.threads), methods, python)))
+    measurement = Measurement(workers, plan)
+    try:
+        measurement.open()
+        yield measurement
+    finally:
+        measurement.close()

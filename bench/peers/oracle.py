@@ -4,11 +4,9 @@ What is compared, and how closely:
 
 - float32 results lie within the rounding bound of `engine.tasks.filtering.agreement`, sample by sample;
 - 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or
-half to even; our
-  own have to be equal to it where the mask is such that no sum is rounded before, and within half a step and
-  the float32 bound elsewhere;
-- float32 results of 8-bit pictures have the float32 bound, and are exact where no order of summation may
-round;
+  half to even; our own have to be equal to it where no sum is rounded before, and within half a step and the
+  float32 bound elsewhere;
+- float32 results of 8-bit pictures are exact where no order of summation may round;
 - "interior": where a library does not filter the border, the cells within half a mask of it do not count;
 - "replicate": where a library has no zero border, the oracle has the replicated one too.
 
@@ -53,10 +51,7 @@ class _Part:
 
 
 class Oracle:
-    """The right results of one cell.
-
-    `affordable`: multiply-adds that it may spend on one picture.
-    """
+    """The right results of one cell; `affordable` multiply-adds may be spent on one picture."""
 
     def __init__(self, cell: Cell, pictures: np.ndarray, affordable: int = AFFORDABLE_MULTIPLY_ADDS) -> None:
         self._cell, self._pictures = cell, pictures
@@ -74,10 +69,7 @@ class Oracle:
         return "every pixel" if share == 1 else f"{share:.1%} of the pixels"
 
     def verdict(self, results: np.ndarray, border: str, added_error: float = 0.0, steps: int = 1) -> Verdict:
-        """Compare results with the oracle's.
-
-        `steps`: as in `Ready`.
-        """
+        """Compare results with the oracle's; the other arguments are those of `Ready`."""
         if results.shape != self._pictures.shape:
             return Verdict(
                 False, f"not verified: results of shape {results.shape}, not {self._pictures.shape}"

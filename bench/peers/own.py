@@ -22,10 +22,7 @@ def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
 def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, Mask]:
     """Return the variant, problem and mask that a method means for a cell; results are of the picture's type.
 
-    Raises
-    ------
-    Refused
-        The variant cannot do it, in its own words.
+    Raises Refused where the variant cannot do it, in its own words.
     """
     mask = Mask(job.mask.weights)
     problem = describe_problem(as_samples(job.pictures[0]), mask, "zero", 0.0, job.cell.dtype)

@@ -39,10 +39,7 @@ class Worker:
     def ask(self, do: str, *, timeout_s: float = 60.0, **fields: Any) -> dict[str, Any]:
         """Send a command and return the answer.
 
-        Raises
-        ------
-        Lost
-            The next command starts a new process.
+        Raises Lost where it ended or is silent; the next command starts a new process.
         """
         process = self._started()
         assert process.stdin is not None

@@ -83,13 +83,3 @@ def behind_best(entry: dict[str, Any]) -> float | None:
         if "median_ms" in found and name.startswith(f"{OURS} ")
     }
     return ours[OURS_AUTO] / min(ours.values()) if OURS_AUTO in ours else None
-
-
-def reasons(entries: list[dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
-    """Return why contenders have no time: {contender: {reason: positions of the cells}}."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for index, entry in enumerate(entries):
-        for name, one in entry["contenders"].items():
-            if one["reason"]:
-                found.setdefault(name, {}).setdefault(one["reason"], []).append(index)
-    return found

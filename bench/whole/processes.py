@@ -61,25 +61,13 @@ def _own_peak(peak_bytes: int) -> int | None:
 
 
 def in_turns(
-    commands: Mapping[str, Callable[[], Sequence[str]]],
-    rounds: int,
-    log: Callable[[str], None],
-    *,
-    counts_first: bool = False,
+    commands: Mapping[str, Callable[[], Sequence[str]]], rounds: int, *, counts_first: bool = False
 ) -> tuple[dict[str, list[Spent]], dict[str, str]]:
     """Run every command so many times, in turns that begin with another one each time.
 
-    A first run of each finds out whether it works; it is not counted, unless `counts_first`, because it
-    brings files into the system's memory and code into caches.
-
-    `commands`: each makes a command anew, with an empty place for its results.
-
-    Returns
-    -------
-    dict of list of Spent
-        Times of the commands that worked, in their order.
-    dict of str
-        Why, of those that did not.
+    Each of `commands` makes a command anew, with an empty folder for its results. A first run of each finds
+    out whether it works; it is not counted, unless `counts_first`, because it brings files into the system's
+    memory and code into caches. Returned is what the commands took that worked, and why the others did not.
     """
     spent: dict[str, list[Spent]] = {}
     failures: dict[str, str] = {}
@@ -88,7 +76,7 @@ def in_turns(
             first_run = run_once(make())
         except ProcessFailed as failure:
             failures[key] = str(failure)
-            log(f"{key} does not take part: {failure}")
+            print(f"  {key} does not take part: {failure}")
         else:
             spent[key] = [first_run] if counts_first else []
     keys = list(spent)

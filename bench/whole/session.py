@@ -40,25 +40,12 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         sizes = (QUICK_PNG, QUICK_JPEG) if settings.is_quick else (PNG, JPEG)
         files = make_files(Path(name), *sizes)
-        rows = rows_of(
-            files,
-            peers,
-            cores=cores(),
-            count=settings.count,
-            many=settings.many,
-            rounds=settings.rounds,
-            device=settings.device,
-        )
-        for row in rows:
+        chosen = {name: getattr(settings, name) for name in ("count", "many", "rounds", "device")}
+        for row in rows_of(files, peers, cores=cores(), **chosen):
             if only and row.key not in only:
                 continue
             print(f"{row.title}: {', '.join(row.commands)}", flush=True)
-            spent, failures = in_turns(
-                row.commands,
-                row.rounds,
-                lambda text: print(f"  {text}"),
-                counts_first=row.counts_first,
-            )
+            spent, failures = in_turns(row.commands, row.rounds, counts_first=row.counts_first)
             if OURS in failures:
                 raise SystemExit(f"{row.title}: {failures[OURS]}")
             absent |= failures
@@ -68,14 +55,10 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
 
 def _entry(row: Row, spent: dict[str, list[Spent]]) -> dict[str, Any]:
     fields = ("elapsed_s", "cpu_s", "system_s", "peak_bytes")
-    return {
-        "key": row.key,
-        "title": row.title,
-        "contenders": {
-            key: {name: [getattr(one, name) for one in runs] for name in fields}
-            for key, runs in spent.items()
-        },
+    contenders = {
+        key: {name: [getattr(one, name) for one in runs] for name in fields} for key, runs in spent.items()
     }
+    return {"key": row.key, "title": row.title, "contenders": contenders}
 
 
 def make_files(folder: Path, png: tuple[int, int], jpeg: tuple[int, int]) -> Files:

@@ -43,5 +43,4 @@ class HaloscopeCPU:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> HaloscopeCPU:
-    return HaloscopeCPU(threads, methods)
+open_library = HaloscopeCPU

@@ -43,7 +43,7 @@ class _Filter:
 
 
 class HaloscopeCUDA:
-    def __init__(self, methods: tuple[str, ...]) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         try:
             self._device = device_named("cuda:0")
             backend("cuda:0").activate()
@@ -74,5 +74,4 @@ class HaloscopeCUDA:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> HaloscopeCUDA:
-    return HaloscopeCUDA(methods)
+open_library = HaloscopeCUDA
