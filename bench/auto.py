@@ -47,7 +47,7 @@ PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 CHANNELS = (1, 3)
 TYPES = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
-# Cells outside the picture are some of its own, or ghosts; the others of each sort cost about the same.
+# Cells outside the picture repeat its cells, or are ghosts; other borders of each kind cost about the same.
 BORDERS = (Border.MIRROR, Border.ZERO)
 MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""

@@ -4,7 +4,7 @@ python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
 Checked are kernels, as `bench.peers` measures them, and whole processes, as `bench.whole` does. Only ratios
 within one run are compared, never times of another day. A ratio that is more than a tenth below
-the recorded one of the same device is measured once more, on its own; if it stays there the exit status is 1.
+the recorded one of the same device is measured once more, alone; if it stays there the exit status is 1.
 It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
 """
 
@@ -46,8 +46,8 @@ class Outcome:
 def checked(recorded: Ratios, cells: tuple[Cell, ...], measure: Measure) -> Outcome:
     """Compare recorded ratios with new ones."""
     cells = tuple(cell for cell in cells if cell.key in recorded)
-    wanted = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
-    found = measure(list(cells), wanted)
+    methods = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
+    found = measure(list(cells), methods)
     broken = [
         f"{key}: {entry['contenders'].get(OURS_AUTO, {}).get('reason') or 'it does not take part'}"
         for key, entry in found.items()
@@ -55,7 +55,7 @@ def checked(recorded: Ratios, cells: tuple[Cell, ...], measure: Measure) -> Outc
     ]
 
     def anew(again: set[str]) -> Ratios:
-        return ratios_of(measure([cell for cell in cells if cell.key in again], wanted))
+        return ratios_of(measure([cell for cell in cells if cell.key in again], methods))
 
     return _outcome(recorded, ratios_of(found), anew, broken)
 

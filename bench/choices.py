@@ -5,9 +5,9 @@ python -m bench.choices --read FILE [FILE ...]     what `auto` would choose toda
 
 Widths and heights of 200 to 6000, all borders, one to four channels, all types of samples and results, masks
 of 2 x 2 to 31 x 31, half of them not square: random ones, sums of one to three products, equal weights.
-Without --seed each run draws problems of its own. All kernels are compiled first, in as many processes as
-there are cores. The variants of a problem are measured in turn, `ROUNDS` times, and the shortest times are
-compared. Results are not verified here: tests do.
+Without --seed each run draws new problems. All kernels are compiled first, in as many processes as
+there are cores. The variants of a problem are measured alternately, `ROUNDS` times, and the shortest
+times are compared. Results are not verified here: tests do.
 """
 
 import json
@@ -153,7 +153,7 @@ def _compile(part: tuple[list[tuple[Draw, list[str]]], str]) -> None:
 
 
 def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) -> Measured:
-    """Measure the variants of a problem in turn."""
+    """Measure the variants of a problem alternately."""
     problem, mask = draw.problem, draw.mask
     shape = problem.height, problem.width, problem.channels
     samples = pool[: math.prod(shape)].reshape(shape)

@@ -83,13 +83,13 @@ def _path_of(arguments: argparse.Namespace) -> Path:
 
 def described(table: Table, cells: dict[str, Any]) -> dict[str, Any]:
     """Return a table as plain data: its cells that were measured, and what each is called in it."""
-    there = [cell for cell in table.cells if cell.key in cells]
+    shown = [cell for cell in table.cells if cell.key in cells]
     return {
         "name": table.name,
         "title": table.title,
         "axis_title": _AXES[table.axis],
-        "cells": [cell.key for cell in there],
-        "labels": [_label(table.axis, cell) for cell in there],
+        "cells": [cell.key for cell in shown],
+        "labels": [_label(table.axis, cell) for cell in shown],
     }
 
 

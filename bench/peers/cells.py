@@ -23,7 +23,7 @@ class Cell:
     dtype: str = "float32"  # "float32" or "uint8"
     kind: str = "random"  # Kind of mask, a key of `KINDS`
     batch: int = 1  # Pictures of one run
-    # "warm": the same buffers again and again; "cold": so many copies in turn that no cache keeps them
+    # "warm": the same buffers again and again; "cold": so many copies alternately that no cache keeps them
     cache: str = "warm"
 
     @property

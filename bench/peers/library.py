@@ -27,7 +27,7 @@ class Job:
     cell: Cell
     pictures: np.ndarray  # Read-only
     mask: CellMask
-    copies: int  # Copies of the pictures and of the results, used in turn; 1 where the cache is warm
+    copies: int  # Copies of the pictures and of the results, used alternately; 1 where the cache is warm
     threads: int
 
 
@@ -79,7 +79,7 @@ class Library(Protocol):
     """One file of `libraries`: `open_library(threads, methods)` returns one of these, or raises `Refused`."""
 
     def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
-        """Open it with so many threads; `methods` are our own variants, for our own files."""
+        """Open it with so many threads; `methods` are keys of our variants."""
 
     def about(self) -> About:
         """Return facts; called once, before anything else."""

@@ -90,15 +90,15 @@ class Measurement:
 
         with ThreadPoolExecutor(max(1, len(self._workers))) as pool:
             answers = list(pool.map(ask, self._workers))
-        there = []
+        available = []
         for pair, answer in zip(self._workers, answers, strict=True):
             if answer.pop("ok", False):
                 self.facts[pair[0].key] = {"title": pair[0].title} | answer
-                there.append(pair)
+                available.append(pair)
             else:
                 self.absent[pair[0].key] = answer.get("refused") or answer["failed"]
                 pair[1].end()
-        self._workers = there
+        self._workers = available
 
     def close(self) -> None:
         """End every process."""
@@ -108,11 +108,11 @@ class Measurement:
 
     def cells(self, cells: Iterable[Cell], methods: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return what came of all contenders of each cell, or of those named, by the cell's key."""
-        wanted = None if methods is None else set(methods)
+        names = None if methods is None else set(methods)
         found = {}
         for cell in dict.fromkeys(cells):
             begin = time.perf_counter()
-            contenders = self._cell(cell, wanted)
+            contenders = self._cell(cell, names)
             found[cell.key] = {
                 "cell": cell.as_json(),
                 "contenders": {one.name: one.as_json() | _over_auto(one, contenders) for one in contenders},
@@ -120,13 +120,13 @@ class Measurement:
             print(_line(cell, contenders, time.perf_counter() - begin), flush=True)
         return found
 
-    def _cell(self, cell: Cell, wanted: set[str] | None) -> list[Contender]:
+    def _cell(self, cell: Cell, names: set[str] | None) -> list[Contender]:
         path, pictures = self._placed(cell)
         copies = copies_of(cell)
         oracle = Oracle(cell, pictures)
 
         def ready(pair: tuple[Entry, Worker]) -> list[Contender]:
-            return self._ready(pair, cell, path, copies, wanted)
+            return self._ready(pair, cell, path, copies, names)
 
         with ThreadPoolExecutor(max(1, len(self._workers))) as pool:
             contenders = [one for found in pool.map(ready, self._workers) for one in found]
@@ -153,12 +153,12 @@ class Measurement:
         return self._pictures[1], self._pictures[2]
 
     def _ready(
-        self, pair: tuple[Entry, Worker], cell: Cell, path: Path, copies: int, wanted: set[str] | None
+        self, pair: tuple[Entry, Worker], cell: Cell, path: Path, copies: int, names: set[str] | None
     ) -> list[Contender]:
         entry, worker = pair
         methods = self._ask(worker, "methods", cell=cell.as_json()).get("methods", [])
         contenders = [Contender(worker, entry, method) for method in methods]
-        contenders = [one for one in contenders if wanted is None or one.name in wanted]
+        contenders = [one for one in contenders if names is None or one.name in names]
         for one in contenders:
             foreseen_s = self._fastest.get((one.name, cell.dtype), 0.0) * cell.multiply_adds / 1e3
             if foreseen_s > self._plan.cap_s:

@@ -46,7 +46,7 @@ class Verdict:
 class _Part:
     picture: int
     region: Region
-    wanted: np.ndarray
+    expected: np.ndarray
     magnitudes: np.ndarray
 
 
@@ -90,36 +90,36 @@ class Oracle:
                 for everything, kept in zip(part.region.ranges, region.ranges, strict=True)
             )
             found = results[part.picture][region.slices]
-            error, wrong = self._compared(found, part.wanted[inner], part.magnitudes[inner], added, steps)
+            error, wrong = self._compared(found, part.expected[inner], part.magnitudes[inner], added, steps)
             largest = max(largest, error)
             if wrong is not None:
                 row, column, _ = wrong
                 return Verdict(
                     False,
                     f"not verified: row {region.top + row}, column {region.left + column} is "
-                    f"{found[wrong]!s}, the oracle says {part.wanted[inner][wrong]:.9g}",
+                    f"{found[wrong]!s}, the oracle says {part.expected[inner][wrong]:.9g}",
                     error,
                 )
         return Verdict(True, self._text(results.dtype, border, added, steps), largest)
 
     def _compared(
-        self, found: np.ndarray, wanted: np.ndarray, magnitudes: np.ndarray, added: float, allowed: int
+        self, found: np.ndarray, expected: np.ndarray, magnitudes: np.ndarray, added: float, allowed: int
     ) -> tuple[float, tuple[Any, ...] | None]:
         if found.dtype == np.uint8 and allowed == 0 and not self._is_exact:
-            past = np.abs(found - np.clip(wanted, 0.0, 255.0)) - 0.5
+            past = np.abs(found - np.clip(expected, 0.0, 255.0)) - 0.5
             past -= rounding_bound(magnitudes, self._problem.taps) + added
             at = np.unravel_index(int(np.argmax(past)), past.shape)
             return float(past.max()) + 0.5, tuple(int(i) for i in at) if past[at] > 0.0 else None
         if found.dtype == np.uint8:
-            steps = np.abs(found.astype(np.int64) - np.clip(np.rint(wanted), 0, 255).astype(np.int64))
+            steps = np.abs(found.astype(np.int64) - np.clip(np.rint(expected), 0, 255).astype(np.int64))
             at = np.unravel_index(int(np.argmax(steps)), steps.shape)
             return float(steps[at]), tuple(int(i) for i in at) if steps[at] > allowed else None
         bound = (
-            np.zeros_like(wanted)
+            np.zeros_like(expected)
             if self._is_exact
             else rounding_bound(magnitudes, self._problem.taps) + added
         )
-        closeness = compare(found.astype(np.float32, copy=False), wanted, lambda: (magnitudes, bound))
+        closeness = compare(found.astype(np.float32, copy=False), expected, lambda: (magnitudes, bound))
         return closeness.max_error, closeness.wrong
 
     @cached_property

@@ -32,7 +32,7 @@ class Worker:
 
     module: str  # The library's module, such as "bench.peers.libraries.opencv"
     threads: int = 1
-    methods: tuple[str, ...] = ()  # Handed to the library; empty: its own choice
+    methods: tuple[str, ...] = ()  # Passed to the library; empty: it chooses
     python: str = sys.executable  # The interpreter that has the library
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 

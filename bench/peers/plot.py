@@ -61,5 +61,5 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
 
 
 def _points(times: dict[int, float | None], scale: float) -> tuple[list[int], list[float]]:
-    there = {side: time * scale for side, time in times.items() if time}
-    return list(there), list(there.values())
+    points = {side: time * scale for side, time in times.items() if time}
+    return list(points), list(points.values())

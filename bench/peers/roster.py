@@ -17,7 +17,7 @@ class Entry:
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is neither ours nor a limit: it may have a Python of its own."""
+        """Whether it is neither ours nor a limit: it may run in another Python."""
         return self.key not in (OURS, LIMIT)
 
 

@@ -1,4 +1,4 @@
-"""Running whole processes in turn: time from start to exit, time of the processors, peak memory."""
+"""Running whole processes alternately: time from start to exit, time of the processors, peak memory."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ class Spent:
     elapsed_s: float  # From before its start to after its exit
     cpu_s: float  # CPU time of all its threads: in total, and the system's part of it
     system_s: float
-    peak_bytes: int | None  # Most memory that was in place; None where the system does not say
+    peak_bytes: int | None  # Peak resident memory; None where the system does not say
 
 
 class ProcessFailed(Exception):
@@ -60,10 +60,10 @@ def _own_peak(peak_bytes: int) -> int | None:
     return peak_bytes if peak_bytes > own else None
 
 
-def in_turns(
+def interleaved_runs(
     commands: Mapping[str, Callable[[], Sequence[str]]], rounds: int, *, counts_first: bool = False
 ) -> tuple[dict[str, list[Spent]], dict[str, str]]:
-    """Run every command so many times, in turns that begin with another one each time.
+    """Run every command so many times, in rounds that begin with another one each time.
 
     Each of `commands` makes a command anew, with an empty folder for its results. A first run of each finds
     out whether it works; it is not counted, unless `counts_first`, because it brings files into the system's

@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The pictures and the places of one run."""
+    """The pictures and the folders of one run."""
 
     png: Path
     jpeg: Path
@@ -42,7 +42,7 @@ class Files:
     jpeg_size: tuple[int, int]
 
     def folder_of(self, count: int) -> Path:
-        """Return a folder with the JPEG so many times, under names of its own each."""
+        """Return a folder with so many copies of the JPEG."""
         folder = self.folder / f"in-{count}"
         if not folder.exists():
             folder.mkdir()

@@ -1,4 +1,4 @@
-"""One run of all rows: the pictures, the turns, and what is kept of them."""
+"""One run of all rows: the pictures, the rounds, and what is kept of them."""
 
 import datetime
 import subprocess
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.whole.processes import ROOT, Spent, in_turns
+from bench.whole.processes import ROOT, Spent, interleaved_runs
 from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
 
 HISTORY = Path("bench/history-whole.jsonl")
@@ -45,7 +45,7 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
             if only and row.key not in only:
                 continue
             print(f"{row.title}: {', '.join(row.commands)}", flush=True)
-            spent, failures = in_turns(row.commands, row.rounds, counts_first=row.counts_first)
+            spent, failures = interleaved_runs(row.commands, row.rounds, counts_first=row.counts_first)
             if OURS in failures:
                 raise SystemExit(f"{row.title}: {failures[OURS]}")
             absent |= failures

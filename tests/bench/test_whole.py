@@ -8,7 +8,7 @@ import pytest
 from bench.check import checked_whole
 from bench.peers.history import Fall
 from bench.whole.pictures import photograph
-from bench.whole.processes import ProcessFailed, in_turns, run_once
+from bench.whole.processes import ProcessFailed, interleaved_runs, run_once
 from bench.whole.rows import OPENCV, OURS, Files, rows_of
 from bench.whole.tables import lines_of, ratios_of
 
@@ -60,7 +60,7 @@ def test_that_processes_take_turns_and_one_that_does_not_work_is_left_out(capsys
         return make
 
     commands = {"a": command("a"), "broken": command("broken", 1), "b": command("b")}
-    spent, failures = in_turns(commands, 2)
+    spent, failures = interleaved_runs(commands, 2)
     assert asked == ["a", "broken", "b", "a", "b", "b", "a"]
     assert {key: len(runs) for key, runs in spent.items()} == {"a": 2, "b": 2}
     assert "ended with 1" in failures["broken"]

@@ -7,7 +7,7 @@ import numpy as np
 from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock
 from bench.peers.library import About, Job, Ready, Refused
-from bench.peers.own import chosen, keys
+from bench.peers.our_variants import chosen, keys
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda

@@ -6,7 +6,7 @@ easily done wrong:
 - it is a convolution: coefficients "are expected to be stored in reverse order". With positive weights the
   unturned mask gives plausible results all the same;
 - mask and picture lie in device memory; the anchor is (x, y); steps are bytes;
-- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells of its own;
+- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells;
 - `nppiFilterBorder` knows a replicated border only, and is compared with that;
 - since CUDA 13 there are only functions with `_Ctx`, whose context the caller fills.
 """

@@ -28,7 +28,7 @@ POSITIONS = 4
 """Fours of pixels in a row of one lane: 16 bytes per channel, the most that it stores at once."""
 
 WARPS = 4
-"""Of a block, one above the other."""
+"""Warps of a block, one above the other."""
 
 Sample = tuple[int, int]
 """A lane's word of samples of one channel: (row of the tile in steps of 4 rows, four of pixels)."""

@@ -47,7 +47,7 @@ class BlocksPanel(QWidget):
         self._turns = turns
         self._shown = metric(KERNEL)
         # The kernel that the person wants to see; empty: that of the newest run.
-        self._wanted = ""
+        self._preferred = ""
         self._pointed = ""
         self.kernels = KernelsMenu(workspace, engine_state)
         self.field = BlocksField(workspace, self.kernels.button)
@@ -75,7 +75,7 @@ class BlocksPanel(QWidget):
         self.table.pointed.connect(self._point)
         self.lines.chosen.connect(self.load)
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))
-        self.kernel.textActivated.connect(self._want)
+        self.kernel.textActivated.connect(self._prefer)
         cells.changed.connect(self._refresh_soon)
         workspace.settings_changed.connect(self._follow_settings)
         engine_state.running_changed.connect(self._follow_run)
@@ -112,8 +112,8 @@ class BlocksPanel(QWidget):
         """Read the state again."""
         limits, settings, newest = self._limits(), self._workspace.settings, self._cells.newest
         maps = {key: map_of(key, cells, self._shown, limits) for key, cells in self._cells.all().items()}
-        wanted = (self._wanted, newest.variant if newest else "", *maps)
-        kernel = next((key for key in wanted if key in maps), "")
+        candidates = (self._preferred, newest.variant if newest else "", *maps)
+        kernel = next((key for key in candidates if key in maps), "")
         with QSignalBlocker(self.kernel):
             self.kernel.clear()
             self.kernel.addItems(list(maps))
@@ -159,19 +159,19 @@ class BlocksPanel(QWidget):
         self._pointed = words
         self._show_summary()
 
-    def _want(self, variant: str) -> None:
-        self._wanted = variant
+    def _prefer(self, variant: str) -> None:
+        self._preferred = variant
         self.refresh()
 
     def _follow_settings(self) -> None:
         # The map of a kernel that is chosen in the panel Kernel, if it has one.
         if self._workspace.settings.variant in self._cells.all():
-            self._wanted = self._workspace.settings.variant
+            self._preferred = self._workspace.settings.variant
         self.refresh()
 
     def _follow_run(self) -> None:
         if self._engine_state.running and not self._engine_state.cancelling:
-            self._wanted = ""
+            self._preferred = ""
 
     def _no_gpu(self) -> str:
         """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""

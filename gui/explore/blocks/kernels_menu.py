@@ -56,9 +56,9 @@ class KernelsMenu(QMenu):
         action.triggered.connect(lambda: self._toggle(key))
 
     def _toggle(self, key: str) -> None:
-        wanted = {*self._workspace.settings.kernels} ^ {key} if key else set()
+        checked = {*self._workspace.settings.kernels} ^ {key} if key else set()
         # In teaching order; one that this engine lacks, as a session may bring it, goes.
-        kernels = tuple(one.key for one in self._engine_state.variants if one.key in wanted)
+        kernels = tuple(one.key for one in self._engine_state.variants if one.key in checked)
         self._workspace.change(kernels=kernels)
         self._refresh()
 

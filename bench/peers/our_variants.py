@@ -13,10 +13,10 @@ from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.pictures import as_samples
 
 
-def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
-    """Return those wanted that are registered for that kind of device; "all" stands for every one."""
+def keys(names: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
+    """Return those names that are registered for that kind of device; "all" stands for every one."""
     known = [AUTO, *(variant.key for variant in VARIANTS if variant.device is kind)]
-    return tuple(known) if "all" in wanted else tuple(key for key in wanted if key in known)
+    return tuple(known) if "all" in names else tuple(key for key in names if key in known)
 
 
 def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, Mask]:
