@@ -19,7 +19,7 @@ from bench.whole.tables import cell_text, median_s
 from engine.course.figures import MARKERS, as_svg
 
 # A small, a usual and a large mask of each kind of problem.
-MASKS = ("3 x 3", "9 x 9", "15 x 15")
+MASKS = ("3 × 3", "9 × 9", "15 × 15")
 PROBLEMS = {
     "main": "float32, any mask",
     "gaussian": "float32, Gaussian",
@@ -70,7 +70,7 @@ def library_answer(run: dict[str, Any]) -> DocumentTable:
             for entry, (name, ms) in zip(entries, fastest, strict=True)
         ]
         names = ", ".join(dict.fromkeys(name for name, _ in fastest))
-        size = f"{entries[0]['cell']['width']} x {entries[0]['cell']['height']}"
+        size = f"{entries[0]['cell']['width']} × {entries[0]['cell']['height']}"
         lines.append(f"| {PROBLEMS[table['name']]}, {size} | {' | '.join(cells)} | {names} |")
     return DocumentTable(PERFORMANCE, f"libraries:{run['device_kind']}", lines)
 
@@ -80,7 +80,7 @@ def process_answer(run: dict[str, Any]) -> DocumentTable:
     shown = [key for key in TITLES if key != NUMPY and any(key in row["contenders"] for row in run["rows"])]
     lines = [
         f"{run['machine']['device']}, {run['date']}; medians of whole processes from start to exit, with "
-        "their peak memory; a Gaussian of 9 x 9.",
+        "their peak memory; a Gaussian of 9 × 9.",
         "",
         f"| what a person does | {' | '.join(TITLES[key] for key in shown)} |",
         f"|---|{'---:|' * len(shown)}",
@@ -104,7 +104,7 @@ def window_answer(found: dict[str, Any]) -> DocumentTable:
     lines = [
         "| what | median | longest |",
         "|---|---:|---:|",
-        f"| mask edit to pixels, 1920 x 1080 RGB, 5 x 5 | {edit['median']:.0f} ms | {edit['max']:.0f} ms |",
+        f"| mask edit to pixels, 1920 × 1080 RGB, 5 × 5 | {edit['median']:.0f} ms | {edit['max']:.0f} ms |",
         f"| the window does not respond: edits of the mask | | {gaps['edits of the mask']['max']:.0f} ms |",
         f"| the window does not respond: {longest} | | {gaps[longest]['max']:.0f} ms |",
     ]
@@ -116,9 +116,9 @@ def variant_answer(data: dict[str, Any]) -> DocumentTable:
     rows = {key: _float32_times(data, key) for key in VARIANTS}
     sides = list(rows[VARIANTS[0]])
     lines = [
-        f"{data['device']}, 4096 x 4096 float32, one channel; kernel time in microseconds, medians.",
+        f"{data['device']}, 4096 × 4096 float32, one channel; kernel time in microseconds, medians.",
         "",
-        f"| variant | {' | '.join(f'{side} x {side}' for side in sides)} |",
+        f"| variant | {' | '.join(f'{side} × {side}' for side in sides)} |",
         f"|---|{'---:|' * len(sides)}",
     ]
     for key, times in rows.items():
@@ -182,7 +182,7 @@ def variant_figure(data: dict[str, Any]) -> DocumentFigure:
     """Return the kernel times of the variants in `variant_answer` against the side of the mask."""
 
     def draw() -> bytes:
-        title = f"CUDA variants, 4096 x 4096 float32, {data['device']}"
+        title = f"CUDA variants, 4096 × 4096 float32, {data['device']}"
         with drawn(title) as (drawing, axes):
             for index, key in enumerate(VARIANTS):
                 times = _float32_times(data, key)

@@ -65,14 +65,14 @@ class Draw:
         else:
             terms = int(self.kind[-1])
             weights = random.random((rows, terms)) @ random.random((terms, columns)) / (rows * columns)
-        return Mask(weights, anchor=self.problem.anchor, name=f"{self.kind}, {rows} x {columns}")
+        return Mask(weights, anchor=self.problem.anchor, name=f"{self.kind}, {rows} × {columns}")
 
     @property
     def name(self) -> str:
         """The problem in words."""
         problem = self.problem
         types = " to ".join(dict.fromkeys((problem.dtype, problem.result_dtype)))
-        size = f"{problem.width} x {problem.height} x {problem.channels}"
+        size = f"{problem.width} × {problem.height} × {problem.channels}"
         return f"{size} {types}, {problem.border}, {self.mask.name}"
 
 

@@ -78,7 +78,7 @@ def filter_table(data: dict[str, Any], key: str) -> list[str]:
     name = next(iter(rows))
     block = first[sides[0]]["block"]
     return [
-        f"{SIDE} x {SIDE}, zero border, block {block}, {data['device']}; kernel time, microseconds (median):",
+        f"{SIDE} × {SIDE}, zero border, block {block}, {data['device']}; kernel time, microseconds (median):",
         "",
         f"| | {' | '.join(shown)} |",
         f"|---|{'---|' * len(sides)}",
@@ -91,10 +91,10 @@ def filter_table(data: dict[str, Any], key: str) -> list[str]:
 def overview(data: dict[str, Any]) -> list[str]:
     """Return the Markdown of all filter variants side by side, one row each."""
     kinds = list(next(iter(data["variants"].values())))
-    heads = [f"{kind}: {side} x {side}" for kind in kinds for side in MASK_SIDES]
+    heads = [f"{kind}: {side} × {side}" for kind in kinds for side in MASK_SIDES]
     lines = [
-        f"{SIDE} x {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, "
-        "microseconds (median). Each variant has the masks of its class: one row for `row-*` (1 x 3 to 1 x "
+        f"{SIDE} × {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, "
+        "microseconds (median). Each variant has the masks of its class: one row for `row-*` (1 × 3 to 1 × "
         "15), equal weights for `box`, rank 2 and 3 for `low-rank-*` (the smallest that they take), and a "
         "binomial mask for all others.",
         "",

@@ -35,11 +35,11 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two
     or three products for the variants of these, a larger random one where few cells are refused.
     """
-    name = f"binomial {rows} x {columns}"
+    name = f"binomial {rows} × {columns}"
     if variant.masks is MaskClass.EQUAL_WEIGHTS:
-        return Mask(np.full((rows, columns), 1 / (rows * columns)), name=f"box {rows} x {columns}")
+        return Mask(np.full((rows, columns), 1 / (rows * columns)), name=f"box {rows} × {columns}")
     if variant.masks is MaskClass.ONE_ROW:
-        return Mask(binomial(columns)[np.newaxis], name=f"binomial 1 x {columns}")
+        return Mask(binomial(columns)[np.newaxis], name=f"binomial 1 × {columns}")
     if variant.rounds_weights:
         kind = f"rank {variant.rank}" if variant.rank else "random"
         return mask_of(kind, max(rows, columns, variant.least_side + 2))
@@ -97,7 +97,7 @@ def launch_each_matrix_product() -> None:
     a, b = random.standard_normal((61, 47), np.float32), random.standard_normal((47, 53), np.float32)
     for key in ("matmul-naive", "matmul-tiled"):
         engine.matmul(a, b, variant=key, device="cuda:0")
-        print(f"{key}, 61 x 47 by 47 x 53: verified", flush=True)
+        print(f"{key}, 61 × 47 by 47 × 53: verified", flush=True)
 
 
 def launch_bank() -> None:
@@ -108,7 +108,7 @@ def launch_bank() -> None:
     masks = tuple(Mask(random.standard_normal((3, 5))) for _ in range(3))
     samples = random.random((61, 67, 1), np.float32)
     problem = describe_problem(samples, masks[0], "zero", 0.0)
-    measured(bank_job(masks, problem, samples), "implicit-gemm, bank of 3, 61 x 67 grey")
+    measured(bank_job(masks, problem, samples), "implicit-gemm, bank of 3, 61 × 67 grey")
 
 
 def launch_each_network() -> None:

@@ -200,7 +200,7 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
     lines = [
         "| what | median | p80 | longest |",
         "|---|---:|---:|---:|",
-        f"| mask edit to pixels, 1920 x 1080 RGB, 5 x 5, {len(edit['all'])} edits "
+        f"| mask edit to pixels, 1920 × 1080 RGB, 5 × 5, {len(edit['all'])} edits "
         f"| {edit['median']:.1f} ms | {edit['p80']:.1f} ms | {edit['max']:.1f} ms |",
     ]
     for phase, gap in found["timer_gap_ms"].items():

@@ -6,7 +6,6 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine.host.process import HostOptions, serve
-from engine.host.verbs import Preview, Run
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004
@@ -29,7 +28,7 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 
 def _mark_faults() -> None:
-    from engine.host.handlers import HANDLERS
+    from engine.tasks.filtering import answers
 
     def faulty(work: Any) -> Any:
         def do(request: Any, report: Any) -> Any:
@@ -39,8 +38,7 @@ def _mark_faults() -> None:
 
         return do
 
-    for kind in (Preview, Run):
-        HANDLERS[kind] = faulty(HANDLERS[kind])
+    answers.preview, answers.run = faulty(answers.preview), faulty(answers.run)
 
 
 def _store_out_of_range() -> None:

@@ -95,8 +95,8 @@ def described(table: Table, cells: dict[str, Any]) -> dict[str, Any]:
 
 def _label(axis: str, cell: Cell) -> str:
     if axis == "mask_side":
-        return f"{cell.mask_side} x {cell.mask_side}"
-    return f"{cell.width} x {cell.height}" if axis == "height" else str(getattr(cell, axis))
+        return f"{cell.mask_side} × {cell.mask_side}"
+    return f"{cell.width} × {cell.height}" if axis == "height" else str(getattr(cell, axis))
 
 
 def as_text(run: dict[str, Any]) -> str:

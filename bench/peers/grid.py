@@ -36,7 +36,7 @@ def _tables(
     base: Cell, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool, suffix: str = ""
 ) -> list[Table]:
     """Return the tables of every device: around pictures of one size, float32 with one channel, or 8-bit."""
-    shape, gaussian = f"{base.width} x {base.height}", replace(base, kind="gaussian")
+    shape, gaussian = f"{base.width} × {base.height}", replace(base, kind="gaussian")
     rank_1 = f"Gaussian masks (rank 1): {shape} float32, one channel"
     gaussians, bytes_masks = ((5, 15), (5,)) if quick else (GAUSSIANS, bytes_masks)
     return [
@@ -60,37 +60,37 @@ def _channels_and_batches(side: int) -> list[Table]:
     base = Cell(side, side, 5)
     small = replace(base, height=1024, width=1024)
     return [
-        _along("channels", f"Channels: {side} x {side} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),
-        _along("batch", "Batch: 1024 x 1024 float32, 5 x 5, one channel", "batch", small, (1, 4, 16, 64)),
+        _along("channels", f"Channels: {side} × {side} float32, 5 × 5", "channels", base, (1, 2, 3, 4)),
+        _along("batch", "Batch: 1024 × 1024 float32, 5 × 5, one channel", "batch", small, (1, 4, 16, 64)),
     ]
 
 
 def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a GPU: around 4096 x 4096 and a photograph's 4000 x 3000, float32, one channel."""
+    """Return the tables of a GPU: around 4096 × 4096 and a photograph's 4000 × 3000, float32, one channel."""
     masks = SOME if quick else MASKS
     tables = _tables(Cell(4096, 4096, 5), masks, SOME, quick=quick)
     if not quick:
         tables += _tables(Cell(3000, 4000, 5), masks, SOME, quick=quick, suffix="-photograph")
     for cache in ("warm", "cold"):
-        title = f"Picture size, 5 x 5 float32, one channel, {cache} L2"
+        title = f"Picture size, 5 × 5 float32, one channel, {cache} L2"
         start = Cell(4096, 4096, 5, cache=cache)
         tables.append(_along(f"size-{cache}", title, "height", start, (1024,) if quick else SIDES))
     return tuple(tables if quick else [*tables, *_channels_and_batches(4096)])
 
 
 def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a CPU: around 2048 x 2048, float32, one channel."""
+    """Return the tables of a CPU: around 2048 × 2048, float32, one channel."""
     base = Cell(2048, 2048, 5)
     tables = _tables(base, SOME if quick else MASKS, TO_15, quick=quick)
     if quick:
         return tuple(tables)
     for words, cell in _bytes_cells(base):
-        name, title = f"gaussian-{words.lower()}", f"Gaussian masks (rank 1): 8-bit {words}, 2048 x 2048"
+        name, title = f"gaussian-{words.lower()}", f"Gaussian masks (rank 1): 8-bit {words}, 2048 × 2048"
         tables.append(_along(name, title, "mask_side", replace(cell, kind="gaussian"), (3, 5, 7, 9, 15, 31)))
     photograph = replace(base, height=2000, width=3000)
-    title = "Mask size: 3000 x 2000 float32, one channel"
+    title = "Mask size: 3000 × 2000 float32, one channel"
     tables.append(_along("photograph", title, "mask_side", photograph, TO_15))
-    tables.append(_along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES))
+    tables.append(_along("size-warm", "Picture size, 5 × 5 float32, one channel", "height", base, SIDES))
     return (*tables, *_channels_and_batches(2048))
 
 

@@ -77,7 +77,7 @@ def rows_of(
     larger batch stands beside that of one of 10, or of two for each core. Ours are given `device`.
     """
     on_device = ["--device", device]
-    png, jpeg = ("{} x {}".format(*size) for size in (files.png_size, files.jpeg_size))
+    png, jpeg = ("{} × {}".format(*size) for size in (files.png_size, files.jpeg_size))
     batches = _batches(files, peers, count, cores, on_device)
     rows = [
         Row("filter-png", f"filter a {png} PNG", _filters(files, files.png, peers, on_device), rounds),
@@ -112,7 +112,7 @@ def _filters(
             OURS: lambda: [*_MAIN, "filter", *to(OURS), *_MASK, *on_device],
             OPENCV: lambda: [*peers[OPENCV], script, *to(OPENCV)],
             VIPS: lambda: [*peers[VIPS], "gaussblur", *to(VIPS), "1.5"],
-            # A radius of 4 is a mask of 9 x 9.
+            # A radius of 4 is a mask of 9 × 9.
             MAGICK: lambda: [*peers[MAGICK], to(MAGICK)[0], "-gaussian-blur", "4x1.5", to(MAGICK)[1]],
         },
     )

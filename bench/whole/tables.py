@@ -39,7 +39,7 @@ def lines_of(run: dict[str, Any]) -> list[str]:
     shown = [key for key in present if key != NUMPY]
     lines = [
         f"{run['machine']['device']}, device {run['device']}; medians of whole processes, start to exit, "
-        "with their peak memory; the mask is a Gaussian of 9 x 9.",
+        "with their peak memory; the mask is a Gaussian of 9 × 9.",
         "",
         "| what a person does | " + " | ".join(TITLES[key] for key in shown) + " | ours / OpenCV |",
         "|---|" + "---:|" * (len(shown) + 1),

@@ -22,9 +22,9 @@ from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
-from engine.results.columns import mask_text
 from engine.results.measurement import Measurement
 from engine.run.sweep import ways
+from engine.tasks.filtering.columns import mask_text
 from engine.tasks.filtering.problem import MAX_SIDE, RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.filtering.sweep import FilterSweep
@@ -49,11 +49,11 @@ def _blocks(text: str) -> tuple[Block, ...]:
 def _mask(text: str) -> Mask | tuple[int, int]:
     """Return one entry of the list of masks: 5, 2x5, box:5, sobel-x, or the name of a file."""
     if re.fullmatch(r"\d{1,9}(?:[xX×]\d{1,9})?", text):
-        return sides("--masks", "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)(text)
+        return sides("--masks", "rows × columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)(text)
     if re.match(r"[\d+.-]", text):
         raise BadValue(
             f"--masks {text}",
-            f"it is neither a side from 1 to {MAX_MASK_SIDE} nor rows x columns; weights are not taken here",
+            f"it is neither a side from 1 to {MAX_MASK_SIDE} nor rows × columns; weights are not taken here",
             f"Write a size such as 5 or 5x7, or one by name such as box:5 ({_GENERATORS}).",
         )
     try:
@@ -93,12 +93,12 @@ class BenchSettings(Settings):
     )
     variants: tuple[str, ...] = option("--variants a,b  keys (default: all)", (), several("--variants", str))
     sizes: tuple[tuple[int, int], ...] = option(
-        "--sizes 512,1024  pictures: a side, or width x height",
+        "--sizes 512,1024  pictures: a side, or width × height",
         ((512, 512), (1024, 1024)),
-        several("--sizes", sides("--sizes", "width x height", MAX_SIDE)),
+        several("--sizes", sides("--sizes", "width × height", MAX_SIDE)),
     )
     masks: tuple[Mask | tuple[int, int], ...] = option(
-        f"""--masks 3,5,box:5  masks: a side, or rows x columns, up to 63, or 127 in one row or column, with
+        f"""--masks 3,5,box:5  masks: a side, or rows × columns, up to 63, or 127 in one row or column, with
         random weights; or by name, as `filter --mask` takes them ({_GENERATORS} with their sizes, a preset, a
         file)""",
         DEFAULT_MASKS,
@@ -111,7 +111,7 @@ class BenchSettings(Settings):
     )
     set: tuple[str, ...] = option("--set NAME=VALUE  a parameter of the operation, such as size=5", ())
     blocks: tuple[Block, ...] = option(
-        """--blocks 8x8,16x16  blocks of CUDA threads, width x height, or all: every block with sides 1, 2, 4,
+        """--blocks 8x8,16x16  blocks of CUDA threads, width × height, or all: every block with sides 1, 2, 4,
         8 ... that CUDA allows (default: each variant's own, with --best all)""",
         (),
         _blocks,

@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
-
-if TYPE_CHECKING:
-    from engine.run.variant import AnyVariant
-
-    Known = AnyVariant[Any, Any]
+from engine.run.variant import AnyVariant
 
 VERSION = 1
 
@@ -55,19 +51,11 @@ def run_devices(settings: DevicesSettings) -> int:
 def run_variants(settings: VariantsSettings) -> int:
     """List the variants in teaching order; return the exit status."""
     from engine.tasks.filtering.variants import VARIANTS
-    from engine.tasks.network.variants import NETWORK_VARIANTS
-    from engine.tasks.operation.variants import OPERATION_VARIANTS
-    from engine.tasks.product.variants import MATMUL_VARIANTS
+    from engine.tasks.registry import TASKS
 
     if settings.json:
-        filters = [
-            _entry(v, **_block(v), remark=v.remark, quantises=v.integer_output, masks=v.masks.value)
-            for v in VARIANTS
-        ]
-        products = [_entry(v, uses_tile=v.uses_block, default_tile=_tile(v)) for v in MATMUL_VARIANTS]
-        stages = [_entry(v, remark=v.remark) for v in NETWORK_VARIANTS]
-        operations = [_entry(v, **_block(v), operation=v.operation) for v in OPERATION_VARIANTS]
-        return _print_entries("variants", [*filters, *products, *stages, *operations])
+        known = [_entry(one) for task in TASKS.values() for one in task.variants]
+        return _print_entries("variants", known)
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
         for v in VARIANTS
@@ -78,13 +66,9 @@ def run_variants(settings: VariantsSettings) -> int:
         "\nWhat to know before using them:",
         *(f"{v.key}: {v.remark}" for v in VARIANTS if v.remark),
         f"8- and 16-bit results (--result-type same): {integer_output}",
-        "\nMatrix products (`python main.py matmul`):",
-        *(f"{known.key}: {known.idea}" for known in MATMUL_VARIANTS),
-        "\nStages of the network (`python main.py network`):",
-        *(f"{known.key}: {known.idea}" for known in NETWORK_VARIANTS),
-        "\nOther operations (`python main.py filter --operation KEY`):",
-        *(f"{known.operation}: {known.key}: {known.idea}" for known in OPERATION_VARIANTS),
     ]
+    for task in [task for task in TASKS.values() if task.heading]:
+        lines += [f"\n{task.heading}:", *(one.line for one in task.variants)]
     print_answer("\n".join(lines))
     return DONE
 
@@ -103,22 +87,12 @@ def run_masks(settings: MasksSettings) -> int:
     return DONE
 
 
-def _entry(known: "Known", **facts: object) -> dict[str, object]:
-    """Return an entry of `variants --json`; entries of every task have the same keys, and `facts` beside."""
-    names = "key", "task", "title", "device", "idea"
-    head = {name: str(getattr(known, name)) for name in names}
-    return head | {"remark": "", "quantises": False, "uses_block": False, "default_block": None} | facts
-
-
-def _block(known: "Known") -> dict[str, object]:
-    return {
-        "uses_block": known.uses_block,
-        "default_block": asdict(known.default_block) if known.uses_block else None,
-    }
-
-
-def _tile(known: "Known") -> int | None:
-    return known.default_block.x if known.uses_block else None
+def _entry(known: AnyVariant[Any, Any]) -> dict[str, object]:
+    """Return an entry of `variants --json`; all have the same keys, and `facts` beside."""
+    names = "key", "task", "title", "device", "idea", "remark"
+    block = asdict(known.default_block) if known.uses_block else None
+    common = {"quantises": False, "uses_block": known.uses_block, "default_block": block}
+    return {name: str(getattr(known, name)) for name in names} | common | known.facts
 
 
 def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:

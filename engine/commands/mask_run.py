@@ -65,7 +65,7 @@ class MaskRun(PictureRun):
         """The mask, how it is applied, and the border."""
         mask = self.how.mask
         name = printable(mask.name) or "a mask"
-        size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} x {mask.columns}"
+        size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} × {mask.columns}"
         flipped = "rotated by 180 degrees" if self.how.settings.flip else ""
         about = ", ".join(filter(None, (size, flipped)))
         return (

@@ -8,7 +8,7 @@ from engine.commands.option_readers import several
 from engine.tasks.product.job import product_jobs
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant, matmul_variant
 
@@ -27,7 +27,7 @@ class MatmulSettings(Settings):
     """What `matmul` takes."""
 
     about = (
-        "P = M N in float32, M is rows x inner and N is inner x columns, of random numbers. Each cell is "
+        "P = M N in float32, M is rows × inner and N is inner × columns, of random numbers. Each cell is "
         "verified against float64, warmed up and sampled; one that cannot run is in the results with its "
         "reason and with what can be counted: loads from global memory, CGMA (operations per load), and the "
         "GFLOPS that a bandwidth allows at that (bandwidth / 4 bytes x CGMA). Speed-ups are against the "
@@ -40,7 +40,7 @@ class MatmulSettings(Settings):
     )
 
     sizes: tuple[MatrixProduct, ...] = option(
-        "--size, --sizes 512,1024  a side, or rows x inner x columns such as 17x33x5 (default 1024)",
+        "--size, --sizes 512,1024  a side, or rows × inner × columns such as 17x33x5 (default 1024)",
         (MatrixProduct(1024, 1024, 1024),),
         several("--sizes", _product),
     )
@@ -78,5 +78,5 @@ def run(settings: MatmulSettings) -> int:
 
 
 def _name(result: ProductResult) -> str:
-    tile = f" tile {result.tile}" if result.tile else ""
+    tile = f" tile {tile_of(result)}" if tile_of(result) else ""
     return f"{result.problem.size_text}, {result.variant}{tile}"

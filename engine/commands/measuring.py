@@ -29,8 +29,6 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 
 BUDGET_S = 0.5
-# In the order of the loops that measure: what, then how.
-_FIRST = ("run", "picture", "mask", "product", "batch", "variant", "block", "tile", "layout", "device")
 _LAST = ("baseline_run", "proof")
 
 
@@ -146,10 +144,10 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     """
     columns = [
         column
-        for column in columns_of(runs[0].result.task)
-        if column.key not in without and (column.shown or column.key in (*_FIRST, *_LAST))
+        for column in columns_of(runs[0].result.problem)
+        if column.key not in without and (column.shown or column.key in ("run", *_LAST))
     ]
-    columns.sort(key=lambda column: _order(column.key))
+    columns.sort(key=_order)
     reasons = list(dict.fromkeys(run.result.status for run in runs if not run.result.is_proven))
     rows = []
     for run in runs:
@@ -161,10 +159,13 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     return "\n".join(lines + [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)])
 
 
-def _order(key: str) -> int:
-    if key in _FIRST:
-        return _FIRST.index(key) - len(_FIRST)
-    return _LAST.index(key) + 1 if key in _LAST else 0
+def _order(column: Column) -> int:
+    """Return where a column stands: the run, what it computed, how; then its numbers and its proof."""
+    if not isinstance(column, Fact):
+        return 3
+    if column.key in _LAST:
+        return 4
+    return 0 if column.key == "run" else 1 if column.of_problem else 2
 
 
 def _header(column: Column, baseline: str) -> str:

@@ -38,8 +38,8 @@ class NetworkSettings(Settings):
     """What `network` takes."""
 
     about = (
-        "The forward pass of the CNN report: 1 x 28 x 28, convolution 5 x 5 x 32, average pool, convolution "
-        "5 x 5 x 64, average pool, hidden 128, 10 scores; float32. Its stages compute the same; each is "
+        "The forward pass of the CNN report: 1 × 28 × 28, convolution 5 × 5 × 32, average pool, convolution "
+        "5 × 5 × 64, average pool, hidden 128, 10 scores; float32. Its stages compute the same; each is "
         "verified against float64 with a bound through all layers, warmed up and sampled, and then timed "
         "layer by layer. The drawings are handwritten digits that the training never saw. Speed-ups are "
         "against network-serial with the same batch."

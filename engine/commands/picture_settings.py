@@ -71,7 +71,7 @@ class PictureSettings:
     variant: str = option(
         "--variant KEY  how to compute it (`variants` lists them; default auto)", AUTO, key_of_filter
     )
-    block: Block | None = option("--block 16x16  threads of a CUDA block, width x height", None, Block.parse)
+    block: Block | None = option("--block 16x16  threads of a CUDA block, width × height", None, Block.parse)
     device: str = option(
         """--device KEY  auto, cpu, cuda:0 or simulator (`devices` lists them; default auto); a CPU variant
         always runs on the CPU""",

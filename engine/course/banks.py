@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,13 +28,15 @@ class BankOperands(FilterOperands):
 class BankFiltering(Filtering):
     """Filtering with a variant that writes the masks' results one below the other."""
 
-    def allocate(self, backend: "Backend", job: FilterJob, host_out: Any = None) -> "Buffers":
+    def allocate(self, backend: "Backend", job: FilterJob, host_out: np.ndarray | None = None) -> "Buffers":
         """Return buffers for the picture and all results."""
         height, width, channels = job.operands.samples.shape
         out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
         return backend.allocate(job.operands.samples, out, job.operands.layout)
 
-    def verify(self, values: Any, job: FilterJob, checkpoint: Callable[[float], None]) -> "Verification":
+    def verify(
+        self, values: np.ndarray, job: FilterJob, checkpoint: Callable[[float], None]
+    ) -> "Verification":
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
         bank, samples = _bank_of(job), job.operands.samples
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)

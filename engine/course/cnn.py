@@ -99,7 +99,7 @@ def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
             filters * variant("naive").work(problem, BLOCK).picture_loads,
             bank_work(problem, bank_block(filters), filters).picture_loads,
         )
-        rows.append(((f"{size} x {size}", filters), values))
+        rows.append(((f"{size} × {size}", filters), values))
     return course_table(CNN, 0, rows)
 
 
@@ -120,7 +120,7 @@ def _divergence() -> CourseTable:
     rows: list[Row] = []
     for name, height, width, maps in MAPS:
         of_a_map = diverging_warps(height, width, BLOCK)
-        rows.append(((name, f"{height} x {width}"), (of_a_map, maps, of_a_map * maps)))
+        rows.append(((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps)))
     return course_table(CNN, 1, rows)
 
 
@@ -174,5 +174,5 @@ def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size, filters in itertools.product(sizes, FILTERS):
         each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
-        rows.append(((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
+        rows.append(((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
     return course_table(CNN, 6, rows)

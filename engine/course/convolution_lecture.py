@@ -142,7 +142,7 @@ def _accesses() -> CourseTable:
         work = variant(key).work(problem, block)
         of_mask = work.global_loads - work.picture_loads
         values = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
-        rows.append(((name, key, f"{mask_shape[0]} x {mask_shape[1]}", block), values))
+        rows.append(((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values))
     return course_table(CONVOLUTION, 3, rows)
 
 
@@ -189,5 +189,5 @@ def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
         packed, pitched = (
             results.value(_layout_run(width, layout)) for layout in (Layout.PACKED, Layout.PITCHED)
         )
-        rows.append(((f"{width} x {width}",), (packed, pitched, packed / pitched)))
+        rows.append(((f"{width} × {width}",), (packed, pitched, packed / pitched)))
     return course_table(CONVOLUTION, 5, rows)

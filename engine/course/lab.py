@@ -106,5 +106,5 @@ def _passes() -> CourseTable:
         )
         operations = (work.flops // 2 // problem.samples for work in (one, two))
         loads = (work.global_loads / problem.samples for work in (one, *levels))
-        rows.append(((f"{side} x {side}",), (*operations, *loads)))
+        rows.append(((f"{side} × {side}",), (*operations, *loads)))
     return course_table(LAB, 2, rows)

@@ -22,9 +22,9 @@ from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.results.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import variant
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
 
@@ -93,7 +93,7 @@ def _both_timers(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows: list[Row] = []
     for size in sizes:
         by_host, by_device = (results.value(_timers(size), name) for name in ("host_ms", "kernel_ms"))
-        rows.append(((f"{size} x {size}",), (by_host, by_device, by_host - by_device)))
+        rows.append(((f"{size} × {size}",), (by_host, by_device, by_host - by_device)))
     return course_table(PERFORMANCE, 0, rows)
 
 
@@ -116,7 +116,7 @@ def _effective(results: Results, sizes: tuple[int, ...]) -> CourseTable:
         time_ms = results.value(_copy(size))
         effective_gb_s = moved / 1e6 / time_ms
         percent = effective_gb_s / (theoretical_gb_s / 100.0)
-        rows.append(((f"{size} x {size}",), (moved, time_ms, effective_gb_s, percent)))
+        rows.append(((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent)))
     return course_table(PERFORMANCE, 2, rows)
 
 
@@ -147,9 +147,9 @@ def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
         rates = {run: results.value(run, "gflops") for run in (naive, *tiled)}
         for run, rate in rates.items():
             values = results.value(run), rate, rate / rates[naive]
-            rows.append(((f"{size} x {size}", run.variant, run.tile), values))
-        curves.append(Series(f"tiled, {size} x {size}", x, tuple(rates[run].number for run in tiled), TILED))
-        name = f"naive, blocks of {LECTURE_TILE}, {size} x {size}"
+            rows.append(((f"{size} × {size}", run.variant, run.tile), values))
+        curves.append(Series(f"tiled, {size} × {size}", x, tuple(rates[run].number for run in tiled), TILED))
+        name = f"naive, blocks of {LECTURE_TILE}, {size} × {size}"
         curves.append(Series(name, (x[0], x[-1]), (rates[naive].number,) * 2, NAIVE))
     figure = Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves))
     return course_table(PERFORMANCE, 6, rows, figure=figure)
@@ -163,12 +163,12 @@ def _guidelines() -> CourseTable:
     rows = (
         (
             "Use many threads on the GPU",
-            f"a 1024 x 1024 picture has {launch.blocks * BLOCK.threads:,} threads with `naive`, one per "
+            f"a 1024 × 1024 picture has {launch.blocks * BLOCK.threads:,} threads with `naive`, one per "
             "result",
         ),
         (
             "Use # blocks > # SMs",
-            f"in {launch.blocks} blocks of 16 x 16; `python main.py devices` says how many multiprocessors "
+            f"in {launch.blocks} blocks of 16 × 16; `python main.py devices` says how many multiprocessors "
             "there are",
         ),
         (
@@ -178,7 +178,7 @@ def _guidelines() -> CourseTable:
         ),
         (
             "Reduce global memory traffic by copying frequently accessed data to faster memory",
-            f"5 x 5: {loads[0]:.1f} loads per result with `naive`, {loads[1]:.2f} with `tiled`, 16 x 16",
+            f"5 × 5: {loads[0]:.1f} loads per result with `naive`, {loads[1]:.2f} with `tiled`, 16 × 16",
         ),
         (
             "Minimal data transfer GPU <-> CPU",
@@ -191,7 +191,7 @@ def _guidelines() -> CourseTable:
         ),
         (
             "Adopt scalable algorithms",
-            "a Gaussian in two passes: rows + columns multiply-adds per result instead of rows x columns "
+            "a Gaussian in two passes: rows + columns multiply-adds per result instead of rows × columns "
             "(`python main.py course lab`)",
         ),
         (
@@ -215,7 +215,7 @@ def _structure(results: Results, size: int) -> CourseTable:
     """Return the steps of a CUDA program as the lecture lists them, with the time of each here."""
     filtering, memory = _steps(size)
     (launch,) = variant("naive").plan(Problem(size, size, mask_shape=(5, 5), anchor=(2, 2)), BLOCK)
-    grid, block = (" x ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
+    grid, block = (" × ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
     rows: tuple[tuple[str, str, str, Value], ...] = (
         ("Global variables declaration", "__constant__", "the mask of `constant`", ""),
         (
@@ -227,7 +227,7 @@ def _structure(results: Results, size: int) -> CourseTable:
         (
             "allocate memory space on the device",
             "cudaMalloc",
-            f"picture and result, {size} x {size}",
+            f"picture and result, {size} × {size}",
             results.value(memory, "allocate_ms"),
         ),
         (

@@ -28,7 +28,7 @@ class FilterRun(FilterRequest):
         """What is measured, in a line."""
         block = f", block {self.block}" if self.block else ""
         layout = "" if self.layout is Layout.PITCHED else f", {self.layout} rows"
-        return f"{self.variant}, {self.width} x {self.height}, {self.mask.name}{block}{layout}"
+        return f"{self.variant}, {self.width} × {self.height}, {self.mask.name}{block}{layout}"
 
     @property
     def expected_s(self) -> float:
@@ -49,7 +49,7 @@ class BankRun:
     def label(self) -> str:
         """What is measured, in a line."""
         masks = "1 mask" if self.masks == 1 else f"{self.masks} masks"
-        return f"implicit-gemm, {self.side} x {self.side}, {masks} of {self.mask_side} x {self.mask_side}"
+        return f"implicit-gemm, {self.side} × {self.side}, {masks} of {self.mask_side} × {self.mask_side}"
 
     @property
     def expected_s(self) -> float:
@@ -80,7 +80,7 @@ class AllocationRun:
     @property
     def label(self) -> str:
         """What is measured, in a line."""
-        return f"allocating and freeing, {self.side} x {self.side}"
+        return f"allocating and freeing, {self.side} × {self.side}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class ProductRun:
     @property
     def label(self) -> str:
         """What is measured, in a line."""
-        return f"{self.variant}, {self.side} x {self.side}, tile {self.tile}"
+        return f"{self.variant}, {self.side} × {self.side}, tile {self.tile}"
 
 
 @dataclass(frozen=True, slots=True)

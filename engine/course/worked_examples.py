@@ -19,6 +19,9 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 
+Values = Mapping[str, Any]
+"""What was typed, read, by the keys of the inputs."""
+
 PERFORMANCE = paper("performance")
 
 WARP = 32
@@ -57,7 +60,7 @@ class Example:
 
     number: int
     inputs: tuple[Input, ...]
-    rows: Callable[[Mapping[str, Any], str, Gpu], Iterable[Row]]
+    rows: Callable[[Values, str, Gpu], Iterable[Row]]
 
     @property
     def texts(self) -> dict[str, str]:
@@ -160,7 +163,7 @@ def _fact(gpu: Gpu, name: str) -> Quantity:
     return Quantity(value) if value > 0 else Quantity(reason=f"The driver does not state {_STATED[name]}.")
 
 
-def _bandwidths(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+def _bandwidths(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
     clock, width, rate = values["clock"], values["width"], values["rate"]
     # The slide calls its device Tesla.
     yield (_TESLA if whose == LECTURE else whose,), (clock, width, clock * width / 8 * rate)
@@ -168,7 +171,7 @@ def _bandwidths(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row
     yield (HERE,), here
 
 
-def _bus(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+def _bus(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
     count = values["additions"]
     moved_bytes = count * values["moved"] * values["size"]
     theirs = (Quantity(values[name]) for name in ("bus", "bandwidth", "peak"))
@@ -178,7 +181,7 @@ def _bus(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
         yield (name,), (moved_bytes, bus, on_bus, memory, in_memory, adding, on_bus / adding)
 
 
-def _peaks(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+def _peaks(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
     theirs = Quantity(values["bandwidth"]), Quantity(values["peak"])
     here = _fact(gpu, "bandwidth_gb_s"), _fact(gpu, "peak_gflops")
     for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((whose, theirs), (HERE, here))):
@@ -191,7 +194,7 @@ def _at_most_all(percent: Quantity) -> Quantity:
     return percent if percent.number is None else Quantity(min(100.0, percent.number))
 
 
-def _strides(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+def _strides(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
     for stride in values["strides"]:
         cells: list[Value] = []
         shares = []
@@ -206,7 +209,7 @@ def _strides(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
         yield (stride,), (*cells, *useful)
 
 
-def _occupancies(values: Mapping[str, Any], whose: str, gpu: Gpu) -> Iterable[Row]:
+def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
     room = {name: values[name] for name in ("threads", "blocks", "registers", "shared_bytes")}
     theirs = GpuAttributes(
         **room,
@@ -304,7 +307,7 @@ EXAMPLES = (
                 "cgma",
                 "CGMA ratios",
                 "1, 16",
-                "Operations per number from global memory: naive product 1, with a tile of 16 x 16 16.",
+                "Operations per number from global memory: naive product 1, with a tile of 16 × 16 16.",
                 several(number(0.001, 1e6), "1, 16"),
             ),
         ),
@@ -339,7 +342,7 @@ EXAMPLES = (
                 "block",
                 "Blocks of threads",
                 "8x8, 16x16, 32x32",
-                "Width x height of each block, with commas.",
+                "Width × height of each block, with commas.",
                 several(block_of_threads, "8x8, 16x16"),
             ),
             Input(

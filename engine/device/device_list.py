@@ -36,7 +36,7 @@ def simulator_info() -> DeviceInfo:
         facts={
             "what it is": "the real kernels, run in Python, thread by thread",
             "times": "mean nothing and are never shown as speed",
-            "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+            "pictures": f"up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}",
         },
     )
 

@@ -6,6 +6,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+DeviceArray = Any
+"""An array in a device's memory. Numba, whose it is, has no types."""
+Stream = Any
+"""A CUDA stream of Numba's."""
+
 
 class DeviceKind(StrEnum):
     """What a variant is written for."""

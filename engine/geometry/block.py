@@ -22,7 +22,7 @@ class Block:
         return self.x * self.y
 
     def __str__(self) -> str:
-        return f"{self.x} x {self.y}"
+        return f"{self.x} × {self.y}"
 
     @classmethod
     def parse(cls, text: str) -> "Block":

@@ -1,1 +1,1 @@
-"""The engine's own process: requests (`protocol`), what answers them (`handlers`), and the `client`."""
+"""The engine's own process: requests, what answers those about pictures, and the `client`."""

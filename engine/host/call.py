@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.host.request import Request
 from engine.results.progress import Checkpoint
@@ -18,6 +18,7 @@ class Call(Request):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    handler: ClassVar[str] = "engine.host.call:answer"
 
     @property
     def wants_simulator(self) -> bool:

@@ -20,6 +20,7 @@ from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import segments_of
+from engine.host.verbs import Asked
 from engine.shortages import shortage_of
 
 GRACE_S = 2.0
@@ -34,7 +35,8 @@ class EngineClient:
 
     `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
-    The end of the simulator's host is reported to its requests only.
+    The end of the simulator's host is reported to its requests only. `described` is a task's request whose
+    variants the real host names when it is up.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class EngineClient:
         on_ready: Callable[[Ready], None] = lambda ready: None,
         on_lost: Callable[[HostLost], None] = lambda lost: None,
         on_notice: Callable[[CodeNotKept], None] = lambda notice: None,
+        described: Asked | None = None,
     ) -> None:
+        self._described = described
         self._on_ready = on_ready
         self._on_lost = on_lost
         self._on_notice = on_notice
@@ -177,7 +181,9 @@ class EngineClient:
     def _host(self, simulator: bool) -> Host:
         host = self._hosts.get(simulator)
         if host is None:
-            options = HostOptions(simulator, self._faults.use_cuda, self._segments.prefix_of_next_host())
+            prefix = self._segments.prefix_of_next_host()
+            described = None if simulator else self._described
+            options = HostOptions(simulator, self._faults.use_cuda, prefix, described)
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
             host = Host(link)
             link.start()

@@ -27,7 +27,7 @@ class VariantInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The host is up, with these variants and devices."""
+    """The host is up, with the variants that its options ask for, and its devices."""
 
     variants: tuple[VariantInfo, ...]
     devices: tuple[DeviceInfo, ...]

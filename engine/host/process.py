@@ -7,6 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from engine.host.request import answer
+from engine.host.verbs import Asked, Describe
+
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
@@ -15,6 +18,7 @@ class HostOptions:
     simulator: bool = False  # Numba decides once per process whether it simulates
     use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
     segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
+    described: Asked | None = None  # a task's request whose variants it names when it says that it is up
 
 
 def serve(connection: Connection, options: HostOptions) -> None:
@@ -29,12 +33,16 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     with _on_one_core():
         from engine.compiled import machine_code
-        from engine.host import handlers, run_jobs, shared
+        from engine.device.devices import devices
+        from engine.host import shared
+        from engine.host.messages import Ready
         from engine.host.server import Worker
+
+        variants = answer(Describe(options.described), lambda step: None) if options.described else ()
     machine_code.take_process()
     if options.segment_prefix:
         shared.use_prefix(options.segment_prefix)
-    Worker(connection, handlers.HANDLERS).run(run_jobs.ready())
+    Worker(connection).run(Ready(variants, devices()))
 
 
 @contextmanager

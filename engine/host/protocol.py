@@ -1,30 +1,21 @@
-"""What tasks are asked by the verbs of `engine.host.verbs`, what files need, and the replies.
+"""What a host is asked about pictures and their files, and what the replies of several tasks share.
 
-They are frozen, plain data; pixels by name. Those about the network are in `engine.host.network_protocol`;
-`engine.host.handlers` lists all of them.
+All of it is frozen, plain data. What a task alone is asked, and replies, is in `messages.py` of its folder.
 
 Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt
 in here.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from engine.course.paper import CourseTable
 from engine.errors import ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
-from engine.host.messages import VariantInfo
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.reason import Reason
-from engine.tasks.filtering.request import FilterRequest
-from engine.tasks.filtering.results import RunResult
-from engine.tasks.operation.found import Mark, Quantity
-from engine.tasks.operation.request import OperationRequest
-from engine.tasks.operation.results import OperationResult
-from engine.tasks.product.problem import MatrixProduct
+from engine.results.measurement import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +61,13 @@ class PictureHandle:
         return self.pixels.shape[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterJob(FilterRequest):
-    """Everything that one filtering depends on. Preview and Run reply: Filtered."""
-
-    picture: PictureHandle
-    range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
-
-
 @dataclass(frozen=True, slots=True)
 class OpenPicture(Request):
     """Open a picture file, or a sample by key. Reply: PictureHandle."""
 
     path: str = ""
     sample: str = ""
+    handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
     def error_if_late(self) -> ImageReadError:
         """Return an error that names the file: a process that was given up for it is as good as any."""
@@ -92,27 +76,6 @@ class OpenPicture(Request):
             "it took more than ten times as long as its size lets expect, and was given up",
             "Copy it to a disk of this machine, or save it again from the program that made it.",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class TileRequest:
-    """Describe: who loads what in one block of a job's CUDA kernel; no device is asked. Reply: BlockTiles."""
-
-    job: FilterJob
-    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationJob(OperationRequest):
-    """Everything that one operation on a picture depends on. Preview and Run reply: Operated."""
-
-    picture: PictureHandle
-    patch_path: str = ""  # a file with the patch to find; empty: what the parameters cut from the picture
-
-
-@dataclass(frozen=True, slots=True)
-class OperationsRequest:
-    """Describe: the variants of every operation. Reply: tuple of OperationInfo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,57 +88,7 @@ class SaveResult(Request):
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
     path_field: ClassVar[str] = "path"
-
-
-@dataclass(frozen=True, slots=True)
-class ProductGrid:
-    """Describe: the memory accesses of every matrix kernel, and whether it can run.
-
-    Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
-    """
-
-    product: MatrixProduct
-    tiles: tuple[int, ...]
-    device: str = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class ProductRequest:
-    """Run: multiply random matrices with one variant. Reply: ProductResult.
-
-    Without `tile` the variant's default is taken.
-    """
-
-    product: MatrixProduct
-    variant: str
-    tile: int | None = None
-    device: str = "auto"
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CourseRequest:
-    """The tables of a paper. Reply: tuple of CourseTable.
-
-    Describe counts what can be counted: 1 to 20 ms. Run measures on this machine, which may take minutes.
-    """
-
-    paper: str
-    device: str = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class SaveCourse(Request):
-    """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
-
-    The folder is created if its parent exists. `device` is the measured one, for the lines about the machine.
-    """
-
-    paper: str
-    tables: tuple[CourseTable, ...]
-    folder: str
-    device: str = "auto"
-    path_field: ClassVar[str] = "folder"
+    handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,38 +100,8 @@ class Filtered:
     variant: str  # the one that ran
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
-    result: RunResult | None = None
+    result: Measurement[Any] | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
-
-
-@dataclass(frozen=True, slots=True)
-class OperationInfo:
-    """An operation with its variants, in teaching order."""
-
-    key: str
-    variants: tuple[VariantInfo, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Operated:
-    """What an operation found: the picture to show (nothing where the run failed), numbers, counts."""
-
-    shown: Filtered  # with a frame around the best match of a patch; of a histogram the picture as it is
-    quantities: tuple[Quantity, ...] = ()
-    counts: tuple[tuple[int, ...], ...] = ()  # of a histogram: a row for each channel
-    mark: Mark | None = None
-    result: OperationResult | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockTiles:
-    """The tiles of a block, one per pass; none with the reason."""
-
-    variant: str
-    grid: tuple[int, int] = (1, 1)  # blocks across and down
-    at: tuple[int, int] = (0, 0)
-    tiles: tuple[TilePlan, ...] = ()
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

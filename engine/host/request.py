@@ -1,15 +1,17 @@
-"""The base class of requests to a host: queue policy, device, and the file that is written.
+"""The base class of requests to a host: who answers it, queue policy, device, and the file that is written.
 
 What is asked of a task is one of the four verbs of `engine.host.verbs` with the task's own request; a request
-of another kind is a frozen dataclass that derives from `Request`, and one line in
-`engine.host.handlers.HANDLERS`. The segments of shared memory that it and its reply hold are found in their
-fields (`engine.host.shared_array.segments_of`).
+of another kind is a frozen dataclass that derives from `Request`. Each names the function that answers it, so
+that no table does. The segments of shared memory that it and its reply hold are found in their fields
+(`engine.host.shared_array.segments_of`).
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from importlib import import_module
+from typing import Any, ClassVar
 
 from engine.errors import EngineError
+from engine.results.progress import Checkpoint
 
 
 class QueuePolicy(StrEnum):
@@ -27,6 +29,13 @@ class Request:
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
     # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
+    # The function that answers it, "module:name".
+    handler: ClassVar[str] = ""
+
+    @property
+    def answered_by(self) -> str:
+        """The function that answers it, "module:name"; it gets the request and a checkpoint."""
+        return self.handler
 
     @property
     def queue(self) -> QueuePolicy:
@@ -51,3 +60,12 @@ class Request:
     def written_path(self) -> str:
         """The file or folder that it writes; empty for none."""
         return str(getattr(self, self.path_field)) if self.path_field else ""
+
+
+def answer(request: Request, report: Checkpoint) -> Any:
+    """Answer a request by the function that it names, whose module is imported for the first one.
+
+    Raises what the function raises: an `EngineError` where the request cannot be answered.
+    """
+    module, _, name = request.answered_by.partition(":")
+    return getattr(import_module(module), name)(request, report)

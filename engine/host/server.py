@@ -3,15 +3,15 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from engine.compiled.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, Working
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import QueuePolicy, Request, answer
 from engine.interrupts import undivided
 from engine.results.progress import Checkpoint, Progress
 from engine.shortages import shortage_of
@@ -23,16 +23,14 @@ EXIT_AFTER_FAULT = 70
 _IDLE_SECONDS = 2.0
 
 
-Handler = Callable[[Any, Checkpoint], object]
-"""Answers a request; raises an `EngineError` where it cannot."""
-
-
 class Worker:
-    """Answers what comes through the pipe, each kind of request by its handler."""
+    """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot."""
 
-    def __init__(self, connection: Connection, handlers: Mapping[type[Request], Handler]) -> None:
+    def __init__(
+        self, connection: Connection, answers: Callable[[Request, Checkpoint], object] = answer
+    ) -> None:
         self._connection = connection
-        self._handlers = handlers
+        self._answers = answers
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
@@ -129,8 +127,7 @@ class Worker:
         try:
             # The picture of a request that was cancelled while it waited may be gone already.
             stop_if_cancelled()
-            handle = self._handlers[type(message.request)]
-            self._send(Answer(message.id, handle(message.request, report)))
+            self._send(Answer(message.id, self._answers(message.request, report)))
         except DeviceFault as error:
             self._send(Answer(message.id, error=error, fatal=True))
             # Destructors of a lost CUDA context raise or hang: leave without them.

@@ -1,16 +1,24 @@
 """What can be asked of every task: describe, check, preview and run, each with a request of the task's own.
 
-`engine.host.handlers.ANSWERS` has who answers them for a task's request, a frozen dataclass of plain data.
+Such a request is a frozen dataclass of plain data. It names the module that answers it, with a function for
+each verb that it can be asked by.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.host.request import QueuePolicy, Request
 
-J = TypeVar("J")
+
+class Asked(Protocol):
+    """What a task is asked: `answers` is the module whose `describe`, `check`, `preview`, `run` answer it."""
+
+    answers: ClassVar[str]
+
+
+J = TypeVar("J", bound=Asked)
 
 
 class Verb(Request, Generic[J]):
@@ -23,6 +31,11 @@ class Verb(Request, Generic[J]):
     def kind(self) -> tuple[type, ...]:
         """The verb and what it is asked of."""
         return type(self), type(self.job)
+
+    @property
+    def answered_by(self) -> str:
+        """The function of the verb's name in the module that the task's request names."""
+        return f"{self.job.answers}:{type(self).__name__.lower()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ class Budget(NamedTuple):
         10 MB, or is given back as fast as the picture grows, is not counted.
         """
         if form.width < 1 or form.height < 1:
-            raise Refused(f"its header says {form.width} x {form.height} pixels")
-        pixels = f"{form.width:,} x {form.height:,} pixels"
+            raise Refused(f"its header says {form.width} × {form.height} pixels")
+        pixels = f"{form.width:,} × {form.height:,} pixels"
         needs = [
             (form.decoded_bytes, f"its {pixels} take"),
             (form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes"),
@@ -51,7 +51,7 @@ def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str =
     """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
     if byte_count < least_bytes:
         raise Refused(
-            f"{what} {byte_count:,} bytes, its {form.width:,} x {form.height:,} pixels take "
+            f"{what} {byte_count:,} bytes, its {form.width:,} × {form.height:,} pixels take "
             f"{least_bytes:,} at least: it was cut short or its header is damaged"
         )
 

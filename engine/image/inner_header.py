@@ -219,8 +219,8 @@ def check_inner_pictures(page: "TiffPage", file: BinaryIO) -> None:
         widths = {columns, min(columns, width - column * columns)}
         if found.height not in heights or found.width not in widths:
             raise Refused(
-                f"a strip or tile of it holds {found.width:,} x {found.height:,} pixels, its tags say "
-                f"{columns:,} x {rows:,}"
+                f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
+                f"{columns:,} × {rows:,}"
             )
         if found.samples > max(samples, planes):
             raise Refused(

@@ -116,7 +116,7 @@ class Picture:
         """Return what this is in a line: "astronaut.png  512 x 512  RGB  8 bit" (width x height)."""
         colour = ("grey" if self.channels == 1 else "RGB") + ("" if self.alpha is None else " + alpha")
         name = (self.source.name,) if self.source is not None else ()
-        return "  ".join((*name, f"{self.width} x {self.height}", colour, self.depth_text))
+        return "  ".join((*name, f"{self.width} × {self.height}", colour, self.depth_text))
 
 
 def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
@@ -150,6 +150,6 @@ def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
 def _bad_shape(shape: tuple[int, ...]) -> BadValue:
     return BadValue(
         "This array is not a picture",
-        f"its shape is {shape}; a picture is rows x columns (grey) or rows x columns x 3 (RGB)",
+        f"its shape is {shape}; a picture is rows × columns (grey) or rows × columns × 3 (RGB)",
         "Put the channels last, and pass one picture at a time.",
     )

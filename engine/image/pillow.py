@@ -81,7 +81,7 @@ def read_with_pillow(
         image.load()
         if image.size != (width, height):
             raise Refused(
-                f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}"
+                f"it decodes to {image.width} × {image.height}, its header promised {width} × {height}"
             )
         exif, xmp = image.info.get("exif"), image.info.get("xmp")
         canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)

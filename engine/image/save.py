@@ -134,7 +134,7 @@ def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: s
         raise ImageWriteError(
             what,
             f"{known.title} holds {known.max_side:,} pixels on a side, "
-            f"this picture has {width:,} x {height:,}",
+            f"this picture has {width:,} × {height:,}",
             f"Save it as {others}.",
         )
 

@@ -125,7 +125,7 @@ def _dpi(page: "TiffPage") -> float:
 
 def _check_header(page: "TiffPage") -> None:
     if page.imagewidth < 1 or page.imagelength < 1:
-        raise Refused(f"its tags say {page.imagewidth} x {page.imagelength} pixels")
+        raise Refused(f"its tags say {page.imagewidth} × {page.imagelength} pixels")
     if page.imagedepth > 1:
         raise Refused(f"it is a volume of {page.imagedepth} slices, not a picture", "Save one slice of it.")
     if page.samplesperpixel < 1:

@@ -26,7 +26,7 @@ def box(rows: int, columns: int | None = None) -> Mask:
     """Return the mean over `rows` x `columns` cells (square when only `rows` is given)."""
     columns = rows if columns is None else columns
     _check_side("box", rows, columns)
-    return Mask(np.full((rows, columns), 1.0 / (rows * columns)), name=f"Box {rows} x {columns}")
+    return Mask(np.full((rows, columns), 1.0 / (rows * columns)), name=f"Box {rows} × {columns}")
 
 
 def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) -> Mask:
@@ -45,7 +45,7 @@ def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) 
     sigma = max(max(rows, columns) / 6.0, _SIGMA_MIN) if sigma is None else sigma
     _check_sigma(sigma)
     weights = np.outer(_bell(rows, sigma), _bell(columns, sigma))
-    return Mask(weights / weights.sum(), name=f"Gaussian {rows} x {columns}, sigma {sigma:.3g}")
+    return Mask(weights / weights.sum(), name=f"Gaussian {rows} × {columns}, sigma {sigma:.3g}")
 
 
 def motion(length: int, angle_deg: float = 0.0) -> Mask:
@@ -184,7 +184,7 @@ def _without_empty_edges(weights: Weights) -> Weights:
 
 def _check_side(what: str, rows: int, columns: int) -> None:
     if not is_size_allowed(rows, columns):
-        size = f"{rows} x {columns}" if rows != columns else f"side {rows}"
+        size = f"{rows} × {columns}" if rows != columns else f"side {rows}"
         raise BadValue(
             f"A {what} mask of {size} cannot be made",
             SIDES_ALLOWED,

@@ -108,7 +108,7 @@ class Mask:
 
     def __repr__(self) -> str:
         label = f"{self.name!r}, " if self.name else ""
-        return f"Mask({label}{self.rows} x {self.columns}, anchor {self.anchor}, offset {self.offset:g})"
+        return f"Mask({label}{self.rows} × {self.columns}, anchor {self.anchor}, offset {self.offset:g})"
 
     @property
     def rows(self) -> int:
@@ -298,17 +298,17 @@ def is_size_allowed(rows: int, columns: int) -> bool:
 
 def names_size(name: str, rows: int, columns: int) -> bool:
     """Return whether the name of a mask has its size, as "Gaussian 9 x 9, sigma 1.5" has."""
-    return re.search(rf"(?<!\d){rows} x {columns}(?!\d)", name) is not None
+    return re.search(rf"(?<!\d){rows} [x×] {columns}(?!\d)", name) is not None
 
 
 def _check_sides(rows: int, columns: int) -> None:
     if is_size_allowed(rows, columns):
         return
-    what = f"A mask of {rows} x {columns} cells cannot be used"
+    what = f"A mask of {rows} × {columns} cells cannot be used"
     if rows < 1 or columns < 1:
         raise MaskError(what, "it has no cells", "Give it at least one row and one column.")
     most_rows, most_columns = largest_sides(rows, columns)
-    nearest = f"{min(rows, most_rows)} x {min(columns, most_columns)}"
+    nearest = f"{min(rows, most_rows)} × {min(columns, most_columns)}"
     raise MaskError(what, SIDES_ALLOWED, f"Make it {nearest} or smaller.")
 
 
@@ -332,7 +332,7 @@ def _check_inside(what: str, row: int, column: int, shape: tuple[int, int]) -> N
     if not (0 <= row < rows and 0 <= column < columns):
         raise MaskError(
             what,
-            f"the mask has {rows} x {columns} cells, counted from 0; ({row}, {column}) is not among them",
+            f"the mask has {rows} × {columns} cells, counted from 0; ({row}, {column}) is not among them",
             f"Take a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
         )
 

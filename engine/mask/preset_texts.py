@@ -29,4 +29,4 @@ def _text_of(entry: dict[str, Any]) -> PresetText:
     # As stated where a generator makes the weights.
     weights = entry.get("weights")
     rows, columns = (len(weights), len(weights[0])) if weights else entry["size"]
-    return PresetText(entry["key"], f"{rows} x {columns}", entry["group"], entry["title"], entry["teaches"])
+    return PresetText(entry["key"], f"{rows} × {columns}", entry["group"], entry["title"], entry["teaches"])

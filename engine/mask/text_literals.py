@@ -157,7 +157,7 @@ def _as_declared(rows: list[list[float]], declared: list[int | None]) -> list[li
     is_unknown = len(rows) == 1 and high is None and wide is None
     if is_unknown or high not in (None, len(rows)) or wide not in (None, len(rows[0])):
         refuse(
-            f"it is declared as {high or '?'} x {wide or '?'} and holds {len(rows)} x {len(rows[0])} numbers",
+            f"it is declared as {high or '?'} × {wide or '?'} and holds {len(rows)} × {len(rows[0])} numbers",
             "Write each row in its own brackets, or correct the declared sides.",
         )
     return rows

@@ -1,13 +1,17 @@
-"""Columns of the tables of runs, for the window and the command line: facts in words, and every metric."""
+"""Columns of the tables of runs, for the window and the command line: facts in words, and every metric.
+
+Here are the facts of every task; a task has its own in `FACTS` of the module that its problem names.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, Generic
 
-from engine.mask.mask import names_size
-from engine.results.compare import Compared
+from engine.results.compare import Compared, ComparedRun
 from engine.results.measurement import Measurement
-from engine.results.metrics import Metric, metrics_of
+from engine.results.metrics import AnyMetric, metrics_of
+from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import MISSING
 from engine.results.spreadsheet import harmless
 
@@ -15,16 +19,15 @@ KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A column of words about a run; a metric is one of numbers."""
+class Fact(Generic[P_contra]):
+    """A column of words about a run of a problem P; a metric is one of numbers."""
 
     key: str
     header: str
     explanation: str
-    text: Callable[[Compared], str]  # the text of a cell
+    text: Callable[[ComparedRun[P_contra]], str]  # the text of a cell
     # The number that it is sorted by, None for a row without one; else it is sorted by the text.
-    number: Callable[[Compared], float | None] | None = None
-    tasks: tuple[str, ...] = ()  # those that have it; empty: all
+    number: Callable[[ComparedRun[P_contra]], float | None] | None = None
     shown: bool = True  # whether tables show it at first
     caption: str = ""  # shown once above the table where all rows have the same value; empty: never
     of_problem: bool = False  # whether it belongs to what is computed, not to how
@@ -34,22 +37,33 @@ class Fact:
         """Whether it holds numbers, aligned on the right."""
         return self.number is not None and not self.of_problem
 
-    def sort(self, run: Compared) -> str | float | None:
+    def sort(self, run: ComparedRun[P_contra]) -> str | float | None:
         """Return the sort key of a run; None where it has no such number."""
         return self.text(run) if self.number is None else self.number(run)
 
-    def pasted(self, run: Compared) -> str:
+    def pasted(self, run: ComparedRun[P_contra]) -> str:
         """Return the text of a cell in one line, which no spreadsheet takes for a formula."""
         return harmless(" ".join(self.text(run).split()))
 
 
-Column = Metric | Fact
+AnyFact = Fact[Any]
+Column = AnyMetric | AnyFact
 
 
-def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
+def facts_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyFact, ...]:
+    """Return the facts of a problem's task, or of a class of problems: what was computed, then how.
+
+    A task's own fact takes the place of one of every task with the same key.
+    """
+    own: tuple[AnyFact, ...] = import_module(problem.columns_module).FACTS
+    what, how = ([fact for fact in own if fact.of_problem is wanted] for wanted in (True, False))
+    return tuple({fact.key: fact for fact in (*what, VARIANT, *how, *FACTS)}.values())
+
+
+def columns_of(problem: TaskProblem | type[TaskProblem], first: Iterable[str] = ()) -> tuple[Column, ...]:
     """Return every column of a task: those of `first`, then the other metrics, then the other facts."""
-    found: dict[str, Column] = {metric.key: metric for metric in metrics_of(task)}
-    found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
+    found: dict[str, Column] = {metric.key: metric for metric in metrics_of(problem)}
+    found |= {fact.key: fact for fact in facts_of(problem)}
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
 
@@ -57,7 +71,7 @@ def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
     """Return the facts that are the same for all runs, in words, by the key of their column."""
     found = {}
-    for fact in FACTS:
+    for fact in facts_of(runs[0].result.problem) if runs else ():
         texts = {fact.text(run) for run in runs} if fact.caption and fact in columns else ()
         if len(texts) == 1:
             (text,) = texts
@@ -67,7 +81,7 @@ def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, s
 
 def problem_text(result: Measurement[Any]) -> str:
     """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
-    facts = [fact for fact in FACTS if fact.of_problem and (not fact.tasks or result.task in fact.tasks)]
+    facts = [fact for fact in facts_of(result.problem) if fact.of_problem]
     return ", ".join(repeated(facts, [Compared(result)]).values())
 
 
@@ -82,68 +96,16 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def mask_text(result: Measurement[Any]) -> str:
-    """Return name and size of a mask, the size once; of one without a name of its own the size alone."""
-    rows, columns = result.problem.mask_shape
-    size, name = f"{rows} x {columns}", result.mask_name
-    if name in ("", f"random {size}"):
-        return size
-    return name if names_size(name, rows, columns) else f"{name}, {size}"
-
-
 def layout_suffix(result: Measurement[Any]) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
 
 
-def _threads(run: Compared) -> float | None:
-    return float(run.result.block.threads) if run.result.block else None
-
-
-def variant_name(result: Measurement[Any]) -> str:
-    """Return the key; NumPy's product by its title, which says that it is a BLAS."""
-    return result.title if result.task == "product" and result.block is None else result.variant
-
-
-_FILTERING, _PRODUCT, _OPERATION = ("filtering",), ("product",), ("operation",)
-_NETWORK = ("network",)
-_PICTURES = (*_FILTERING, *_OPERATION)
-
 # fmt: off
-FACTS: tuple[Fact, ...] = (
-    Fact("picture", "Picture, px",
-         "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
-         "the number of samples.",
-         lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
-         tasks=_PICTURES, caption="{}", of_problem=True),
-    Fact("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
-         lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
-         tasks=_FILTERING, caption="mask {}", of_problem=True),
-    Fact("border", "Border", "The rule for cells outside the picture.",
-         lambda run: str(run.result.problem.border),
-         tasks=_FILTERING, caption="border {}", of_problem=True),
-    Fact("operation", "Operation", "The operation with its parameters.",
-         lambda run: run.result.problem.operation_text,
-         tasks=_OPERATION, caption="{}", of_problem=True),
-    Fact("product", "Rows x inner x columns",
-         "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
-         lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
-         tasks=_PRODUCT, caption="{}", of_problem=True),
-    Fact("batch", "Batch", "Drawings that pass through the network at once.",
-         lambda run: run.result.problem.size_text, lambda run: run.result.problem.batch,
-         tasks=_NETWORK, caption="{}", of_problem=True),
-    Fact("variant", "Variant",
-         "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
-         lambda run: variant_name(run.result)),
-    Fact("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
-         lambda run: str(run.result.block or MISSING), _threads, tasks=_PICTURES),
-    Fact("tile", "Tile",
-         "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
-         lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
-    Fact("layout", "Rows",
-         "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, "
-         "or packed, each right after the one before. On the CPU they are always packed.",
-         lambda run: run.result.layout or MISSING, tasks=_PICTURES, caption="{} rows"),
+VARIANT: Fact[TaskProblem] = Fact(
+    "variant", "Variant", "How it was computed.", lambda run: run.result.variant
+)
+FACTS: tuple[Fact[TaskProblem], ...] = (
     Fact("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
     Fact("run", "Run", "Number of the run, in the order in which they arrived.",
          lambda run: str(run.number), lambda run: run.number, shown=False),
@@ -154,3 +116,4 @@ FACTS: tuple[Fact, ...] = (
          lambda run: run.result.status if run.result.is_refuted else run.result.proof),
 )
 # fmt: on
+"""The facts of every task that come after its own."""

@@ -9,10 +9,11 @@ own problem instead.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from engine.geometry.layout import Layout
 from engine.results.measurement import Measurement
+from engine.results.problem import P_co
 
 Run = Measurement[Any]
 SPEED_UP_OF = (
@@ -23,13 +24,13 @@ SPEED_UP_OF = (
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedRun(Generic[P_co]):
     """A run among others, with its position from 1, and the run that its speed-up is against.
 
     There is no baseline where none can be compared, or the run has no speed.
     """
 
-    result: Run
+    result: Measurement[P_co]
     number: int = 1
     baseline: Run | None = None
     baseline_run: int | None = None
@@ -40,6 +41,14 @@ class Compared:
         if self.baseline is None or not self.baseline.kernel_ms or not self.result.kernel_ms:
             return None
         return self.baseline.kernel_ms / self.result.kernel_ms
+
+
+if TYPE_CHECKING:
+    # A run of whatever task: a metric gets one of its own, and is checked against that.
+    Compared = ComparedRun[Any]
+else:
+    # A class with its parameter cannot make frozen ones with slots.
+    Compared = ComparedRun
 
 
 def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:

@@ -20,8 +20,8 @@ Cell = str | float | int | None
 UNITS = {
     "names that end in _ms": "milliseconds",
     "problem of a filter": "pixels; cval in units of the picture's samples",
-    "problem of a product": "C = A B: A is rows x inner, B is inner x columns; float32",
-    "problem of a network": "batch drawings of side x side; maps of both convolutions, hidden, classes",
+    "problem of a product": "C = A B: A is rows × inner, B is inner × columns; float32",
+    "problem of a network": "batch drawings of side × side; maps of both convolutions, hidden, classes",
     "checked_pixels, total_pixels": "pixels of a picture, elements of C, scores of a network",
     "max_error, bound": "units of the samples; where in_steps is true, steps of a result of 8 or 16 bit",
     "block": "threads across (x) and down (y); for a product a square whose side is the tile",
@@ -54,8 +54,8 @@ def results_document(
     """Return everything about runs as plain data, with a `machine_document` and the `settings` by name."""
     metrics = {
         metric.key: metric
-        for task in dict.fromkeys(run.result.task for run in runs)
-        for metric in metrics_of(task)
+        for problem in dict.fromkeys(type(run.result.problem) for run in runs)
+        for metric in metrics_of(problem)
     }
     return {
         "format": FORMAT,
@@ -71,7 +71,7 @@ def results_document(
         "results": [
             {"run": run.number}
             | run.result.as_json()
-            | {metric.key: metric.value(run) for metric in metrics_of(run.result.task)}
+            | {metric.key: metric.value(run) for metric in metrics_of(run.result.problem)}
             | {"baseline_run": run.baseline_run}
             for run in runs
         ],
@@ -110,7 +110,7 @@ def _row(run: Compared, baseline: str) -> dict[str, Cell]:
         "layout": result.layout or None,
         **result.problem.csv_columns(),
         **({"mask": result.mask_name, "weights_digest": result.weights_digest} if result.mask_name else {}),
-        **{metric.key: metric.value(run) for metric in metrics_of(result.task)},
+        **{metric.key: metric.value(run) for metric in metrics_of(result.problem)},
         "clock": timing.clock if timing else None,
         "cache": timing.cache if timing else None,
         "baseline": baseline,

@@ -11,7 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.problem import P
+from engine.results.problem import P_co
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -86,7 +86,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement(Generic[P]):
+class Measurement(Generic[P_co]):
     """One variant on one problem of any task: its times and its proof, or why there are none.
 
     Parameters
@@ -96,7 +96,7 @@ class Measurement(Generic[P]):
     device : str
         Key of the device: "cpu", "cuda:0", "simulator".
     block : Block, optional
-        None where the variant has no block. The tile of a product is a square block.
+        None where the variant has no block.
     timing : Timing, optional
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
@@ -121,7 +121,7 @@ class Measurement(Generic[P]):
     variant: str
     title: str
     device: str
-    problem: P
+    problem: P_co
     block: Block | None
     environment: Environment
     timing: Timing | None = None
@@ -139,11 +139,6 @@ class Measurement(Generic[P]):
     def task(self) -> str:
         """Key of the task."""
         return self.problem.task
-
-    @property
-    def tile(self) -> int | None:
-        """Side of the square block of a product."""
-        return self.block.x if self.block else None
 
     @property
     def is_proven(self) -> bool:

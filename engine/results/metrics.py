@@ -1,62 +1,60 @@
-"""Every number that people see of a run: one entry each, read by files, tables, tooltips and plots alike."""
+"""Every number that people see of a run: one entry each, read by files, tables, tooltips and plots alike.
+
+Here are those of every task; a task has its own in `METRICS` of the module that its problem names.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import Any, ClassVar, Generic
 
-from engine.results.compare import SPEED_UP_OF, Compared
-from engine.results.lecture import (
-    LECTURE_BANDWIDTH_GB_S,
-    LECTURE_DEVICE,
-    PRINTED_GFLOPS_TILE_16,
-    bandwidth_limited_gflops,
-)
+from engine.results.compare import SPEED_UP_OF, ComparedRun
 from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import (
     MISSING,
     count_text,
     error_text,
     ms_cell,
-    percent_text,
     rate_text,
     ratio_text,
 )
 from engine.results.work import Work
 
 Number = float | int | None
+Value = Callable[[ComparedRun[TaskProblem]], Number]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """One number of a run."""
+class Metric(Generic[P_contra]):
+    """One number of a run of a problem P."""
 
     key: str  # its name in files, with its unit
     title: str  # its name for people, in lower case unless it is an abbreviation
     unit: str  # empty for counts and ratios
     explanation: str  # what it is, in a sentence, for tooltips and files
-    value: Callable[[Compared], Number]  # the number; None where the run has none
+    value: Callable[[ComparedRun[P_contra]], Number]  # the number; None where the run has none
     format: Callable[[float], str]  # the number in words, without the unit
-    tasks: tuple[str, ...] = ()  # those that have it; empty: all
     of: str = ""  # key of the metric of which this is a detail: a tooltip shows both
     # Whether tables show it at first; files, tooltips and column choosers have every metric.
     shown: bool = True
     more_is_better: bool = False  # whether the best run is the one with most of it
     is_number: ClassVar[bool] = True
 
-    def text(self, run: Compared) -> str:
+    def text(self, run: ComparedRun[P_contra]) -> str:
         """Write the number of a run without its unit, a dash where there is none."""
         value = self.value(run)
         return MISSING if value is None else self.format(value)
 
-    def words(self, run: Compared) -> str:
+    def words(self, run: ComparedRun[P_contra]) -> str:
         """Write the number of a run with its unit."""
         return f"{self.text(run)} {self.unit}".rstrip()
 
-    def sort(self, run: Compared) -> Number:
+    def sort(self, run: ComparedRun[P_contra]) -> Number:
         """Return the number that a run is sorted by; None where it has none."""
         return self.value(run)
 
-    def pasted(self, run: Compared) -> str:
+    def pasted(self, run: ComparedRun[P_contra]) -> str:
         """Write the number of a run with six significant digits, for spreadsheets and documents."""
         value = self.value(run)
         return MISSING if value is None else f"{value:.6g}"
@@ -68,26 +66,34 @@ class Metric:
         return f"{self.title[:1].upper()}{self.title[1:]}{unit}"
 
 
-def metrics_of(task: str) -> tuple[Metric, ...]:
-    """Return the metrics of a task, in their order."""
-    return tuple(metric for metric in METRICS if not metric.tasks or task in metric.tasks)
+CommonMetric = Metric[TaskProblem]
+AnyMetric = Metric[Any]
+"""A metric of whatever task: tables, files and plots take them from `metrics_of`, which finds them by name.
+
+The entries themselves are declared with the problem of their task, so that mypy knows each number they read.
+"""
 
 
-def metric(key: str) -> Metric:
-    """Return the metric of a key; a `KeyError` says that there is none."""
-    found = {entry.key: entry for entry in METRICS}
+def metrics_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyMetric, ...]:
+    """Return the metrics of a problem's task, or of a class of problems, in their order."""
+    return (*TIMES, *import_module(problem.columns_module).METRICS, *METRICS)
+
+
+def metric(key: str, problem: TaskProblem | type[TaskProblem] | None = None) -> AnyMetric:
+    """Return the metric of a key, of every task or a problem's; a `KeyError` says that there is none."""
+    found = {entry.key: entry for entry in ((*TIMES, *METRICS) if problem is None else metrics_of(problem))}
     return found[key]
 
 
 def number_of(result: Measurement[Any], key: str) -> Number:
     """Return one number of a run by itself."""
-    return metric(key).value(Compared(result))
+    return metric(key, result.problem).value(ComparedRun(result))
 
 
-def _timed(value: Callable[[Timing], Number]) -> Callable[[Compared], Number]:
+def _timed(value: Callable[[Timing], Number]) -> Value:
     """Return the value of runs with a speed only."""
 
-    def of(run: Compared) -> Number:
+    def of(run: ComparedRun[TaskProblem]) -> Number:
         timing = run.result.timing
         return value(timing) if timing is not None and run.result.kernel_ms is not None else None
 
@@ -102,10 +108,10 @@ _STATISTICS = {
 }
 
 
-def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = ()) -> Iterable[Metric]:
+def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = ()) -> Iterable[CommonMetric]:
     """Yield the metrics of one sampled duration."""
 
-    def value(statistic: str) -> Callable[[Compared], Number]:
+    def value(statistic: str) -> Value:
         def of(timing: Timing) -> Number:
             spread: Spread | None = getattr(timing, name)
             found: Number = None if spread is None else getattr(spread, f"{statistic}_ms")
@@ -127,51 +133,22 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
         )
 
 
-def gflops(run: Compared) -> Number:
-    """Return the operations of a definition per second, GFLOPS: two for each multiply-add."""
-    kernel_ms = run.result.kernel_ms
-    return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
-
-
-def _drawings_per_s(run: Compared) -> Number:
-    kernel_ms = run.result.kernel_ms
-    return round(run.result.problem.batch / kernel_ms * 1e3) if kernel_ms else None
-
-
-def _cgma(run: Compared) -> Number:
-    return run.result.problem.flops / run.result.work.global_loads if run.result.work else None
-
-
-def _limit(run: Compared, bandwidth_gb_s: float | None) -> Number:
-    cgma = _cgma(run)
-    return None if cgma is None or bandwidth_gb_s is None else bandwidth_limited_gflops(cgma, bandwidth_gb_s)
-
-
-def _limit_here(run: Compared) -> Number:
-    return _limit(run, run.result.environment.bandwidth_gb_s)
-
-
-def _share_of_limit(run: Compared) -> Number:
-    reached, limit = gflops(run), _limit_here(run)
-    return None if reached is None or limit is None else reached / limit
-
-
-def _proof(read: str) -> Callable[[Compared], Number]:
+def _proof(read: str) -> Value:
     return lambda run: getattr(run.result.verification, read) if run.result.verification else None
 
 
-def _work(read: Callable[[Work], float]) -> Callable[[Compared], Number]:
+def _work(read: Callable[[Work], float]) -> Value:
     return lambda run: read(run.result.work) if run.result.work else None
 
 
-def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) -> Iterable[Metric]:
+def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) -> Iterable[CommonMetric]:
     """Yield a count of the model of work, and where it is wanted the same per value that is computed."""
 
     def of(work: Work) -> int:
         count: int = getattr(work, name)
         return count
 
-    def each(run: Compared) -> Number:
+    def each(run: ComparedRun[TaskProblem]) -> Number:
         return of(run.result.work) / run.result.problem.values if run.result.work else None
 
     sentence = f"Model, before any cache: {explanation}"
@@ -183,41 +160,17 @@ def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) 
         yield Metric(f"{key}_per_value", of_each, "", explained, each, rate_text, of=key, shown=False)
 
 
-_PRODUCT = ("product",)
-_NETWORK = ("network",)
-
 # fmt: off
-METRICS: tuple[Metric, ...] = (
+TIMES: tuple[CommonMetric, ...] = (
     *_durations("kernel", "kernel", "the kernel alone, without copies and compilation.",
                 ("median", "p20", "p80")),
     *_durations("end_to_end", "end to end",
                 "the way from the operands in the host's memory to the result there: copies and kernel.",
                 ("median",)),
-    Metric("gflops", "GFLOPS", "GFLOPS",
-           "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
-           gflops, rate_text, _PRODUCT, more_is_better=True),
-    Metric("drawings_per_s", "drawings per second", "1/s",
-           "Drawings that pass through the network in a second: the batch over the median kernel time.",
-           _drawings_per_s, count_text, _NETWORK),
-    Metric("network_gflops", "GFLOPS", "GFLOPS",
-           "10⁹ operations per second: two for each multiply-add of the layers and four for each average, "
-           "over the median kernel time.",
-           gflops, rate_text, _NETWORK),
-    Metric("cgma_flop_per_load", "CGMA", "",
-           "Compute to global memory access: operations of the product per load from global memory, counted "
-           "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
-           _cgma, rate_text, _PRODUCT, more_is_better=True),
-    Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
-           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × "
-           f"CGMA. The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
-           lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S), rate_text, _PRODUCT),
-    Metric("bandwidth_limit_gflops", "GFLOPS limit here", "GFLOPS",
-           "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are "
-           "left out.",
-           _limit_here, rate_text, _PRODUCT),
-    Metric("share_of_limit", "reached", "",
-           "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
-           _share_of_limit, percent_text, _PRODUCT, more_is_better=True),
+)
+"""The metrics of every task that come before its own."""
+
+METRICS: tuple[CommonMetric, ...] = (
     Metric("speed_up", "speed-up", "", f"Speed-up: {SPEED_UP_OF}.", lambda run: run.speed_up, ratio_text,
            more_is_better=True),
     Metric("max_error", "max error", "",

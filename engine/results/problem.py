@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Protocol, TypeVar
 class TaskProblem(Protocol):
     """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
 
-    `task` is the stable key of the task; `checked_unit` is what the verification counts: "pixel", "element".
+    `task` is the stable key of the task; `columns_module` has its `METRICS` and `FACTS`, which tables
+    and files have beside those of every task; `checked_unit` is what the verification counts: "pixel".
     """
 
     task: ClassVar[str]
+    columns_module: ClassVar[str]
     checked_unit: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -46,3 +48,5 @@ class TaskProblem(Protocol):
 
 
 P = TypeVar("P", bound=TaskProblem)
+P_co = TypeVar("P_co", bound=TaskProblem, covariant=True)
+P_contra = TypeVar("P_contra", bound=TaskProblem, contravariant=True)

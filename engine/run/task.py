@@ -30,6 +30,7 @@ class Task(ABC, Generic[P, O, V]):
     """A kind of computation: its problem P, its operands O, its variants V. It has no state."""
 
     problem: ClassVar[type]
+    heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 

@@ -53,6 +53,16 @@ class AnyVariant(Generic[P, C]):
         """Whether it runs CUDA kernels of ours: they are simulated, counted and compiled without a device."""
         return self.device is DeviceKind.CUDA and not self.library
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What `variants --json` says of it beside what it says of every variant."""
+        return {}
+
+    @property
+    def line(self) -> str:
+        """What `variants` says of it."""
+        return f"{self.key}: {self.idea}"
+
     def why_not(
         self, problem: P, constant: C, block: Block, limits: Limits, known: Iterable[Any] = ()
     ) -> Refusal | None:

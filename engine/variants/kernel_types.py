@@ -1,7 +1,5 @@
 """The types of the arguments of kernels that take a picture."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
@@ -10,27 +8,27 @@ from engine.device.launches import Operand
 from engine.tasks.filtering.problem import Problem
 
 
-def image_type(problem: Problem) -> Any:
+def image_type(problem: Problem) -> types.Type:
     """Return the type of the picture as an argument of a kernel."""
     return types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
 
 
-def result_type(problem: Problem) -> Any:
+def result_type(problem: Problem) -> types.Type:
     """Return the type of the result as an argument of a kernel."""
     return types.Array(from_dtype(np.dtype(problem.result_dtype)), 3, "C")
 
 
-def filter_signature(problem: Problem) -> tuple[Any, ...]:
+def filter_signature(problem: Problem) -> tuple[types.Type, ...]:
     """Return the argument types of a filter kernel, those of `filter_arguments`."""
     weights = types.Array(types.float32, 2, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
     return (image_type(problem), weights, *numbers, result_type(problem))
 
 
-def signature_of(problem: Problem, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def signature_of(problem: Problem, arguments: tuple[object, ...]) -> tuple[types.Type, ...]:
     """Return the types of a filter kernel's arguments: the operands, arrays, float32 and whole numbers."""
 
-    def kind(argument: Any) -> Any:
+    def kind(argument: object) -> types.Type:
         if isinstance(argument, np.ndarray):
             return types.Array(from_dtype(argument.dtype), argument.ndim, "C")
         return types.float32 if isinstance(argument, np.float32) else types.int64

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
+from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import CourseRequest, SaveCourse, Saved
+from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable

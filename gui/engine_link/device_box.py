@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import EngineState
 
-SIMULATOR_NOTE = "Pictures up to 64 x 64; no speeds."
+SIMULATOR_NOTE = "Pictures up to 64 × 64; no speeds."
 _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to "
-    "64 x 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
+    "64 × 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
 )
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 

@@ -13,6 +13,7 @@ from engine.errors import CodeNotKept, HostLost
 from engine.host.client import EngineClient
 from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture
+from engine.tasks.filtering.messages import FiltersRequest
 
 Event = Ready | HostLost | CodeNotKept
 
@@ -20,7 +21,7 @@ Event = Ready | HostLost | CodeNotKept
 class StartedEngine:
     """A client that is being started, and its events that have no listener yet.
 
-    `make_client` gets `on_ready`, `on_lost` and `on_notice`; `before_start` is called with the client before
+    `make_client` gets what `EngineClient` takes; `before_start` is called with the client before
     its process is started.
     """
 
@@ -32,7 +33,9 @@ class StartedEngine:
         self._lock = threading.Lock()
         self._events: list[Event] = []
         self._listener: Callable[[Event], None] | None = None
-        self.client = make_client(on_ready=self._note, on_lost=self._note, on_notice=self._note)
+        self.client = make_client(
+            on_ready=self._note, on_lost=self._note, on_notice=self._note, described=FiltersRequest()
+        )
         before_start(self.client)
         self.client.start()
 

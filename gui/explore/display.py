@@ -2,8 +2,10 @@
 
 from PySide6.QtCore import QTimer
 
-from engine.host.protocol import Filtered, FilterJob, OperationJob, PictureHandle
+from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.operation.messages import OperationJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.operation.operation_state import OperationState

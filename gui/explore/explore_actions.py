@@ -43,7 +43,7 @@ def _picture_entries() -> tuple[Entry, ...]:
 
 # fmt: off
 _SAMPLES = [
-    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} x {sample.height}", sample.sentence,
+    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} × {sample.height}", sample.sentence,
           f"Ctrl+Alt+{number}", "", _FILE, 10, "Open sam&ple", sample.key)
     for number, sample in enumerate(SAMPLES, start=1)
 ]

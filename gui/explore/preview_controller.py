@@ -4,9 +4,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Filtered, FilterJob
+from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Preview
+from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display

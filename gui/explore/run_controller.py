@@ -7,11 +7,12 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, BlockAvailability, Filtered, FilterJob
+from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Run
 from engine.reason import Reason
 from engine.results.environment import Environment
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.results import RunResult
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState

@@ -12,8 +12,9 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.errors import MaskError
 from engine.geometry.block import Block
-from engine.host.protocol import FilterJob, PictureHandle
+from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterOptions
 from gui.explore.mask.preset_names import title_of

@@ -4,14 +4,14 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.device_info import AUTO
-from engine.results.lecture import (
+from engine.results.quantities import digits_text
+from engine.tasks.product.lecture import (
     BYTES_PER_ACCESS,
     LECTURE_BANDWIDTH_GB_S,
     LECTURE_DEVICE,
     PRINTED_GFLOPS_TILE_16,
     bandwidth_limited_gflops,
 )
-from engine.results.quantities import digits_text
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID

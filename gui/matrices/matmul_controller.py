@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject
 
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import ProductGrid, ProductRequest
 from engine.host.verbs import Describe, Run
-from engine.results.columns import variant_name
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.columns import variant_name
+from engine.tasks.product.messages import ProductGrid, ProductRequest
+from engine.tasks.product.results import ProductResult, tile_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
@@ -93,11 +93,11 @@ class MatmulController(QObject):
 
     def _run_of(self, cell: ProductResult) -> Job:
         # NumPy runs on the CPU, in the real host, whatever device is chosen.
-        device = "auto" if cell.tile is None else self._matmul.settings.device
+        device = "auto" if tile_of(cell) is None else self._matmul.settings.device
         name = variant_name(cell)
         return Job(
-            f"{name}, tile {cell.tile}" if cell.tile else name,
-            Run(ProductRequest(cell.problem, cell.variant, cell.tile, device)),
+            f"{name}, tile {tile_of(cell)}" if tile_of(cell) else name,
+            Run(ProductRequest(cell.problem, cell.variant, tile_of(cell), device)),
             self._matmul.add,
             lambda error: self._matmul.add(replace(cell, failure=error.failure)),
         )

@@ -8,7 +8,7 @@ from engine.device_info import AUTO, SIMULATOR
 from engine.results.columns import KERNEL
 from engine.results.compare import compared
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from gui.widgets.runs_model import RunsModel
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
@@ -60,7 +60,7 @@ class MatmulState(QObject):
     @property
     def rows(self) -> tuple[ProductResult, ...]:
         """The result of each cell: measured where it has run, else counted."""
-        return tuple(self._measured.get((row.variant, row.tile), row) for row in self._counted)
+        return tuple(self._measured.get((row.variant, tile_of(row)), row) for row in self._counted)
 
     @property
     def has_runs(self) -> bool:
@@ -120,7 +120,7 @@ class MatmulState(QObject):
         """Store the result of a cell; the table shows it if its product is still chosen."""
         self.last = result
         if result.problem == self._settings.product:
-            self._measured[result.variant, result.tile] = result
+            self._measured[result.variant, tile_of(result)] = result
             self.rows_changed.emit()
 
     def forget_runs(self) -> None:
@@ -138,14 +138,15 @@ class MatmulModel(RunsModel):
     """The rows as a table, in teaching order."""
 
     def __init__(self, state: MatmulState, parent: QObject | None = None) -> None:
-        super().__init__(MatrixProduct.task, "numpy", _FIRST_COLUMNS, parent)
+        super().__init__(MatrixProduct, "numpy", _FIRST_COLUMNS, parent)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()
 
     def _follow(self) -> None:
         before, self._results = self._results, list(self._state.rows)
-        if [(row.variant, row.tile) for row in before] == [(row.variant, row.tile) for row in self._results]:
+        cells, now = ([(row.variant, tile_of(row)) for row in rows] for rows in (before, self._results))
+        if cells == now:
             # The selection and the position of the scroll bar stay.
             self._compare()
             return

@@ -6,11 +6,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 
 from engine.device_info import SIMULATOR
-from engine.results.columns import variant_name
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.columns import variant_name
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import ProductResult, tile_of
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import MatmulState
@@ -138,13 +139,13 @@ class MatricesPage(Page):
 
 
 def _product_sentence(result: ProductResult) -> str:
-    tile = f", tile {result.tile}" if result.tile else ""
+    tile = f", tile {tile_of(result)}" if tile_of(result) else ""
     what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
     if result.device == SIMULATOR and not result.failure:
         return f"{what}, {result.status}; simulated: its times mean nothing"
     if result.kernel_ms is None:
         return f"{what}: {result.status}"
-    rate = metric("gflops").words(Compared(result))
+    rate = metric("gflops", MatrixProduct).words(Compared(result))
     return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
 
 

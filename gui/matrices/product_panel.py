@@ -15,10 +15,10 @@ from gui.widgets.panel_parts import column, scrolled
 from gui.widgets.refusal import Refusal
 from gui.widgets.whole_number_box import WholeNumberBox
 
-_SIMULATOR_NOTE = "Matrices up to 64 x 64. For checking results, not speed."
+_SIMULATOR_NOTE = "Matrices up to 64 × 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to "
-    "64 x 64; small tiles are slow there. Its times mean nothing and are never shown as speed."
+    "64 × 64; small tiles are slow there. Its times mean nothing and are never shown as speed."
 )
 
 
@@ -124,5 +124,5 @@ class _SideBox(WholeNumberBox):
 
 
 def _facts(product: MatrixProduct) -> str:
-    factors = f"M {product.rows} x {product.inner} · N {product.inner} x {product.columns}"
+    factors = f"M {product.rows} × {product.inner} · N {product.inner} × {product.columns}"
     return f"{factors}\n{product.flops:,} operations · {bytes_text(product.bytes)}"

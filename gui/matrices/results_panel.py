@@ -3,6 +3,7 @@
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Signal
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
+from engine.tasks.product.results import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -12,7 +13,7 @@ from gui.widgets.runs_model import short_reason
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
-_TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
+_TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the header's menu.
 _SHOWN = {
@@ -66,7 +67,7 @@ class MatmulResultsPanel(QWidget):
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
         loaded = self._matmul.loaded
-        cells = [(run.result.variant, run.result.tile) for run in self.table.runs()]
+        cells = [(run.result.variant, tile_of(run.result)) for run in self.table.runs()]
         rows = [at for at, cell in enumerate(cells) if cell == loaded]
         chosen = QItemSelection()
         for at in rows:
@@ -88,7 +89,7 @@ class MatmulResultsPanel(QWidget):
                 reasons.setdefault(short_reason(result), {})[result.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
-        failures = [result.failure for result in rows if result.tile is not None]
+        failures = [result.failure for result in rows if tile_of(result) is not None]
         none_runs = bool(failures) and all(failures)
         self.try_small.setVisible(none_runs and not self._matmul.running)
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from engine.course.paper import Figure, Series
-from engine.results.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.results.metrics import number_of
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
+from engine.tasks.product.results import ProductResult, tile_of
 from gui.matrices.matmul_state import MatmulState
 from gui.plots.figure_plot import FigurePlot
 
@@ -38,12 +38,12 @@ def tile_figure(rows: Sequence[ProductResult]) -> Figure:
 
     The dashed limits are those of this device's bandwidth where it is known, else those of the lecture's.
     """
-    variants = list(dict.fromkeys(row.variant for row in rows if row.tile is not None))
-    tiles = [float(row.tile) for row in rows if row.tile is not None]
+    variants = list(dict.fromkeys(row.variant for row in rows if tile_of(row) is not None))
+    tiles = [float(tile) for row in rows if (tile := tile_of(row))]
     measured = [_curve(rows, variant, "gflops") for variant in variants]
     for row in rows:
         rate = number_of(row, "gflops")
-        if row.tile is None and rate is not None and tiles:
+        if tile_of(row) is None and rate is not None and tiles:
             measured.append(Series(row.title, (min(tiles), max(tiles)), (rate, rate), row.variant))
     known = any(number_of(row, _LIMIT) is not None for row in rows)
     limits = [_curve(rows, variant, _LIMIT if known else "lecture_limit_gflops") for variant in variants]
@@ -58,5 +58,6 @@ def limit_words(rows: Sequence[ProductResult]) -> str:
 
 
 def _curve(rows: Sequence[ProductResult], variant: str, key: str) -> Series:
-    points = [(float(row.tile), number_of(row, key)) for row in rows if row.variant == variant and row.tile]
+    of_variant = [row for row in rows if row.variant == variant]
+    points = [(float(tile), number_of(row, key)) for row in of_variant if (tile := tile_of(row))]
     return Series(variant, tuple(x for x, _ in points), tuple(y for _, y in points), variant)

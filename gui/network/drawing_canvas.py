@@ -45,7 +45,7 @@ class DrawingCanvas(QWidget):
         self.setSizePolicy(policy)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.CrossCursor)
-        self.setAccessibleName("Drawing, 28 x 28 cells")
+        self.setAccessibleName("Drawing, 28 × 28 cells")
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
         theme_notifier().changed.connect(self.update)

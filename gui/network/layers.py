@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.host.messages import VariantInfo
-from engine.host.network_protocol import NetworkFacts, Recognised
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
+from engine.tasks.network.messages import NetworkFacts, Recognised
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer
 
 Floats = NDArray[np.float32]

@@ -159,8 +159,8 @@ def _how(layers: tuple[Layer, ...], at: int) -> str:
     layer = layers[at]
     before = name_of(layers, at - 1)
     how = {
-        True: "averages of 2 x 2 cells",
-        False: f"5 x 5 filters on {before}" if at == 0 else f"5 x 5 filters on all maps of {before}",
+        True: "averages of 2 × 2 cells",
+        False: f"5 × 5 filters on {before}" if at == 0 else f"5 × 5 filters on all maps of {before}",
     }[is_pool(layer)]
     if is_vector(layer):
         how = f"weighted sums of all values of {before}"

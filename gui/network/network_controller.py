@@ -8,7 +8,10 @@ from PySide6.QtCore import QObject, QTimer
 from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.network_protocol import (
+from engine.host.protocol import Availability
+from engine.host.shared_array import segments_of
+from engine.host.verbs import Check, Describe, Preview, Run
+from engine.tasks.network.messages import (
     DigitsRequest,
     DrawingRequest,
     NetworkFacts,
@@ -17,9 +20,6 @@ from engine.host.network_protocol import (
     Recognised,
     StageRequest,
 )
-from engine.host.protocol import Availability
-from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState

@@ -7,12 +7,12 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
-from engine.host.network_protocol import NetworkRun
 from engine.host.protocol import Availability
 from engine.reason import Reason
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.environment import Environment
+from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import Confusion, NetworkResult
 from gui.network.drawing import Drawing
@@ -249,7 +249,7 @@ class StagesModel(RunsModel):
     """The stages as a table, in the report's order."""
 
     def __init__(self, state: NetworkState, parent: QObject | None = None) -> None:
-        super().__init__(ForwardPass.task, BASELINE, _FIRST_COLUMNS, parent)
+        super().__init__(ForwardPass, BASELINE, _FIRST_COLUMNS, parent)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()

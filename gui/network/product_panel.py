@@ -46,7 +46,7 @@ class WorkedProduct(QWidget):
         """The chosen output as a sum of products."""
         row, cell_column = self.output
         pairs = zip(W[row].tolist(), _X[:, cell_column].tolist(), strict=True)
-        products = " + ".join(f"{weight:g} x {value:g}" for weight, value in pairs)
+        products = " + ".join(f"{weight:g} × {value:g}" for weight, value in pairs)
         return f"Filter {row + 1}, output {cell_column + 1}: {products} = {Y[row, cell_column]:g}"
 
     def sizeHint(self) -> QSize:

@@ -60,7 +60,7 @@ def _ink(text: str) -> Ink:
     except ValueError:
         found = np.zeros(0, np.uint8)
     if found.size != SIDE * SIDE:
-        raise BadValue(_WHAT, f'its "ink" is not {SIDE} x {SIDE} cells', _REMEDY)
+        raise BadValue(_WHAT, f'its "ink" is not {SIDE} × {SIDE} cells', _REMEDY)
     return found.reshape(SIDE, SIDE).copy()
 
 

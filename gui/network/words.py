@@ -53,7 +53,7 @@ def shape_text(layer: Layer) -> str:
     if is_vector(layer):
         return f"{layer.shape[0]:,} values"
     maps, rows, columns = layer.shape
-    return f"{maps} maps of {rows} x {columns}"
+    return f"{maps} maps of {rows} × {columns}"
 
 
 def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
@@ -127,7 +127,7 @@ def _largest(one: Origin, what: str) -> str:
     row, column = np.unravel_index(int(np.abs(products).argmax()), products.shape)
     if not products[row, column]:
         return "All of them are 0."
-    factors = f"{number(float(one.values[row, column]))} x {number(float(one.weights[row, column]))}"
+    factors = f"{number(float(one.values[row, column]))} × {number(float(one.weights[row, column]))}"
     where = f"value {column}" if what == "value" else f"row {one.rows[row]}, column {one.columns[column]}"
     return f"The largest is {factors} = {number(float(products[row, column]))}, at {where}."
 

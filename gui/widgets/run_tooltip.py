@@ -6,7 +6,7 @@ from typing import Any
 from engine.results.columns import problem_text
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
-from engine.results.metrics import Metric, metrics_of
+from engine.results.metrics import AnyMetric, metrics_of
 
 
 def run_tooltip(run: Compared) -> str:
@@ -43,7 +43,7 @@ def no_speed_sentence(result: Measurement[Any]) -> str:
 
 
 def _numbers(run: Compared) -> str:
-    metrics = metrics_of(run.result.task)
+    metrics = metrics_of(run.result.problem)
     cells = "".join(
         f"<tr><td>{escape(metric.title)}&nbsp;&nbsp;</td><td align='right'>{escape(metric.words(run))}</td>"
         f"<td>&nbsp;{escape(_details(run, metric, metrics))}</td></tr>"
@@ -53,7 +53,7 @@ def _numbers(run: Compared) -> str:
     return f"<table>{cells}</table>" if cells else ""
 
 
-def _details(run: Compared, head: Metric, metrics: tuple[Metric, ...]) -> str:
+def _details(run: Compared, head: AnyMetric, metrics: tuple[AnyMetric, ...]) -> str:
     parts = [
         f"{metric.title.removeprefix(head.title).strip()} {metric.text(run)}"
         for metric in metrics
@@ -62,7 +62,7 @@ def _details(run: Compared, head: Metric, metrics: tuple[Metric, ...]) -> str:
     return f"({', '.join(parts)})" if parts else ""
 
 
-def _is_shown(metric: Metric, run: Compared) -> bool:
+def _is_shown(metric: AnyMetric, run: Compared) -> bool:
     """Whether the run has the number; a kind of memory that a kernel does not touch is left out."""
     value = metric.value(run)
     return value is not None and not (metric.key.startswith("model_") and value == 0)

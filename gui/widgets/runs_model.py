@@ -16,6 +16,7 @@ from PySide6.QtCore import (
 from engine.results.columns import KERNEL, SPEED_UP, Column, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.measurement import Measurement
+from engine.results.problem import TaskProblem
 from engine.results.quantities import ms_text, ratio_text
 from gui.widgets.run_tooltip import no_speed_sentence, run_tooltip
 
@@ -31,7 +32,9 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses add the runs, `first` has the keys of the first columns.
+    """A row for each run of a kind of problem; subclasses add the runs.
+
+    `first` has the keys of the first columns.
 
     It emits Qt's rowsInserted for new runs, modelReset for others, and headerDataChanged and dataChanged for
     another baseline.
@@ -41,10 +44,14 @@ class RunsModel(QAbstractTableModel):
     present_changed = Signal()
 
     def __init__(
-        self, task: str, baseline: str, first: Iterable[str] = (), parent: QObject | None = None
+        self,
+        problem: type[TaskProblem],
+        baseline: str,
+        first: Iterable[str] = (),
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.columns: tuple[Column, ...] = columns_of(task, first)
+        self.columns: tuple[Column, ...] = columns_of(problem, first)
         self._results: list[Run] = []
         self._runs: list[Compared] = []
         self.baseline = baseline

@@ -29,13 +29,13 @@ from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
     "variant": "●  register-blocked",
-    "block": "32 x 32",
+    "block": "32 × 32",
     "layout": "pitched",
     KERNEL: "not verified",
     SPEED_UP: "1,234× slower",
     "proof": "verified, exact",
-    "picture": "4096 x 4096 RGB uint16",
-    "mask": "Gaussian 15 x 15",
+    "picture": "4096 × 4096 RGB uint16",
+    "mask": "Gaussian 15 × 15",
     "border": "replicate",
     "device": "simulator",
     "max_error": "Max error",

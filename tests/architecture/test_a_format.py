@@ -90,7 +90,7 @@ def test_that_what_it_cannot_keep_is_left_out_with_a_sentence(tmp_path):
         (b"TOY\n", "it looks like a Toy whose first bytes are damaged"),
         (HEADER.pack(b"TOY!", 0, 1), "this kind of Toy is not supported: it has no rows"),
         (b"TOY!", "its Toy data is damaged or cut short"),
-        (HEADER.pack(b"TOY!", 10**5, 10**5), "its 100,000 x 100,000 pixels take"),
+        (HEADER.pack(b"TOY!", 10**5, 10**5), "its 100,000 × 100,000 pixels take"),
     ],
 )
 def test_that_its_files_are_refused_in_its_words(tmp_path, content, why):
@@ -134,7 +134,7 @@ def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, comma
     assert "for JPEG, WebP and Toy; PNG and TIFF are exact" in help_text
     limit = ("--max-bytes", "1MiB")
     refused = command("filter", toy_file, out, "--mask", "identity", *limit)
-    assert "filtering and saving its 7 x 5 pixels takes 35.0 MiB" in refused.err
+    assert "filtering and saving its 7 × 5 pixels takes 35.0 MiB" in refused.err
     assert command("filter", toy_file, out.with_suffix(".tif"), "--mask", "identity", *limit).status == 0
 
 

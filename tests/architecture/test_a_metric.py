@@ -2,6 +2,10 @@
 
 import csv
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 from PySide6.QtCore import Qt
@@ -17,6 +21,7 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulModel, MatmulState
 from gui.page.export import ResultsExport
 from gui.page.messages import Messages
+from tests.fresh_python import ROOT
 from tests.gui.made_results import make_workspace
 from tests.made_runs import made_product, made_rows, make_result
 
@@ -102,3 +107,50 @@ def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_
     written = json.loads(path.read_text())
     machine = machine_document([], results[0].environment.versions, results[0].environment.commit)
     assert written == json.loads(json_text(results_document(runs, "cpu-serial", machine)))
+
+
+METRICS = """
+from engine.results.columns import Fact
+from engine.results.metrics import CommonMetric, Metric
+from engine.tasks.product.problem import MatrixProduct
+
+OWN: tuple[Metric[MatrixProduct], ...] = (
+    Metric("right", "", "", "", lambda run: run.result.problem.inner, str),
+    Metric("other task", "", "", "", lambda run: run.result.problem.taps, str),
+    Metric("no such", "", "", "", lambda run: run.result.kernel_s, str),
+)
+FACTS: tuple[Fact[MatrixProduct], ...] = (Fact("other task", "", "", lambda run: run.result.problem.border),)
+COMMON: tuple[CommonMetric, ...] = (
+    Metric("one task", "", "", "", lambda run: run.result.problem.inner, str),
+)
+"""
+# What these modules say is enough: the stubs of NumPy alone take longer than all else.
+MYPY = """
+[mypy]
+strict = True
+follow_imports = silent
+[mypy-numpy.*,numba.*,llvmlite.*]
+follow_imports = skip
+ignore_missing_imports = True
+"""
+
+
+@pytest.mark.slow
+def test_that_mypy_finds_what_a_metric_reads_and_no_run_of_its_task_has(tmp_path):
+    (tmp_path / "metrics_here.py").write_text(METRICS)
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    where = ["--config-file", "mypy.ini", "--cache-dir", "cache", "metrics_here.py"]
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", *where],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert re.findall(r"metrics_here\.py:\d+: error: (.*?)(?:;|  )", found) == [
+        '"MatrixProduct" has no attribute "taps"',
+        '"Measurement[MatrixProduct]" has no attribute "kernel_s"',
+        '"MatrixProduct" has no attribute "border"',
+        '"TaskProblem" has no attribute "inner"',
+    ]

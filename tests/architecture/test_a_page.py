@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import Configuration
-from engine.host.protocol import ProductGrid
 from engine.host.verbs import Describe
+from engine.tasks.product.messages import ProductGrid
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageEntry, PageStatus, Tool

@@ -1,19 +1,22 @@
-"""A new request, of a kind of its own or of a task, is a dataclass and a line in a table.
+"""A new request, of a kind of its own or of a task, is a dataclass that names what answers it.
 
 A real host answers it as it declares.
 """
 
+import importlib
+import pkgutil
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
+import engine
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.handlers import ANSWERS, HANDLERS, Answers
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
@@ -34,6 +37,7 @@ class Double(Request):
 
     numbers: SharedArray
     in_simulator: bool = False
+    handler = f"{__name__}:double"
 
     @property
     def wants_simulator(self):
@@ -44,12 +48,15 @@ class Double(Request):
 class Wait(Request):
     """Be at work until it is stopped."""
 
+    handler = f"{__name__}:wait"
+
 
 @dataclass(frozen=True, slots=True)
 class Greet(Request):
     """Be answered while another is at work."""
 
     policy = QueuePolicy.AT_ONCE
+    handler = f"{__name__}:greet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Newest(Request):
 
     number: int
     policy = QueuePolicy.NEWEST
+    handler = f"{__name__}:tell_number"
 
 
 def double(request, report):
@@ -74,22 +82,29 @@ def wait(request, report):
         report(Progress("waiting", 0.0, 60.0))
 
 
+def greet(request, report):
+    return "good morning"
+
+
+def tell_number(request, report):
+    return request.number
+
+
 @dataclass(frozen=True, slots=True)
 class Sum:
     """A toy task's request: Run adds the numbers up, Describe counts them."""
 
     numbers: tuple[int, ...]
     device: str = "cpu"
+    answers = __name__
 
 
-ANSWERS[Sum] = Answers(
-    describe=lambda request, report: len(request.job.numbers),
-    run=lambda request, report: (sum(request.job.numbers), request.budget_s),
-)
-HANDLERS[Double] = double
-HANDLERS[Wait] = wait
-HANDLERS[Greet] = lambda request, report: "good morning"
-HANDLERS[Newest] = lambda request, report: request.number
+def describe(request, report):
+    return len(request.job.numbers)
+
+
+def run(request, report):
+    return sum(request.job.numbers), request.budget_s
 
 
 PATIENCE_S = 60.0
@@ -141,7 +156,7 @@ def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(clien
     numbers = Sum((1, 2, 3))
     assert client.submit(Describe(numbers)).result(PATIENCE_S) == 3
     assert client.submit(Run(numbers, 2.0)).result(PATIENCE_S) == (6, 2.0)
-    with pytest.raises(EngineError, match="Sum cannot be asked to check"):
+    with pytest.raises(EngineError, match="has no attribute 'check'"):
         client.submit(Check(numbers)).result(PATIENCE_S)
 
 
@@ -159,3 +174,30 @@ def test_that_a_verb_waits_the_same_way_and_goes_to_the_device_of_whatever_it_is
 def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
     assert Run(Sum(())).kind == Run(Sum((1,))).kind == (Run, Sum)
     assert Run(Sum(())).kind not in (Preview(Sum(())).kind, Run(Newest(1)).kind)
+
+
+def requests():
+    """Return every request of the program: of a task or the course, or of a kind of its own."""
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(engine.__path__, "engine.")
+        if module.name.endswith(".messages") or module.name in ("engine.host.protocol", "engine.host.call")
+    ]
+    classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
+    asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}
+    return sorted(filter(is_dataclass, asked), key=lambda kind: kind.__qualname__)
+
+
+@pytest.mark.parametrize("kind", requests(), ids=lambda kind: kind.__name__)
+def test_that_what_a_request_names_takes_requests_of_its_kind(kind):
+    if issubclass(kind, Request):
+        module, _, name = kind.handler.partition(":")
+        assert get_type_hints(getattr(importlib.import_module(module), name))["request"] is kind
+        return
+    functions = vars(importlib.import_module(kind.answers))
+    taken = {
+        get_type_hints(functions[verb.__name__.lower()])["request"]
+        for verb in (Describe, Check, Preview, Run)
+        if verb.__name__.lower() in functions
+    }
+    assert taken & {verb[kind] for verb in (Describe, Check, Preview, Run)}

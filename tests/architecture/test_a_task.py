@@ -1,132 +1,55 @@
-"""A new task is its folder and a line in the registry: pipeline, host and result files follow."""
+"""A new task is one folder, one panel in it, and a line in each table: of tasks, of pages, of commands.
+
+Pipeline, host, command line, window, tables and files find it by these. The folder is `scaling` beside this.
+"""
 
 import csv
 import io
 import json
-from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from engine.device.backend import Buffers
+from engine.commands.table import COMMANDS, Command
 from engine.device.devices import backend, device_named
-from engine.device.launches import DeviceKind
 from engine.errors import Cancelled
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.host.executor import SimulatorExecutor, executor_for
-from engine.results.compare import compared
+from engine.geometry.refusal import UnsupportedVariant
+from engine.host.client import EngineClient
+from engine.host.executor import executor_for
+from engine.host.verbs import Check, Describe, Run
+from engine.results.columns import columns_of, problem_text
+from engine.results.compare import Compared, compared
 from engine.results.export import results_csv, results_document
 from engine.results.strict_json import json_text
-from engine.results.work import Work
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
-from engine.run.executor import measure_on, outcome_of
+from engine.run.executor import outcome_of
 from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted, sweep
-from engine.run.task import Job, Task
-from engine.run.variant import AnyVariant
 from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS
-from engine.verify.verification import Verification
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    task: ClassVar[str] = "scaling"
-    checked_unit: ClassVar[str] = "number"
-    count: int
-    factor: float
-
-    size_text = subject = property(lambda self: f"{self.count} numbers")
-    longest_side = values = property(lambda self: self.count)
-    copied_bytes = property(lambda self: 8 * self.count)
-    comparable = property(lambda self: self)
-
-    def csv_columns(self):
-        return {"count": self.count, "factor": self.factor}
-
-
-class Launch:
-    def __init__(self, factor, error):
-        self._factor, self._error = factor, error
-
-    def launch(self, image, out, stream=None):
-        np.multiply(image, self._factor, out=out)
-        out += self._error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToyVariant(AnyVariant[Scaling, None]):
-    task: ClassVar[str] = Scaling.task
-
-
-def toy_variant(key):
-    """Return a way to scale: one is wrong, one is for the GPU, and one for at most three numbers."""
-
-    def work(problem, block):
-        count = problem.count
-        return Work(count, count, count, 4 * count, 4 * count, 8 * count)
-
-    def unsupported(problem, constant, block, limits):
-        many = key == "for-few" and problem.count > 3
-        return Refusal("too-many", "There are more than 3 numbers") if many else None
-
-    return ToyVariant(
-        key=key,
-        title="A toy",
-        device=DeviceKind.CUDA if key == "on-the-gpu" else DeviceKind.CPU,
-        idea="",
-        default_block=Block(1, 1),
-        uses_block=False,
-        prepare=lambda problem, constant, block: Launch(problem.factor, float(key == "wrong")),
-        work=work,
-        unsupported=unsupported,
-        made_by=partial(toy_variant, key),
-    )
-
-
-KEYS = ("in-one-go", "wrong", "on-the-gpu", "for-few")
-
-
-class Scale(Task[Scaling, np.ndarray, ToyVariant]):
-    problem = Scaling
-
-    def expected_launch_s(self, job, device):
-        return 0.1
-
-    def allocate(self, backend, job, host_out=None):
-        out = np.empty(job.problem.count, np.float32) if host_out is None else host_out
-        return Buffers(job.operands, out, out)
-
-    def upload(self, backend, operands, buffers):
-        pass
-
-    def verify(self, values, job, checkpoint):
-        checkpoint(0.0)
-        count, factor = job.problem.count, job.problem.factor
-        error = float(np.abs(values - factor * job.operands.astype(np.float64)).max())
-        passed = error <= 1e-6
-        reason = "" if passed else "not verified: a number is off"
-        return Verification(passed, error, 1e-6, count, count, error == 0.0, reason)
-
-
-SCALE = Scale()
-
-
-def toy_job(key, problem, seed=0):
-    """Return a job of the toy task on random numbers."""
-    numbers = np.random.default_rng(seed).random(problem.count, np.float32)
-    chosen = toy_variant(key)
-    return Job(SCALE, chosen, chosen.default_block, problem, numbers, seed=seed)
-
+from gui.page.contract import PageEntry
+from gui.shell.pages import PAGES
+from tests.architecture.scaling.messages import ScaleRequest
+from tests.architecture.scaling.problem import Scaling
+from tests.architecture.scaling.task import KEYS, SCALE, toy_job
+from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
 
 PROBLEM = Scaling(5, 2.5)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
 PATIENCE_S = 60.0
+ENTRY = PageEntry("scaling", "Scaling", "A toy.", "puzzle-outline", "tests.architecture.scaling.page")
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """All that a new task has outside its folder: these three lines."""
+    monkeypatch.setitem(TASKS, Scaling.task, SCALE)
+    monkeypatch.setitem(COMMANDS, "scale", Command("scale numbers", "tests.architecture.scaling.command"))
+    PAGES.append(ENTRY)
+    yield
+    PAGES.remove(ENTRY)
 
 
 def test_that_a_new_task_is_resolved_verified_and_measured():
@@ -156,8 +79,8 @@ def test_that_a_new_task_can_be_refused_and_stopped():
         measure(toy_job("in-one-go", PROBLEM), backend("cpu"), QUICK, checkpoint=stop)
 
 
-def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
-    monkeypatch.setitem(TASKS, Scaling.task, SCALE)
+@pytest.mark.usefixtures("registered")
+def test_that_a_sweep_of_a_new_task_is_written_and_read_back():
     jobs = [toy_job(key, PROBLEM) for key in KEYS]
     seen = []
     results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
@@ -171,16 +94,68 @@ def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
     assert list(results_from_document(document)) == results
     rows = list(csv.DictReader(io.StringIO(results_csv(runs, "in-one-go"))))
     assert (rows[0]["task"], rows[0]["count"], rows[0]["verified"]) == ("scaling", "5", "yes")
+    assert float(rows[0]["numbers_per_ms"]) == 5 / results[0].kernel_ms
+
+
+def test_that_its_metrics_and_facts_stand_among_those_of_every_task():
+    columns = {column.key: column for column in columns_of(Scaling, ("variant", "factor"))}
+    assert list(columns)[:2] == ["variant", "factor"]
+    assert {"numbers_per_ms", "kernel_median_ms", "speed_up", "proof"} < columns.keys()
+    result = measure(toy_job("in-one-go", PROBLEM), backend("cpu"), QUICK).result
+    assert columns["factor"].text(Compared(result)) == "times 2.5"
+    assert columns["numbers_per_ms"].value(Compared(result)) == 5 / result.kernel_ms
+
+
+@pytest.mark.usefixtures("registered")
+def test_that_the_command_line_lists_and_measures_it(command, tmp_path):
+    assert "Scalings (`python main.py scale`):\nin-one-go: Numbers grow.\n" in command("variants").out
+    entries = command("variants --json").document["variants"]
+    assert [entry["key"] for entry in entries if entry["task"] == "scaling"] == list(KEYS)
+    answer = command("scale", "--count", 7, "--budget", 0, "--out", tmp_path / "r.json")
+    header, row = answer.out.splitlines()
+    assert header.split()[:3] == ["run", "factor", "variant"]
+    assert "numbers per ms 1/ms" in header
+    assert "times 2.0" in row
+    (result,) = results_from_document(json.loads((tmp_path / "r.json").read_text()))
+    assert result.problem == Scaling(7, 2.0)
 
 
 @pytest.mark.slow
-def test_that_a_host_does_the_job_of_a_new_task():
-    job = toy_job("in-one-go", PROBLEM)
-    executor = SimulatorExecutor()
+@pytest.mark.usefixtures("registered")
+def test_that_the_window_has_its_page_runs_it_and_shows_its_columns(
+    open_window,  # noqa: F811
+    qtbot,
+    tmp_path,
+):
+    haloscope = open_window()
+    haloscope.window.show_page("scaling")
+    page = haloscope.window.page_of("scaling")
+    page.run()
+    qtbot.waitUntil(lambda: len(page.model.rows()) == 2)
+    assert [run.result.variant for run in page.model.rows()] == ["in-one-go", "wrong"]
+    at = page.model.position("numbers_per_ms")
+    rate = 5 / page.model.results()[0].kernel_ms
+    assert page.model.index(0, at).data() == f"{rate:,.0f}"
+    assert page.model.columns[0].key == "factor"
+    page.export_to.write(tmp_path / "r.json")
+    read = results_from_document(json.loads((tmp_path / "r.json").read_text()))
+    assert read == page.model.results()
+
+
+@pytest.mark.slow
+def test_that_a_host_answers_what_it_is_asked_of_a_new_task():
+    client = EngineClient()
+    client.start()
     try:
-        outcome = executor.submit(measure_on, job, "cpu", NO_SAMPLES).result(PATIENCE_S)
+        described = client.submit(Describe(ScaleRequest(PROBLEM))).result(PATIENCE_S)
+        checked = client.submit(Check(ScaleRequest(PROBLEM))).result(PATIENCE_S)
+        result = client.submit(Run(ScaleRequest(PROBLEM), 0.0)).result(PATIENCE_S)
     finally:
-        executor.shutdown()
-    assert np.array_equal(outcome.values, compute(job, backend("cpu")))
-    assert outcome.result.problem == PROBLEM
-    assert outcome.result.is_proven
+        client.shutdown()
+    assert [info.key for info in described] == list(KEYS)
+    reasons = {entry.variant: entry.reason for entry in checked}
+    assert reasons["in-one-go"] is None
+    assert reasons["for-few"].short == "There are more than 3 numbers"
+    assert result.problem == PROBLEM
+    assert result.is_proven
+    assert problem_text(result) == "times 2.5"

@@ -9,13 +9,12 @@ import pytest
 
 import engine
 from engine.errors import BadValue, UnknownName
-from engine.host import operation_jobs
-from engine.host.protocol import OperationsRequest
 from engine.host.verbs import Describe
 from engine.image.save import save_image
 from engine.run.registered import Registered
-from engine.tasks.operation import variants
+from engine.tasks.operation import answers, variants
 from engine.tasks.operation.contract import Operation, Parameter, ResultKind, verified_by
+from engine.tasks.operation.messages import OperationsRequest
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import cpu_variant
@@ -108,7 +107,7 @@ def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbo
     qtbot.addWidget(box)
     box.fill()
     assert box.itemText(box.count() - 1) == "Posterise"
-    state.set_infos(operation_jobs.describe(Describe(OperationsRequest()), lambda step: None))
+    state.set_infos(answers.describe(Describe(OperationsRequest()), lambda step: None))
     box.activated.emit(box.count() - 1)
     assert state.key == "posterise"
     assert [variant.key for variant in state.variants] == ["toy-posterise"]

@@ -21,12 +21,14 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host import run_jobs
+from engine.host.messages import Ready
+from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import Registered
-from engine.tasks.filtering import variants
+from engine.tasks.filtering import answers, variants
 from engine.tasks.filtering.auto.planner import choose, why_not
+from engine.tasks.filtering.messages import FiltersRequest
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import MaskClass
 from engine.variants.cpu import serial
@@ -104,7 +106,7 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
 
 def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
-    state.set_ready(run_jobs.ready())
+    state.set_ready(Ready(answers.describe(Describe(FiltersRequest()), lambda step: None), ()))
     model = VariantsModel(workspace, state, ResultsModel())
     listed = [model.index(row, 0).data(ROW_ROLE).key for row in range(model.rowCount())]
     assert listed == [AUTO, *(known.key for known in toys)]

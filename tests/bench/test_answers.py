@@ -35,7 +35,7 @@ def make_run():
         "b": timed(1.0, opencv=3.0, scipy=9.0),
         "c": timed(4.0, opencv=2.0, scipy=9.0),
     }
-    table = {"name": "main", "title": "", "cells": list(cells), "labels": ["3 x 3", "9 x 9", "15 x 15"]}
+    table = {"name": "main", "title": "", "cells": list(cells), "labels": ["3 × 3", "9 × 9", "15 × 15"]}
     machine = {"device": "a CPU"}
     return {"device_kind": "cpu", "date": "2026-01-02", "machine": machine, "tables": [table], "cells": cells}
 
@@ -62,9 +62,9 @@ def test_that_the_answer_counts_problems_in_which_we_lead():
 
 def test_that_a_kind_of_problem_has_one_row_with_the_fastest_other_library():
     assert library_answer(make_run()).lines[2:] == [
-        "| picture and mask | 3 x 3 | 9 x 9 | 15 x 15 | fastest other library |",
+        "| picture and mask | 3 × 3 | 9 × 9 | 15 × 15 | fastest other library |",
         "|---|---:|---:|---:|---|",
-        "| float32, any mask, 64 x 32 | 2.00 / 1.00 = **2.0** | 3.00 / 1.00 = **3.0** | "
+        "| float32, any mask, 64 × 32 | 2.00 / 1.00 = **2.0** | 3.00 / 1.00 = **3.0** | "
         "2.00 / 4.00 = **0.5** | opencv filter |",
     ]
 
@@ -83,7 +83,7 @@ def test_that_the_longest_time_without_a_response_is_named():
 
 def test_that_variants_have_a_column_per_mask():
     assert variant_answer(figures()).lines[2:5] == [
-        "| variant | 3 x 3 | 15 x 15 |",
+        "| variant | 3 × 3 | 15 × 15 |",
         "|---|---:|---:|",
         "| `naive` | 30 | 150 |",
     ]

@@ -57,7 +57,7 @@ def make_run():
         },
         "absent": {"torch": "not installed (torch)"},
         "tables": [
-            {"name": "main", "title": "Mask size", "axis_title": "mask", "labels": ["3 x 3", "5 x 5"],
+            {"name": "main", "title": "Mask size", "axis_title": "mask", "labels": ["3 × 3", "5 × 5"],
              "cells": [cell.key for cell in CELLS]},
         ],
         "cells": {CELLS[0].key: first, CELLS[1].key: second},
@@ -111,11 +111,11 @@ def test_that_a_table_has_a_row_per_cell_with_our_lead():
         "",
         "| mask | **auto** | limit | reached | opencv filter2D | npp filter | lead |",
         "|---|---|---|---|---|---|---|",
-        "| 3 x 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
-        "| 5 x 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
+        "| 3 × 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
+        "| 5 × 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
     ]
     run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
-    assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
+    assert "| 3 × 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
 
 
 def test_that_reasons_for_missing_times_are_counted_once_per_contender():

@@ -96,7 +96,7 @@ def test_that_a_large_picture_is_verified_and_timed(variant, large, device):
     # Sums of products are refused where exact ones are promised.
     assert result.verification.exact or large.dtype == np.float32 or variant.rounds_weights
     assert result.kernel_ms > 0
-    print(f"{variant.key} {large.dtype} x {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
+    print(f"{variant.key} {large.dtype} × {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
 
 
 @pytest.mark.alone

@@ -15,20 +15,24 @@ from typing import Any
 
 import numpy as np
 
+from engine.course.messages import CourseRequest, SaveCourse
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
-from engine.host import network_protocol, protocol, shared
+from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
-from engine.host.request import Request
-from engine.host.tile_jobs import describe_tile
+from engine.host.request import Request, answer
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
+from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.operation.found import Mark, Quantity
+from engine.tasks.operation.messages import Operated, OperationInfo, OperationJob, OperationsRequest
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from tests.gui import made_network
 from tests.gui.made_results import (
     CPU_DEVICE,
@@ -45,7 +49,7 @@ READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 MOST_THREADS = 512
 # One variant of each operation for the CPU and one for a GPU.
 OPERATION_INFOS = tuple(
-    protocol.OperationInfo(
+    OperationInfo(
         key,
         (
             VariantInfo(f"cpu-{key}", "CPU, all cores", "cpu", "On the CPU.", Block(1, 1), False),
@@ -55,7 +59,7 @@ OPERATION_INFOS = tuple(
     for key in OPERATIONS
 )
 TOO_LARGE = BadValue(
-    "a picture of 96 x 72", "too large for the simulator (limit 64 x 64)", "Choose another device."
+    "a picture of 96 × 72", "too large for the simulator (limit 64 × 64)", "Choose another device."
 )
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
@@ -94,7 +98,9 @@ class Asked:
 class FakeEngineClient:
     """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
-    def __init__(self, on_ready, on_lost, on_notice, *, automatic=True, ready=True, unavailable=None):
+    def __init__(
+        self, on_ready, on_lost, on_notice, described, *, automatic=True, ready=True, unavailable=None
+    ):
         self._on_ready, self._on_lost, self.notice = on_ready, on_lost, on_notice
         self.automatic = automatic
         self._says_ready = ready
@@ -197,39 +203,36 @@ class FakeEngineClient:
     def _reply(self, request):
         job = getattr(request, "job", None)
         if _is_too_large(getattr(job, "job", job)):
-            if request.kind == (Check, protocol.FilterJob) and not request.blocks:
+            if request.kind == (Check, FilterJob) and not request.blocks:
                 return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
-        return self._replies[request.kind](request)
+        if made := self._replies.get(request.kind):
+            return made(request)
+        return answer(request, lambda step: None)
 
     @cached_property
     def _replies(self):
-        """What answers each kind of request, by the verb and the request of the task."""
+        """What answers in place of the engine, by the verb and the request of the task."""
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
-            (protocol.SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
-            (Describe, protocol.TileRequest): lambda one: describe_tile(one, lambda step: None),
-            (Check, protocol.FilterJob): self._checked,
-            (Preview, protocol.FilterJob): lambda one: self._filtered(one.job, None),
-            (Run, protocol.FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),
-            (Describe, protocol.OperationsRequest): lambda one: OPERATION_INFOS,
-            (Check, protocol.OperationJob): _checked_operation,
-            (Preview, protocol.OperationJob): self._operated,
-            (Run, protocol.OperationJob): self._operated,
-            (Describe, protocol.ProductGrid): lambda one: _rows(one.job, one.job.tiles),
-            (Run, protocol.ProductRequest): _multiplied,
-            (Describe, protocol.CourseRequest): lambda one: made_tables(measured=False),
-            (Run, protocol.CourseRequest): lambda one: made_tables(measured=True),
-            (Describe, network_protocol.NetworkRequest): lambda one: made_network.network_facts(self._make),
-            (Preview, network_protocol.DrawingRequest): lambda one: made_network.recognised(
-                one.job.ink, self._make
-            ),
-            (Check, network_protocol.StageRequest): lambda one: made_network.checked_stages(one.job.device),
-            (Run, network_protocol.StageRequest): lambda one: made_network.made_run(
-                one.job.stage, one.job.batch
-            ),
-            (Run, network_protocol.DigitsRequest): lambda one: made_network.made_confusion(),
+            (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
+            (Check, FilterJob): self._checked,
+            (Preview, FilterJob): lambda one: self._filtered(one.job, None),
+            (Run, FilterJob): lambda one: self._filtered(one.job, _run_result(one.job)),
+            (Describe, OperationsRequest): lambda one: OPERATION_INFOS,
+            (Check, OperationJob): _checked_operation,
+            (Preview, OperationJob): self._operated,
+            (Run, OperationJob): self._operated,
+            (Describe, ProductGrid): lambda one: _rows(one.job, one.job.tiles),
+            (Run, ProductRequest): _multiplied,
+            (Describe, CourseRequest): lambda one: made_tables(measured=False),
+            (Run, CourseRequest): lambda one: made_tables(measured=True),
+            (Describe, NetworkRequest): lambda one: made_network.network_facts(self._make),
+            (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
+            (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),
+            (Run, StageRequest): lambda one: made_network.made_run(one.job.stage, one.job.batch),
+            (Run, DigitsRequest): lambda one: made_network.made_confusion(),
         }
 
     def _saved(self, request):
@@ -262,7 +265,7 @@ class FakeEngineClient:
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
         values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
         screen = protocol.ScreenLevels((screen,))
-        description = f"{title}  {width} x {height}  RGB  8 bit"
+        description = f"{title}  {width} × {height}  RGB  8 bit"
         where = {"path": request.path, "sample": request.sample}
         return protocol.PictureHandle(values, None, screen, title, description, **where)
 
@@ -291,7 +294,7 @@ class FakeEngineClient:
             shape = job.picture.pixels.shape
             problem = OperationProblem(job.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
             result = make_result(variant, 2.0, problem=problem, device="cpu", title="CPU, all cores")
-        return protocol.Operated(shown, found, counts, mark, result)
+        return Operated(shown, found, counts, mark, result)
 
     def _make(self, *arrays):
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.host import network_protocol, protocol
+from engine.host import protocol
 from engine.host.messages import VariantInfo
 from engine.results.environment import Environment
+from engine.tasks.network import messages
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
@@ -48,17 +49,17 @@ def made_values(ink: bytes) -> list[np.ndarray]:
     return values
 
 
-def network_facts(make) -> network_protocol.NetworkFacts:
+def network_facts(make) -> messages.NetworkFacts:
     pixels, labels = made_digits()
-    return network_protocol.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
+    return messages.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
 
 
-def recognised(ink: bytes, make) -> network_protocol.Recognised:
+def recognised(ink: bytes, make) -> messages.Recognised:
     shared_maps = make(*made_values(ink))
-    layers = tuple(map(network_protocol.LayerMaps, LAYERS, shared_maps))
+    layers = tuple(map(messages.LayerMaps, LAYERS, shared_maps))
     chances = [0.01] * 10
     chances[7] = 0.91
-    return network_protocol.Recognised(layers, tuple(chances), 7, 12.0)
+    return messages.Recognised(layers, tuple(chances), 7, 12.0)
 
 
 def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
@@ -69,7 +70,7 @@ def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
     )
 
 
-def made_run(stage: str, batch: int = 100, **fields: object) -> network_protocol.NetworkRun:
+def made_run(stage: str, batch: int = 100, **fields: object) -> messages.NetworkRun:
     """A verified run: serial has a time for each layer, others for pairs of them."""
     known = next(one for one in STAGES if one.key == stage)
     ms = KERNEL_MS.get(stage, 1.0)
@@ -94,7 +95,7 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> network_protocol
         if device != "cpu"
         else ()
     )
-    return network_protocol.NetworkRun(replace(result, **fields), layers, spans)
+    return messages.NetworkRun(replace(result, **fields), layers, spans)
 
 
 def made_confusion() -> Confusion:

@@ -19,7 +19,7 @@ from tests.made_runs import MASK, made_reason
 def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> PictureHandle:
     """Return a picture's handle whose memory nobody attaches."""
     pixels = SharedArray("none", (height, width, channels), "uint8")
-    return PictureHandle(pixels, None, ScreenLevels(()), "astronaut.png", "astronaut.png 512 x 512 RGB 8 bit")
+    return PictureHandle(pixels, None, ScreenLevels(()), "astronaut.png", "astronaut.png 512 × 512 RGB 8 bit")
 
 
 def make_workspace() -> Workspace:
@@ -69,7 +69,7 @@ PAPER = Paper(
     title="CUDA Assignment 3: 2D Convolution",
     authors="Two students",
     source="A university, 2017",
-    about="A 5 x 5 mask on matrices of 512, 1024 and 2048.",
+    about="A 5 × 5 mask on matrices of 512, 1024 and 2048.",
     kernels=(
         CourseKernel("the serial reference", "Results", Configuration("cpu-serial", "gaussian:5:1")),
         CourseKernel(
@@ -155,7 +155,7 @@ def handle_of(pixels: np.ndarray, share: Share, alpha: np.ndarray | None = None)
         None if alpha is None else share(alpha),
         screen,
         "made.png",
-        f"made.png {columns} x {rows}, {channels} channels",
+        f"made.png {columns} × {rows}, {channels} channels",
     )
 
 

@@ -44,10 +44,10 @@ class BestBlock:
     kernel_ms: float  # median
 
     def words(self, problem: Problem | None = None) -> str:
-        """Return block and time: 32 x 4 (0.12 ms); with the picture's size if it is not that of `problem`."""
+        """Return block and time: 32 × 4 (0.12 ms); with the picture's size if it is not that of `problem`."""
         mine = self.problem
         is_same = problem is None or (problem.width, problem.height) == (mine.width, mine.height)
-        size = "" if is_same else f" at {mine.width} x {mine.height}"
+        size = "" if is_same else f" at {mine.width} × {mine.height}"
         return f"{self.block} ({ms_text(self.kernel_ms)}{size})"
 
     @property

@@ -25,6 +25,7 @@ class Problem:
     """
 
     task: ClassVar[str] = "filtering"
+    columns_module: ClassVar[str] = "engine.tasks.filtering.columns"
     checked_unit: ClassVar[str] = "pixel"
 
     # Picture size in pixels; at least 1 x 1.
@@ -44,7 +45,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
             reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
-            what = f"a picture of {self.height} x {self.width}"
+            what = f"a picture of {self.height} × {self.width}"
             raise BadValue(what, reason, "Use a picture within these sizes.")
         if not 1 <= self.channels <= MAX_CHANNELS:
             raise BadValue(
@@ -62,7 +63,7 @@ class Problem:
         if not (0 <= self.anchor[0] < rows and 0 <= self.anchor[1] < columns):
             raise BadValue(
                 f"anchor {self.anchor}",
-                f"the mask has {rows} x {columns} cells, counted from (0, 0)",
+                f"the mask has {rows} × {columns} cells, counted from (0, 0)",
                 f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
             )
         if self.result_dtype not in ("float32", self.dtype):
@@ -100,12 +101,12 @@ class Problem:
 
     def limit_text(self, side: int) -> str:
         """Return what a limit of the longest side means, in words."""
-        return f"{side} x {side}"
+        return f"{side} × {side}"
 
     @property
     def subject(self) -> str:
         """The picture in words."""
-        return f"a picture of {self.width} x {self.height}"
+        return f"a picture of {self.width} × {self.height}"
 
     @property
     def comparable(self) -> Hashable:
@@ -157,7 +158,7 @@ class Problem:
     def size_text(self) -> str:
         """Width x height x channels, as people write it."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
-        return f"{self.width} x {self.height} {colour}"
+        return f"{self.width} × {self.height} {colour}"
 
     @property
     def picture_text(self) -> str:

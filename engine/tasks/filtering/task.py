@@ -113,4 +113,4 @@ def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
 def random_mask(rows: int, columns: int, seed: int) -> Mask:
     """Return random weights of which none are special: no zeros, no symmetry, not separable."""
     random = np.random.default_rng(seed).uniform(0.5, 1.5, (rows, columns))
-    return Mask(random / (rows * columns), name=f"random {rows} x {columns}")
+    return Mask(random / (rows * columns), name=f"random {rows} × {columns}")

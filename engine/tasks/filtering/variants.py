@@ -35,7 +35,7 @@ class MaskClass(StrEnum):
 class Growth(StrEnum):
     """What the time of a variant grows with, as the mask becomes larger."""
 
-    CELLS = "rows x columns"
+    CELLS = "rows × columns"
     SIDES = "rows + columns"
     NOTHING = "hardly at all"
 
@@ -93,6 +93,11 @@ class Variant(AnyVariant[Problem, Mask]):
     # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
     # covers the output tile.
     block_covers_input: bool = False
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Whether it writes 8 and 16 bit, and the masks that it takes."""
+        return {"quantises": self.integer_output, "masks": self.masks.value}
 
     def added_steps(self, mask: Mask) -> float:
         """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""

@@ -53,8 +53,8 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or array.shape[1:] != (side, side):
-        shape = " x ".join(map(str, array.shape)) or "no axes"
-        raise BadValue(f"drawings of {shape}", f"the network takes {side} x {side}", _SHAPES)
+        shape = " × ".join(map(str, array.shape)) or "no axes"
+        raise BadValue(f"drawings of {shape}", f"the network takes {side} × {side}", _SHAPES)
     if len(array) == 0:
         raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")
     if array.dtype.kind not in "buif":

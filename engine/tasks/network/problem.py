@@ -53,6 +53,7 @@ class ForwardPass:
     """
 
     task: ClassVar[str] = "network"
+    columns_module: ClassVar[str] = "engine.tasks.network.columns"
     checked_unit: ClassVar[str] = "score"
 
     batch: int
@@ -71,9 +72,9 @@ class ForwardPass:
             )
         if self.side % 4 or not 16 <= self.side <= 64:
             raise BadValue(
-                f"drawings of {self.side} x {self.side}",
+                f"drawings of {self.side} × {self.side}",
                 "two convolutions and two pools need a side that is a multiple of 4, from 16 to 64",
-                "Scale the drawing to 28 x 28.",
+                "Scale the drawing to 28 × 28.",
             )
         if not all(1 <= size <= MAX_LAYER for size in (self.first, self.second, self.hidden, self.classes)):
             raise BadValue(
@@ -190,7 +191,7 @@ class ForwardPass:
     @property
     def network_text(self) -> str:
         """The network in a line: "28 x 28, 32, 64, 128, 10"."""
-        return f"{self.side} x {self.side}, {self.first}, {self.second}, {self.hidden}, {self.classes}"
+        return f"{self.side} × {self.side}, {self.first}, {self.second}, {self.hidden}, {self.classes}"
 
 
 def _summed(key: str, title: str, shape: tuple[int, ...], taps: int) -> Layer:

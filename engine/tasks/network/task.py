@@ -39,6 +39,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
+    heading = "Stages of the network (`python main.py network`)"
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second, the simulator 0.1 M."""
@@ -82,7 +83,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         if not operands.weights.fits(problem):
             raise BadValue(
                 "weights of other shapes",
-                f"they do not make a network for drawings of {problem.side} x {problem.side}",
+                f"they do not make a network for drawings of {problem.side} × {problem.side}",
                 "Take the weights of that network.",
             )
         refuse_too_large(problem)

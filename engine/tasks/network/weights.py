@@ -87,6 +87,11 @@ def trained_weights() -> Weights:
     return read_weights(WEIGHTS_FILE)
 
 
+def weights_from(path: str) -> Weights:
+    """Return the weights of a file, as `read_weights` does; the trained ones where none is named."""
+    return read_weights(Path(path)) if path else trained_weights()
+
+
 def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
     """Return the weights of a file.
 
@@ -164,4 +169,4 @@ def _refuse_bytes(size: int) -> None:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
+    return " × ".join(map(str, shape))

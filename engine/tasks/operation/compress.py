@@ -113,7 +113,7 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
         raise BadValue(
             f"row {row}, column {column}, channel {channel} is {samples[row, column, channel]}",
-            "its block of 8 x 8 pixels would have no coefficients",
+            "its block of 8 × 8 pixels would have no coefficients",
             "Replace such samples first.",
         )
     if (largest := float(np.abs(samples).max())) > MOST_FLOAT:
@@ -317,8 +317,8 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
 
 COMPRESS = Operation(
     key="compress",
-    title="Compression (8 x 8 DCT)",
-    teaches="What JPEG does: 8 x 8 pixels as a sum of 64 cosines, of which most are quantised to 0; a block "
+    title="Compression (8 × 8 DCT)",
+    teaches="What JPEG does: 8 × 8 pixels as a sum of 64 cosines, of which most are quantised to 0; a block "
     "of threads keeps its pixels in shared memory from the transform to the way back.",
     result=ResultKind.NUMBERS,
     parameters=(

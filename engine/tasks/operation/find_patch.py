@@ -61,8 +61,8 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     height, width = int(parameters["height"]), int(parameters["width"])
     if height > samples.shape[0] or width > samples.shape[1]:
         raise BadValue(
-            f"a patch of {width} x {height}",
-            f"the picture has {samples.shape[1]} x {samples.shape[0]} pixels, and the patch must lie inside",
+            f"a patch of {width} × {height}",
+            f"the picture has {samples.shape[1]} × {samples.shape[0]} pixels, and the patch must lie inside",
             "Choose a smaller patch.",
         )
     if samples.dtype.kind == "f":
@@ -81,8 +81,8 @@ def patch_from(samples: np.ndarray, parameters: dict[str, Value]) -> np.ndarray:
     row, column = corner_of(samples, parameters)
     if row + height > samples.shape[0] or column + width > samples.shape[1]:
         raise BadValue(
-            f"a patch of {width} x {height} from column {column}, row {row} on",
-            f"it reaches over the edge of the picture of {samples.shape[1]} x {samples.shape[0]}",
+            f"a patch of {width} × {height} from column {column}, row {row} on",
+            f"it reaches over the edge of the picture of {samples.shape[1]} × {samples.shape[0]}",
             "Move it, or choose a smaller one.",
         )
     return samples[row : row + height, column : column + width]
@@ -92,7 +92,7 @@ def ready_patch(cells: np.ndarray, samples: np.ndarray) -> Patch:
     """Return a patch (h, w, C) made ready for a picture; a `BadValue` says why it can be found nowhere."""
     height, width, channels = cells.shape
     if max(height, width) > MOST_SIDE:
-        what, why = f"a patch of {width} x {height}", f"each side can have up to {MOST_SIDE} pixels"
+        what, why = f"a patch of {width} × {height}", f"each side can have up to {MOST_SIDE} pixels"
         raise BadValue(what, why, "Cut a smaller one out.")
     if channels != samples.shape[2]:
         names = {1: "grey", 3: "RGB"}

@@ -49,7 +49,7 @@ def bins_of(samples: np.ndarray, bins: int) -> np.ndarray:
 def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse more pixels than a count of 32 bits holds."""
     if samples.shape[0] * samples.shape[1] > _MOST_SAMPLES:
-        what = f"a picture of {samples.shape[1]:,} x {samples.shape[0]:,}"
+        what = f"a picture of {samples.shape[1]:,} × {samples.shape[0]:,}"
         raise BadValue(what, f"a count has 32 bits, at most {_MOST_SAMPLES:,}", "Take a part of it.")
 
 

@@ -43,6 +43,7 @@ class OperationProblem:
     """
 
     task: ClassVar[str] = KEY
+    columns_module: ClassVar[str] = "engine.tasks.operation.columns"
     checked_unit: ClassVar[str] = "pixel"
 
     operation: str  # key of `engine.tasks.operation.operations.OPERATIONS`
@@ -57,7 +58,7 @@ class OperationProblem:
 
     def __post_init__(self) -> None:
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
-            what = f"a picture of {self.height} x {self.width}"
+            what = f"a picture of {self.height} × {self.width}"
             reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
             raise BadValue(what, reason, "Use a picture within these sizes.")
         if not 1 <= self.channels <= MAX_CHANNELS:
@@ -129,12 +130,12 @@ class OperationProblem:
 
     def limit_text(self, side: int) -> str:
         """Return what a limit of the longest side means, in words."""
-        return f"{side} x {side}"
+        return f"{side} × {side}"
 
     @property
     def subject(self) -> str:
         """The picture in words."""
-        return f"a picture of {self.width} x {self.height}"
+        return f"a picture of {self.width} × {self.height}"
 
     @property
     def comparable(self) -> Hashable:
@@ -145,7 +146,7 @@ class OperationProblem:
     def size_text(self) -> str:
         """Width x height and channels, as people write it."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
-        return f"{self.width} x {self.height} {colour}"
+        return f"{self.width} × {self.height} {colour}"
 
     @property
     def picture_text(self) -> str:

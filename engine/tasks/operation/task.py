@@ -22,6 +22,7 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
     """One operation of `OPERATIONS` on a picture."""
 
     problem = OperationProblem
+    heading = "Other operations (`python main.py filter --operation KEY`)"
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the fields with the settings typed by the operation's parameters."""

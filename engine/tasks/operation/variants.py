@@ -27,6 +27,16 @@ class OperationVariant(AnyVariant[OperationProblem, Patch | None]):
     # Whether each thread has an array in local memory, to show what that is; all others keep to registers.
     uses_local_memory: bool = False
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """The operation."""
+        return {"operation": self.operation}
+
+    @property
+    def line(self) -> str:
+        """What `variants` says of it."""
+        return f"{self.operation}: {self.key}: {self.idea}"
+
     def why_not(
         self,
         problem: OperationProblem,

@@ -81,4 +81,4 @@ def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
 
 
 def _shape(array: np.ndarray) -> str:
-    return " x ".join(str(side) for side in array.shape)
+    return " × ".join(str(side) for side in array.shape)

@@ -19,6 +19,7 @@ class MatrixProduct:
     """
 
     task: ClassVar[str] = "product"
+    columns_module: ClassVar[str] = "engine.tasks.product.columns"
     checked_unit: ClassVar[str] = "element"
 
     rows: int
@@ -28,7 +29,7 @@ class MatrixProduct:
     def __post_init__(self) -> None:
         if not all(1 <= side <= MAX_SIDE for side in (self.rows, self.inner, self.columns)):
             raise BadValue(
-                f"matrices of {self.rows} x {self.inner} and {self.inner} x {self.columns}",
+                f"matrices of {self.rows} × {self.inner} and {self.inner} × {self.columns}",
                 f"each side must be from 1 to {MAX_SIDE:,}",
                 "Choose sizes within these.",
             )
@@ -40,8 +41,8 @@ class MatrixProduct:
         if not match:
             raise BadValue(
                 f"size '{text}'",
-                "it is neither one whole number nor rows x inner x columns",
-                "Write it as 512 or as 17x33x5 (M is 17 x 33, N is 33 x 5).",
+                "it is neither one whole number nor rows × inner × columns",
+                "Write it as 512 or as 17x33x5 (M is 17 × 33, N is 33 × 5).",
             )
         rows, inner, columns = match.groups(default=match[1])
         return cls(int(rows), int(inner), int(columns))
@@ -73,7 +74,7 @@ class MatrixProduct:
 
     def limit_text(self, side: int) -> str:
         """Return what a limit of the longest side means, in words."""
-        return f"{side} x {side}"
+        return f"{side} × {side}"
 
     @property
     def subject(self) -> str:
@@ -97,4 +98,4 @@ class MatrixProduct:
     @property
     def size_text(self) -> str:
         """Rows x inner x columns."""
-        return f"{self.rows} x {self.inner} x {self.columns}"
+        return f"{self.rows} × {self.inner} × {self.columns}"

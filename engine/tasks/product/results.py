@@ -11,3 +11,8 @@ if TYPE_CHECKING:
 else:
     # Scripts ask `isinstance(result, ...)`; a class with its parameter cannot answer.
     ProductResult = Measurement
+
+
+def tile_of(result: "ProductResult") -> int | None:
+    """Return the side of the tile, which is a run's square block; None where it has none."""
+    return result.block.x if result.block else None

@@ -19,6 +19,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     """P = M N."""
 
     problem = MatrixProduct
+    heading = "Matrix products (`python main.py matmul`)"
     verifying_s: ClassVar[float] = 4.0
     counts_unrun: ClassVar[bool] = True
 

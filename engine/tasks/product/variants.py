@@ -24,6 +24,13 @@ class MatmulVariant(AnyVariant[MatrixProduct, None]):
     roundings: Callable[[MatrixProduct, Block], int]
     default_block: Block = DEFAULT_BLOCK
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """The tile, which is its block."""
+        side = self.default_block.x if self.uses_block else None
+        tile: dict[str, object] = {"uses_tile": self.uses_block, "default_tile": side}
+        return {"uses_block": False, "default_block": None} | tile
+
 
 MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
 """The variants that multiply matrices."""

@@ -144,7 +144,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return Refusal(
         "shared-memory",
         f"Needs {needed:,} bytes of shared memory",
-        f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
+        f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
         f"memory for its sums; a block has {available:,}.",
         "Use tiled, or fewer channels.",
     )

@@ -1,7 +1,6 @@
 """The compiled part of `cpu-serial`: the textbook loops; border and type are chosen at run time."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,13 +10,16 @@ from engine.device.index_rules import cpu_rules
 from engine.device.result_code import cpu_result
 from engine.geometry.border import IndexRule
 
+_Chain = Callable[[int, int, int], int]
+
 
 def chosen_by_code(rules: tuple[IndexRule, ...]) -> Callable[[int, int, int], int]:
     """Return the compiled choice among rules by a code: one compilation serves every border."""
     # A chain of comparisons, the last rule first: each one is compiled with what comes after it.
-    after: Any = None
+    after: _Chain | None = None
     for code, rule in reversed(list(enumerate(rules))):
         after = _link(code, njit(nogil=True, inline="always")(rule), after)
+    assert after is not None
     chain = after
 
     @njit(nogil=True)
@@ -29,7 +31,7 @@ def chosen_by_code(rules: tuple[IndexRule, ...]) -> Callable[[int, int, int], in
     return source_index
 
 
-def _link(own_code: int, rule: Any, after: Any) -> Any:
+def _link(own_code: int, rule: IndexRule, after: _Chain | None) -> _Chain:
     if after is None:
         return njit(nogil=True, inline="always")(lambda index, length, code: rule(index, length))
 

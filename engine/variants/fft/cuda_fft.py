@@ -17,13 +17,13 @@ Source: as `cpu-fft`; NVIDIA cuFFT.
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any
+from types import ModuleType
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_presence import SIMULATED
-from engine.device.launches import DeviceKind
+from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -75,7 +75,7 @@ class _NumbasStream:
         return 0, self._handle
 
 
-def _stream_of(cupy: Any, handle: int) -> Any:
+def _stream_of(cupy: ModuleType, handle: int) -> AbstractContextManager[object]:
     """Return a stream as CuPy's; where `from_external` exists, `ExternalStream` is deprecated."""
     from_external = getattr(cupy.cuda.Stream, "from_external", None)
     if from_external is None:
@@ -84,7 +84,7 @@ def _stream_of(cupy: Any, handle: int) -> Any:
 
 
 @contextmanager
-def _cupy_on(stream: object) -> Iterator[Any]:
+def _cupy_on(stream: object) -> Iterator[ModuleType]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
 
@@ -106,7 +106,7 @@ def _cupy_on(stream: object) -> Iterator[Any]:
             ) from error
 
 
-def _as_cupy(cupy: Any, array: Any) -> Any:
+def _as_cupy(cupy: ModuleType, array: DeviceArray) -> DeviceArray:
     """Return Numba's device array as CuPy's, without waiting for another stream as `cupy.asarray` does."""
     shown = array.__cuda_array_interface__
     nbytes = array.size * array.dtype.itemsize
@@ -124,7 +124,7 @@ class TransformedPicture:
             self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
             cupy.cuda.get_current_stream().synchronize()
 
-    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, which is finite, into another."""
         with _cupy_on(stream) as cupy:
             (tile,) = self._filter.tiles

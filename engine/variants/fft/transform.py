@@ -25,7 +25,8 @@ Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
 """
 
 import math
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +112,7 @@ class SpectralFilter:
     """
 
     def __init__(
-        self, problem: Problem, mask: Mask, sides: tuple[int, int], arrays: Any, transforms: Any
+        self, problem: Problem, mask: Mask, sides: tuple[int, int], arrays: ModuleType, transforms: ModuleType
     ) -> None:
         self._arrays, self._transforms, self._sides = arrays, transforms, sides
         self._mask_shape = mask.shape
@@ -125,7 +126,7 @@ class SpectralFilter:
         weights = arrays.asarray(mask.weights32.astype(np.float64))
         self._spectrum = arrays.conj(transforms.rfft2(weights, sides))
 
-    def filter(self, image: Any, out: Any, tile: Tile, channel: int) -> None:
+    def filter(self, image: np.ndarray, out: np.ndarray, tile: Tile, channel: int) -> None:
         """Compute the results of one tile of one channel (interleaved samples would take twice as long).
 
         `image`, which is finite, and `out` are arrays of the arrays' own kind, of shape (H, W or more, C).

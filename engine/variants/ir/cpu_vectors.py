@@ -9,10 +9,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 from engine.compiled.cpu_target import cpu_target
-from engine.variants.ir.llvm import LlvmCode, definition
+from engine.variants.ir.llvm import LlvmCode, Made, definition
 from engine.variants.ir.value import F32, I32, I64, ArrayArgument, Operand, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
@@ -23,7 +24,7 @@ CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 class Vectors(LlvmCode):
     """Emits operations on vectors of VECTOR floats, and the loops around them."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
+    def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)
         self.floats, self._integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
         self.zero = self.all(0.0)
@@ -165,13 +166,13 @@ class Vectors(LlvmCode):
         self.strips(count, 4, strip)
 
 
-def cpu_function(returns: Any) -> Callable[[Callable[..., Any]], Any]:
+def cpu_function(returns: types.Type) -> Callable[[Callable[..., Made]], Callable[..., Any]]:
     """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
 
     Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these.
     """
 
-    def taken(kind: Any) -> Any:
+    def taken(kind: types.Type) -> types.Type:
         if isinstance(kind, types.BaseTuple):
             return types.Tuple([taken(part) for part in kind.types])
         is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)

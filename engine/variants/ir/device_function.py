@@ -27,7 +27,7 @@ class DeviceFunction(Protocol):
 
 
 def device_function(
-    returns: Any, emit: Callable[..., object], reference: Callable[..., object] | None = None
+    returns: types.Type, emit: Callable[..., object], reference: Callable[..., object] | None = None
 ) -> DeviceFunction:
     """Return the function that a kernel calls for what an emitter makes; the simulator runs the emitter.
 

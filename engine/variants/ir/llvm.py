@@ -11,12 +11,17 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.typing.templates import Signature
 
 from engine.variants.ir.code import F, Rule
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I8, I64, ArrayArgument, Operand, Value, constant, narrow, wide
 
 Values = list[Value]
+Made = Any
+"""A value, or lists or dictionaries of them."""
+_Round = list[Made]
 _NOTHING = ir.VoidType()
 
 
@@ -34,7 +39,7 @@ class LlvmCode:
     has_warp = True
     """Whether other lanes are there to work with."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
+    def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
 
     def value(self, llvm: ir.Value) -> Value:
@@ -56,7 +61,7 @@ class LlvmCode:
 
     # Arguments and results.
 
-    def argument(self, kind: Any, value: ir.Value) -> Any:
+    def argument(self, kind: types.Type, value: ir.Value) -> Made:
         """Return an argument as emitters get it: arrays whole, tuples as lists."""
         if isinstance(kind, types.Array):
             return ArrayArgument(kind, value)
@@ -65,7 +70,7 @@ class LlvmCode:
             return [self.argument(own, part) for own, part in zip(kind.types, parts, strict=True)]
         return self.value(value)
 
-    def returned(self, made: Any, kind: Any) -> ir.Value:
+    def returned(self, made: Made, kind: types.Type) -> ir.Value:
         """Return what Numba takes for a result: nothing, a value, or tuples of them."""
         if kind == types.void:
             return self.context.get_dummy_value()
@@ -74,7 +79,7 @@ class LlvmCode:
             return self.context.make_tuple(self.builder, kind, packed)
         return made.llvm
 
-    def _array(self, array: ArrayArgument) -> Any:
+    def _array(self, array: ArrayArgument) -> Made:
         return self.context.make_array(array.kind)(self.context, self.builder, array.value)
 
     def pointer(self, array: ArrayArgument) -> Value:
@@ -191,7 +196,7 @@ class LlvmCode:
         with nullcontext() if condition is None else self.builder.if_then(condition.llvm):
             yield
 
-    def _merged(self, one: Any, after_one: ir.Block, other: Any, after_other: ir.Block) -> Any:
+    def _merged(self, one: Made, after_one: ir.Block, other: Made, after_other: ir.Block) -> Made:
         if one is None:
             return None
         if isinstance(one, (list, tuple)):
@@ -244,13 +249,13 @@ class LlvmCode:
         body : callable of (int32, lists of values) -> lists of values
         """
 
-        def round_of(values: list[Any]) -> tuple[list[Any], Value]:
+        def round_of(values: _Round) -> tuple[_Round, Value]:
             made, following = body(*values), values[0] + 1
             return [following, made], self.is_below(following, rounds)
 
         # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past
         # 21 KB).
-        after: list[Any] = [self.integer(0), carried]
+        after: _Round = [self.integer(0), carried]
         left: F = self.do_while(after, round_of)[1]
         return left
 
@@ -275,7 +280,7 @@ class LlvmCode:
         builder.position_at_end(after)
         return following
 
-    def _phis(self, start: Any) -> Any:
+    def _phis(self, start: Made) -> Made:
         """Return values of the same form that differ from round to round."""
         if isinstance(start, dict):
             return {key: self._phis(value) for key, value in start.items()}
@@ -283,7 +288,7 @@ class LlvmCode:
             return [self._phis(value) for value in start]
         return self.value(self.builder.phi(start.llvm.type))
 
-    def _close(self, values: Any, start: Any, entry: ir.Block, following: Any) -> None:
+    def _close(self, values: Made, start: Made, entry: ir.Block, following: Made) -> None:
         """Say where such values come from: from before the loop, and from the round that ends here."""
         if not isinstance(values, Value):
             for key in values if isinstance(values, dict) else range(len(values)):
@@ -358,15 +363,20 @@ def not_unrolled(branch: ir.instructions.Instruction, module: ir.Module) -> None
 
 
 def definition(
-    returns: Any, emit: Callable[..., Any], backend: Callable[..., LlvmCode], taken: Any = lambda kind: kind
-) -> Any:
+    returns: types.Type,
+    emit: Callable[..., Made],
+    backend: Callable[[BaseContext, ir.IRBuilder], LlvmCode],
+    taken: Callable[[types.Type], types.Type] = lambda kind: kind,
+) -> Callable[..., object]:
     """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types.
 
     `taken` is the type that an argument of another is converted to.
     """
 
-    def typed(typingctx: Any, *kinds: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def typed(typingctx: object, *kinds: types.Type) -> tuple[Signature, Callable[..., ir.Value]]:
+        def codegen(
+            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values
+        ) -> ir.Value:
             code = backend(context, builder)
             values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]
             return code.returned(emit(code, *values), signature.return_type)

@@ -12,6 +12,9 @@ from numba import types
 
 from engine.variants.ir.code import Code, Rule
 
+Indexable = Any
+"""An array of the simulator, of NumPy, or one that counts its accesses."""
+
 
 class PlainPointer:
     """A place in an array, counted in elements as if its rows lay one after another.
@@ -22,7 +25,7 @@ class PlainPointer:
 
     __slots__ = ("array", "at", "sides")
 
-    def __init__(self, array: Any, at: int = 0, sides: tuple[int, ...] = ()) -> None:
+    def __init__(self, array: Indexable, at: int = 0, sides: tuple[int, ...] = ()) -> None:
         self.array, self.at, self.sides = array, at, sides
 
     def __add__(self, elements: int) -> "PlainPointer":
@@ -51,14 +54,14 @@ class PlainPointer:
             self.array[self._index(at)] = value
 
 
-def _sides(array: Any) -> tuple[int, ...]:
+def _sides(array: Indexable) -> tuple[int, ...]:
     return tuple(getattr(array, "shape", ())[1:])
 
 
 class _LoadedOnce:
     """The weights of a call: the compiler loads each of them once, however often an emitter does."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Indexable) -> None:
         self._array, self._loaded = array, {}  # type: ignore[var-annotated]
 
     def __getitem__(self, index: tuple[int, int]) -> Any:
@@ -83,15 +86,15 @@ class PlainCode:
     def f32(self, number: float) -> float:
         return types.float32(number)
 
-    def pointer(self, array: Any) -> PlainPointer:
+    def pointer(self, array: Indexable) -> PlainPointer:
         return PlainPointer(array, 0, _sides(array))
 
     shared = pointer
 
-    def shape(self, array: Any) -> tuple[int, ...]:
+    def shape(self, array: Indexable) -> tuple[int, ...]:
         return array.shape
 
-    def weights(self, array: Any, count: int, pitch: int, first: int = 0) -> PlainPointer:
+    def weights(self, array: Indexable, count: int, pitch: int, first: int = 0) -> PlainPointer:
         sides = _sides(array)
         return PlainPointer(_LoadedOnce(array), 0, (pitch,) if pitch and len(sides) == 1 else sides)
 

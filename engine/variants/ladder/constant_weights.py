@@ -10,8 +10,7 @@ The simulator has no constant memory. There, and where the source is run in plai
 weights lie in the array that the kernel is given as an argument; on a device only its shape is read.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numba import types
@@ -24,13 +23,13 @@ from engine.variants.ir.cuda_code import WEIGHTS, CudaCode
 from engine.variants.ir.value import ArrayArgument
 
 
-def constant_weights(count: int) -> Any:
+def constant_weights(count: int) -> Callable[..., np.ndarray]:
     """Return the function `in_constant_memory(weights)`: `count` float32 in constant memory, row by row.
 
     A kernel that calls it is decorated with `jit_with_constant(WEIGHTS, count)`.
     """
 
-    def flat(weights: Any) -> Any:
+    def flat(weights: np.ndarray) -> np.ndarray:
         return weights.ravel()
 
     if SIMULATED:

@@ -45,8 +45,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if problem.taps > limits.max_threads:
         return Refusal(
             "mask-too-large",
-            f"A mask of {rows} x {columns} needs a block of {problem.taps:,} threads",
-            f"The block covers the input tile, so a mask of {rows} x {columns} needs a block of at least "
+            f"A mask of {rows} × {columns} needs a block of {problem.taps:,} threads",
+            f"The block covers the input tile, so a mask of {rows} × {columns} needs a block of at least "
             f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block.",
             "Use tiled, whose threads load several cells each, or a smaller mask.",
         )
@@ -61,7 +61,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         too_small=lambda: Refusal(
             "block-too-small",
             f"A block of {block} is smaller than the mask",
-            f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a "
+            f"A block of {block} is smaller than the mask: for its {rows} × {columns} cells the block, a "
             f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high.",
         ),
     )

@@ -6,7 +6,6 @@ product is several calls, one per part of P, which take as long as one for the w
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ MULTIPLY_ADDS_PER_CALL = 2**36
 class NumpyProduct:
     """A product by `numpy.matmul`."""
 
-    def launch(self, image: Any, out: Any, stream: object = None) -> None:
+    def launch(self, image: tuple[np.ndarray, np.ndarray], out: np.ndarray, stream: object = None) -> None:
         """Multiply the pair (M, N) into P."""
         a, b = image
         rows, columns = out.shape

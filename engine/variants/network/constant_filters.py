@@ -160,6 +160,6 @@ VARIANT = NetworkVariant(
     unsupported=unsupported,
     passes=passes,
     roundings=roundings_by_parts,
-    remark="The second convolution's filters take 204,800 bytes (64 x 32 x 25 numbers of 4 bytes); constant "
+    remark="The second convolution's filters take 204,800 bytes (64 × 32 × 25 numbers of 4 bytes); constant "
     f"memory has {CONSTANT_BYTES:,}. They stay in global memory.",
 )

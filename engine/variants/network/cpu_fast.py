@@ -23,7 +23,6 @@ memory overhead direct convolutions", ICML 2018).
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -125,12 +124,14 @@ class RegisterTiles:
     def _made(self, steps: int) -> SharedCall:
         return SharedCall(self.function, (*self._arguments, steps), self._workers)
 
-    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
+    def launch(self, image: tuple[np.ndarray], out: np.ndarray, stream: object = None) -> None:
         """Pass the drawings of the tuple (drawings,) through the network, on all cores."""
         (drawings,) = image
         self._call.launch(drawings.ctypes.data, out.ctypes.data)
 
-    def layer_ms(self, image: Any, out: np.ndarray, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def layer_ms(
+        self, image: tuple[np.ndarray], out: np.ndarray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Return how much longer the network takes with each of its steps, by the host's clock."""
         (drawings,) = image
         found: dict[str, float] = {}

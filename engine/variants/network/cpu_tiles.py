@@ -5,7 +5,7 @@ are neighbours in memory, and a convolution's inner loop walks along them: each 
 weights for each vector of maps, and one cell for each pixel, which is multiplied with all of them.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 from numba import types
 
@@ -24,7 +24,7 @@ _AT_ONCE = 5
 Values = dict[int | str, Value]
 
 
-def _pooled_tile(columns: int) -> Any:
+def _pooled_tile(columns: int) -> Callable[..., Value]:
     """Return the function that computes 2 rows of `columns` outputs of GROUP maps, and stores their averages.
 
     Its arguments: the address of the first cell; floats from a pixel to the next and from a row to the next;
@@ -87,7 +87,7 @@ pooled_tile = _pooled_tile(COLUMNS)
 pooled_pair = _pooled_tile(2)
 
 
-def _connected_tile(drawings: int) -> Any:
+def _connected_tile(drawings: int) -> Callable[..., Value]:
     """Return the function that computes GROUP values of a connected layer for some drawings.
 
     Its arguments: the address of the first drawing's values before, floats from a drawing to the next, how

@@ -359,7 +359,7 @@ VARIANT = NetworkVariant(
     key="network-fast",
     title="Sums in registers, pools in their stores",
     device=DeviceKind.CUDA,
-    idea="Three launches: threads keep 2 x 8 outputs of several maps in registers, pool them there and store "
+    idea="Three launches: threads keep 2 × 8 outputs of several maps in registers, pool them there and store "
     "the averages alone; both connected layers in one block.",
     prepare=prepare_layers(passes),
     plan=plan,

@@ -59,8 +59,8 @@ def refuse_threads(limits: Limits) -> Refusal | None:
         return None
     return Refusal(
         "block-too-large-for-device",
-        f"Its blocks of 25 x 25 need {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory",
-        f"Its blocks of 25 x 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
+        f"Its blocks of 25 × 25 need {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory",
+        f"Its blocks of 25 × 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
         f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes.",
     )
 

@@ -30,7 +30,7 @@ VARIANT = NetworkVariant(
     key="network-implicit-gemm",
     title="Implicit matrix product",
     device=DeviceKind.CUDA,
-    idea="Convolutions as products of matrices in blocks of 25 x 25; the unrolled maps exist only as tiles "
+    idea="Convolutions as products of matrices in blocks of 25 × 25; the unrolled maps exist only as tiles "
     "in shared memory.",
     prepare=prepare_layers(passes),
     plan=plan,

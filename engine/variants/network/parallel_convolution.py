@@ -64,7 +64,7 @@ VARIANT = NetworkVariant(
     key="network-convolution",
     title="Parallel convolution",
     device=DeviceKind.CUDA,
-    idea="A thread for each output of both convolutions, in blocks of 16 x 16; the host does all other "
+    idea="A thread for each output of both convolutions, in blocks of 16 × 16; the host does all other "
     "layers, so the maps go to and fro.",
     prepare=prepare_with_host(steps),
     plan=plan,

@@ -1,8 +1,7 @@
 """A network's batch in chunks on two streams that alternate: one copies while the other computes."""
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,19 +11,23 @@ from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
-from engine.device.launches import Prepared
+from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda
 from engine.variants.network.prepared_layers import PreparedLayers
 
 STREAMS = 2
 Span = tuple[int, int, str, float, float]
 """Chunk, stream, step, begin and end in ms."""
+Events = list[Stream]
+"""CUDA events of Numba's, in order."""
 
 
 class _Slot:
     """A stream with the memory of a chunk and the layers that compute it."""
 
-    def __init__(self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Any) -> None:
+    def __init__(
+        self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Stream
+    ) -> None:
         self.stream = stream
         pool = device_pool()
         self.image = pool.take(drawings, np.float32)
@@ -65,27 +68,29 @@ class PreparedChunks:
         self._layers_of = layers_of
         self._chunks = [(first, min(batch, first + chunk)) for first in range(0, batch, chunk)]
         self._slots: dict[tuple[int, int], _Slot] = {}
-        self._streams: dict[int, Any] = {}
+        self._streams: dict[int, Stream] = {}
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image: Sequence[np.ndarray], out: DeviceArray, stream: object = None) -> None:
         """Compute the batch of the tuple (drawings,), in pinned memory, into a device array."""
         with cuda_errors_in_words("computing in chunks"):
             self._walk(image[0], out, None)
 
-    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def layer_ms(
+        self, image: Sequence[np.ndarray], out: DeviceArray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Return how long copies and kernels were at work, ms: the sums over all chunks."""
         found: dict[str, float] = {}
         for _, _, step, begin, end in self.spans(image, out):
             found[step] = found.get(step, 0.0) + end - begin
         return found
 
-    def spans(self, image: Any, out: Any) -> tuple[Span, ...]:
+    def spans(self, image: Sequence[np.ndarray], out: DeviceArray) -> tuple[Span, ...]:
         """Return when each chunk was copied and computed; none in the simulator."""
         if SIMULATED:
             return ()
         # Twice: the first walk allocates and captures.
         self.launch(image, out)
-        marks: list[tuple[int, int, list[Any]]] = []
+        marks: list[tuple[int, int, Events]] = []
         zero = cuda.event(timing=True)
         with cuda_errors_in_words("computing in chunks"):
             zero.record()
@@ -98,14 +103,16 @@ class PreparedChunks:
                 found.append((chunk, stream, step, begin, end))
         return tuple(found)
 
-    def _walk(self, drawings: np.ndarray, out: Any, marks: list[tuple[int, int, list[Any]]] | None) -> None:
+    def _walk(
+        self, drawings: np.ndarray, out: DeviceArray, marks: list[tuple[int, int, Events]] | None
+    ) -> None:
         slots = set()
         for number, (first, end) in enumerate(self._chunks):
             slot = self._slot(number % STREAMS, end - first, drawings.shape[1:], out.shape[1])
             slots.add(slot)
-            events: list[Any] = []
+            events: Events = []
 
-            def mark(slot: _Slot = slot, events: list[Any] = events) -> None:
+            def mark(slot: _Slot = slot, events: Events = events) -> None:
                 if marks is not None:
                     event = cuda.event(timing=True)
                     event.record(slot.stream)
@@ -144,7 +151,7 @@ def _copy_in(part: np.ndarray, slot: _Slot) -> None:
     check(driver.cuMemcpyHtoDAsync(address, part.ctypes.data, part.nbytes, handle))
 
 
-def _copy_within(slot: _Slot, out: Any, first: int, end: int) -> None:
+def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
     """Enqueue the copy of a chunk's scores to their place among all."""
     if SIMULATED:
         out[first:end] = slot.out.copy_to_host()

@@ -3,14 +3,18 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_rows import copy_in, copy_out
-from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Placeholder, Prepared
 from engine.device.numba_cuda import cuda
+
+Arrays = dict[Placeholder | Between, DeviceArray]
+"""What arguments of passes stand for."""
+Inputs = Sequence[DeviceArray]
+"""The drawings, alone in a tuple."""
 
 
 class PreparedLayers(PreparedPasses):
@@ -20,11 +24,11 @@ class PreparedLayers(PreparedPasses):
         super().__init__(passes, more)
         self._names = [step.name for step in passes]
 
-    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
+    def launch(self, image: Inputs, out: DeviceArray, stream: object = 0) -> None:
         """Enqueue one forward pass."""
         self._enqueue(self.arrays(image, out), stream)
 
-    def arrays(self, image: Any, out: Any) -> dict[Any, Any]:
+    def arrays(self, image: Inputs, out: DeviceArray) -> Arrays:
         """Return what arguments of passes stand for."""
         return {Operand.IMAGE: image[0], Operand.OUT: out, **self.between()}
 
@@ -36,11 +40,13 @@ class PreparedLayers(PreparedPasses):
         found: np.ndarray = array.copy_to_host()
         return found
 
-    def launch_part(self, number: int, image: Any, out: Any, stream: object) -> None:
+    def launch_part(self, number: int, image: Inputs, out: DeviceArray, stream: object) -> None:
         """Enqueue one pass, on the values that a whole pass left."""
         self._enqueue_step(number, self.arrays(image, out), stream)
 
-    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def layer_ms(
+        self, image: Inputs, out: DeviceArray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Return the time of each pass by itself, ms; of passes with one name the sum."""
         found: dict[str, float] = {}
         for number, name in enumerate(self._names):
@@ -54,7 +60,7 @@ class _Part:
     def __init__(self, whole: PreparedLayers, number: int) -> None:
         self._whole, self._number = whole, number
 
-    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
+    def launch(self, image: Inputs, out: DeviceArray, stream: object = 0) -> None:
         """Enqueue the pass."""
         self._whole.launch_part(self._number, image, out, stream)
 
@@ -75,11 +81,13 @@ class PreparedWithHost(PreparedLayers):
         self._steps_in_order = tuple(steps)
         self._host: dict[str, np.ndarray] = {}
 
-    def launch(self, image: Any, out: Any, stream: object = None) -> None:
+    def launch(self, image: Inputs, out: DeviceArray, stream: object = None) -> None:
         """Do one forward pass; return when it is done."""
         self._do(image, out, stream or 0, lambda name: None)
 
-    def layer_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def layer_ms(
+        self, image: Inputs, out: DeviceArray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Return the time of each step, ms, by the host's clock, with the copies that the step needs."""
         found: dict[str, float] = {}
         begin = time.perf_counter()
@@ -94,7 +102,7 @@ class PreparedWithHost(PreparedLayers):
         self._do(image, out, 0, note)
         return found
 
-    def _do(self, image: Any, out: Any, stream: object, done: Callable[[str], None]) -> None:
+    def _do(self, image: Inputs, out: DeviceArray, stream: object, done: Callable[[str], None]) -> None:
         arrays = self.arrays(image, out)
         on_host: set[str] = set()
         number = 0
@@ -111,7 +119,7 @@ class PreparedWithHost(PreparedLayers):
             done(step.name)
         cuda.synchronize()
 
-    def _compute(self, step: HostStep, arrays: dict[Any, Any], on_host: set[str], stream: object) -> None:
+    def _compute(self, step: HostStep, arrays: Arrays, on_host: set[str], stream: object) -> None:
         values = self._on_host(step.takes)
         if step.takes.name not in on_host:
             copy_out(arrays[step.takes], values, stream)
@@ -129,5 +137,5 @@ class PreparedWithHost(PreparedLayers):
             self._host[value.name] = np.empty(math.prod(value.shape), np.float32)
         return self._host[value.name].reshape(value.shape)
 
-    def _of_out(self, arrays: dict[Any, Any]) -> np.ndarray:
+    def _of_out(self, arrays: Arrays) -> np.ndarray:
         return self._on_host(Between("scores", tuple(arrays[Operand.OUT].shape)))

@@ -18,7 +18,6 @@ Source: ECE408 final report "CUCUDA", Introduction: the workflow; its "sequentia
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class Serial:
         self.layers = problem.layers
         self.values = {layer.key: np.empty(layer.shape, np.float32) for layer in self.layers}
 
-    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
+    def launch(self, image: tuple[np.ndarray], out: np.ndarray, stream: object = None) -> None:
         """Pass the drawings of the tuple (drawings,) through the network, one after another."""
         (drawings,) = image
         for drawing, scores in zip(drawings, out, strict=True):
@@ -75,7 +74,9 @@ class Serial:
             calls[layer.key](values[layer.key])
             yield layer
 
-    def layer_ms(self, image: Any, out: np.ndarray, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def layer_ms(
+        self, image: tuple[np.ndarray], out: np.ndarray, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Pass the drawings through once; return how long each layer took, by the host's clock."""
         (drawings,) = image
         total_s = dict.fromkeys((layer.key for layer in self.layers), 0.0)

@@ -61,6 +61,6 @@ VARIANT = cpu_variant(
     key="cpu-dct",
     title="CPU, all cores",
     operation="compress",
-    idea="Columns, then rows of each 8 x 8 block, eight cosines at once in a vector, on all cores.",
+    idea="Columns, then rows of each 8 × 8 block, eight cosines at once in a vector, on all cores.",
     work=work,
 )

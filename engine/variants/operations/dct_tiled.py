@@ -62,7 +62,7 @@ def unsupported(
     )
     if refusal is None and block.x % SIDE == 0 and block.y % SIDE == 0:
         return None
-    short = f"A block of {block} has no whole 8 x 8 pixels"
+    short = f"A block of {block} has no whole 8 × 8 pixels"
     own = Refusal("block-no-multiple", short, f"{short}; its sides must be multiples of 8.")
     return (refusal or own).nearest(_nearest(problem, block, limits))
 
@@ -177,7 +177,7 @@ VARIANT = cuda_variant(
     rows_of=rows_of,
     unsupported=unsupported,
     key="dct-tiled",
-    title="Tiles of 8 x 8",
+    title="Tiles of 8 × 8",
     operation="compress",
     idea="Two sums of 8 instead of one of 64, there and back, without leaving shared memory.",
 )

@@ -13,15 +13,17 @@ right ones follows by the zero-one principle from the 252 sorted 5 x 5 matrices 
 test tries.
 """
 
-from typing import Any
+from typing import TypeVar
+
+N = TypeVar("N", int, float)
 
 
-def middle_of_3(a: Any, b: Any, c: Any) -> Any:
+def middle_of_3(a: N, b: N, c: N) -> N:
     """Return the middle one."""
     return max(min(a, b), min(max(a, b), c))
 
 
-def sorted_3(a: Any, b: Any, c: Any) -> Any:
+def sorted_3(a: N, b: N, c: N) -> tuple[N, N, N]:
     """Return three numbers in order."""
     a, b = min(a, b), max(a, b)
     b, c = min(b, c), max(b, c)
@@ -29,7 +31,7 @@ def sorted_3(a: Any, b: Any, c: Any) -> Any:
     return a, b, c
 
 
-def sorted_5(a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+def sorted_5(a: N, b: N, c: N, d: N, e: N) -> tuple[N, N, N, N, N]:
     """Return five numbers in order, by nine comparisons."""
     a, b = min(a, b), max(a, b)
     d, e = min(d, e), max(d, e)

@@ -171,8 +171,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
             "mask-too-large",
-            f"Takes masks of up to {MAX_SIDE} x {MAX_SIDE}",
-            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may "
+            f"Takes masks of up to {MAX_SIDE} × {MAX_SIDE}",
+            f"A mask of {rows} × {columns} needs more results in registers than a thread can keep; it may "
             f"have up to {MAX_SIDE} rows and columns.",
             "Use tiled.",
         )
@@ -181,7 +181,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         return Refusal(
             "shared-memory",
             f"Needs {launch.shared_bytes:,} bytes of shared memory",
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
+            f"A mask of {rows} × {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
             f"bytes of shared memory for its tile; a block has {limits.shared_bytes:,}.",
             "Use tiled, or fewer channels.",
         )

@@ -76,8 +76,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
             "mask-too-large",
-            f"Takes masks of up to {MAX_SIDE} x {MAX_SIDE}",
-            f"A mask of {rows} x {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} "
+            f"Takes masks of up to {MAX_SIDE} × {MAX_SIDE}",
+            f"A mask of {rows} × {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} "
             "rows and columns.",
             "Use separable-l1 or separable-l0.",
         )
@@ -89,7 +89,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         return Refusal(
             "shared-memory",
             f"Needs {launch.shared_bytes:,} bytes of shared memory",
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
+            f"A mask of {rows} × {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
             f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}.",
             "Use separable-l1, or fewer channels.",
         )

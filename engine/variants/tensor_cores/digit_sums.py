@@ -114,13 +114,13 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         return refusal("ghost-value", short, f"{short}: they have to be bytes as the picture's.", remedy)
     if problem.taps > MOST_CELLS:
         short = f"Takes masks of up to {MOST_CELLS} cells"
-        exact = f"a digit's sum is exact in float32 up to {MOST_CELLS}, such as 11 x 11"
-        detail = f"A mask of {rows} x {columns} has {problem.taps} cells; {exact}."
+        exact = f"a digit's sum is exact in float32 up to {MOST_CELLS}, such as 11 × 11"
+        detail = f"A mask of {rows} × {columns} has {problem.taps} cells; {exact}."
         return refusal("mask-too-large", short, detail)
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
-        needs = f"A mask of {rows} x {columns} on {problem.channels} channels needs"
-        short = f"A mask of {rows} x {columns} needs more shared memory than there is"
+        needs = f"A mask of {rows} × {columns} on {problem.channels} channels needs"
+        short = f"A mask of {rows} × {columns} needs more shared memory than there is"
         detail = f"{needs} more samples in shared memory than there is room for."
         return refusal("shared-memory", short, detail, "Use register-blocked, or fewer channels.")
     if overflows(mask):

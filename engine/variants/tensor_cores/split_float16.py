@@ -105,9 +105,9 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         detail = f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}, where "
         return refusal("float32-grey-only", short, f"{detail}register-blocked is faster.")
     if registers_of(rows, shape.eights) > MOST_REGISTERS:
-        short = f"The weights of {rows} x {columns} cells do not fit into registers"
-        detail = f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's "
-        return refusal("mask-too-large", short, f"{detail}registers; those of 17 x 17 and 9 x 31 do.")
+        short = f"The weights of {rows} × {columns} cells do not fit into registers"
+        detail = f"The weights of {rows} × {columns} cells and the sums that wait do not fit into a thread's "
+        return refusal("mask-too-large", short, f"{detail}registers; those of 17 × 17 and 9 × 31 do.")
     if shape.shared_bytes > limits.shared_bytes:
         short = f"Needs {shape.shared_bytes:,} bytes of shared memory"
         return refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
@@ -240,7 +240,7 @@ VARIANT = Variant(
     passes=passes,
     tiles=tiles,
     uses_block=False,
-    remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or far-apart "
+    remark="float32 grey, masks of about 40 cells up to 17 × 17. Rows with NaN, infinity or far-apart "
     "samples take about 5 times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,

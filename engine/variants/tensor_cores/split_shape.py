@@ -9,7 +9,6 @@ eights of cells (`eights`); two eights are one product of 16.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -60,13 +59,6 @@ class SplitShape(StripShape):
     def touched(self) -> int:
         """Rows of results that a group of input rows has a part in."""
         return self.mask_rows + self.group_rows - 1
-
-    def mask_row(self, result: Any, row: Any) -> Any:
-        """Return the mask row of a result that is over an input row of the group.
-
-        Results are counted from the last one, which has only the group's last row under the mask.
-        """
-        return result - (self.group_rows - 1) + row
 
     @property
     def fragments(self) -> int:

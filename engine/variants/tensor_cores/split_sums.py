@@ -159,7 +159,8 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
             for result in range(shape.touched):
                 upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
                 for row, (uppers, lowers) in enumerate(factors):
-                    mask_row = shape.mask_row(result, row)
+                    # The last result has only the group's last row under the mask.
+                    mask_row = result - (shape.group_rows - 1) + row
                     for first, count in shape.products if 0 <= mask_row < shape.mask_rows else ():
                         # The lane's words of these eights of the mask row, upper parts and lower ones.
                         word, samples = mask_row * shape.eights + first, slice(2 * first, 2 * (first + count))
@@ -180,7 +181,7 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
             for number in code.loop(0, shape.touched):
                 result = shape.touched - 1 - number
                 for row in code.loop(0, shape.group_rows):
-                    mask_row = shape.mask_row(result, row)
+                    mask_row = result - (shape.group_rows - 1) + row
                     for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
                         for slot, value in zip(sums[-1], row_sum(row, mask_row), strict=True):
                             slot.store(slot.load() + value)

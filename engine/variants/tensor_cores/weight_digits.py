@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ _BYTE, _PAIR = 1 << 8, 1 << 16
 
 Integers = np.ndarray
 """Python's integers, one per cell."""
+
+Number = TypeVar("Number", int, Integers)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,7 +113,7 @@ def _shift(largest: int, count: int) -> int:
     return shift if _shifted(largest, shift) <= most else shift + 1
 
 
-def _shifted(number: Any, shift: int) -> Any:
+def _shifted(number: Number, shift: int) -> Number:
     """Return integers over a power of two, rounded."""
     return (number + (1 << shift >> 1)) >> shift
 

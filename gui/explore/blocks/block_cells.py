@@ -8,9 +8,10 @@ from collections.abc import Hashable, Iterable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.geometry.block import Block
-from engine.host.protocol import BlockAvailability, FilterJob
+from engine.host.protocol import BlockAvailability
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import comparable_of

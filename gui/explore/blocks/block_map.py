@@ -9,7 +9,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import why_illegal
 from engine.reason import Reason
 from engine.results.compare import Compared
-from engine.results.metrics import Metric
+from engine.results.metrics import AnyMetric
 from engine.results.quantities import digits_text
 from gui.explore.blocks.block_cells import Cells
 
@@ -56,7 +56,7 @@ class BlockMap:
     ys: tuple[int, ...] = ()
     cells: Mapping[Block, MapCell] = field(default_factory=dict)
     best: Block | None = None
-    metric: Metric | None = None
+    metric: AnyMetric | None = None
 
     @property
     def values(self) -> dict[Block, float]:
@@ -102,7 +102,7 @@ class BlockMap:
         return words
 
 
-def map_of(variant: str, cells: Cells, shown: Metric, limits: Limits) -> BlockMap:
+def map_of(variant: str, cells: Cells, shown: AnyMetric, limits: Limits) -> BlockMap:
     """Return the map of a kernel by its cells; the other blocks of their rows and columns are in it too."""
     xs = tuple(sorted({block.x for block in cells}))
     ys = tuple(sorted({block.y for block in cells}))
@@ -125,7 +125,7 @@ def _other(block: Block, limits: Limits) -> MapCell:
     return MapCell(Kind.NOT_CHOSEN, f"{block}: not in the list of blocks.")
 
 
-def _known(block: Block, cell: Compared | Reason | None, shown: Metric) -> MapCell:
+def _known(block: Block, cell: Compared | Reason | None, shown: AnyMetric) -> MapCell:
     if cell is None:
         return MapCell(Kind.WAITING, f"{block}: waiting for its turn.")
     if isinstance(cell, Reason):

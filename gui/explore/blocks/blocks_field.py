@@ -23,7 +23,7 @@ _SETS: tuple[tuple[str, tuple[Block, ...]], ...] = (
     (f"All with sides 1, 2, 4 … ({len(every_block())})", every_block()),
 )
 _TIP = (
-    f'Blocks to compare, width x height, such as 8x8, 16x16, 32x8; "{EVERY}" is every one with sides 1, 2, '
+    f'Blocks to compare, width × height, such as 8x8, 16x16, 32x8; "{EVERY}" is every one with sides 1, 2, '
     "4 … that CUDA allows. Run measures each with the chosen kernel, Run all with all chosen kernels. Empty: "
     "only the block set under Kernel."
 )
@@ -40,7 +40,7 @@ class BlocksField(QWidget):
         self._workspace = workspace
         self._shown: tuple[Block, ...] = ()
         self.field = QLineEdit(placeholderText="8x8, 16x16, 32x8", toolTip=_TIP)
-        self.field.setAccessibleName("Blocks to compare, width x height, with commas")
+        self.field.setAccessibleName("Blocks to compare, width × height, with commas")
         self.field.setFont(number_font())
         self.field.setMinimumWidth(digits_width(18))
         menu = QMenu()

@@ -29,7 +29,7 @@ _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Write blocks above or choose a set, choose a CUDA kernel, then press Run (Ctrl+R)."
 )
-_SIMULATOR = "In the simulator, with a picture up to 64 x 64, blocks are compared by what is counted."
+_SIMULATOR = "In the simulator, with a picture up to 64 × 64, blocks are compared by what is counted."
 _SIGNS = "\n".join(f"{kind.sign}  {kind.words}" for kind in Kind if kind.sign.strip())
 _HINT = f"Click a cell to load its block and kernel.\n{STAR}  best\n{_SIGNS}"
 
@@ -105,7 +105,7 @@ class BlocksPanel(QWidget):
 
     def choose(self, key: str) -> None:
         """Show another number of the runs."""
-        self._shown = metric(key)
+        self._shown = metric(key, Problem)
         self.refresh()
 
     def refresh(self) -> None:
@@ -188,7 +188,7 @@ class BlocksPanel(QWidget):
     def _axis_menu(self) -> QMenu:
         menu = QMenu()
         group = QActionGroup(menu)
-        for entry in metrics_of(Problem.task):
+        for entry in metrics_of(Problem):
             action = group.addAction(entry.header)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)

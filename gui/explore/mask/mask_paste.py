@@ -32,7 +32,7 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
     new = parse_mask(text)
     is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
     if whole or not is_smaller or _WHOLE_MASK.search(text.strip()):
-        return new, f"Paste a mask of {new.rows} x {new.columns}"
+        return new, f"Paste a mask of {new.rows} × {new.columns}"
     weights = mask.weights.copy()
     if new.taps == 1:
         for row, column in cells:
@@ -41,9 +41,9 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
     row, column = map(min, zip(*cells, strict=True))
     if row + new.rows > mask.rows or column + new.columns > mask.columns:
         raise MaskError(
-            f"{new.rows} x {new.columns} cells were not pasted",
-            f"they do not fit at row {row + 1}, column {column + 1} of {mask.rows} x {mask.columns}",
+            f"{new.rows} × {new.columns} cells were not pasted",
+            f"they do not fit at row {row + 1}, column {column + 1} of {mask.rows} × {mask.columns}",
             "Choose a cell further up and left, enlarge the mask, or use Paste as whole mask (Ctrl+Shift+V).",
         )
     weights[row : row + new.rows, column : column + new.columns] = new.weights
-    return Mask(weights, mask.anchor, mask.offset), f"Paste {new.rows} x {new.columns} cells"
+    return Mask(weights, mask.anchor, mask.offset), f"Paste {new.rows} × {new.columns} cells"

@@ -61,7 +61,7 @@ class SizeControls(QWidget):
             self._show_mask(mask)
             self.rows_box.refused.emit(str(error))
         else:
-            self._workspace.set_mask(resized, f"Resize to {rows} x {columns}")
+            self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
         rows, columns, square = map(QSignalBlocker, (self.rows_box, self.columns_box, self.square_button))

@@ -86,7 +86,7 @@ class MaskTextDialog(QDialog):
         try:
             self._read = mask = parse_mask(self.editor.toPlainText())
             verdict, colour = (
-                f"{mask.rows} x {mask.columns} cells, sum {mask.total:.6g}.",
+                f"{mask.rows} × {mask.columns} cells, sum {mask.total:.6g}.",
                 current_theme().muted,
             )
         except MaskError as error:

@@ -6,9 +6,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Availability, Operated, OperationJob, OperationsRequest
+from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
+from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display

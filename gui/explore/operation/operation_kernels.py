@@ -38,7 +38,7 @@ _MOST_SIDE = 1024
 _GLYPH_SIDE = GRID + HALF_GRID
 _NOTE_LINES = 5
 _PROOF_LINES = 3
-_BLOCK_TIP = "Threads of a block, width x height."
+_BLOCK_TIP = "Threads of a block, width × height."
 _KEY = Qt.ItemDataRole.UserRole
 
 

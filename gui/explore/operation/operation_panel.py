@@ -6,8 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
 
-from engine.host.protocol import Operated
 from engine.tasks.operation.contract import Operation
+from engine.tasks.operation.messages import Operated
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.operation.parameter_controls import ParameterControls
@@ -15,7 +15,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.panel_parts import column, row, scrolled, text_button
 from gui.widgets.refusal import Refusal
 
-_PATCH = "A picture file with what is to be found, up to 64 x 64 pixels."
+_PATCH = "A picture file with what is to be found, up to 64 × 64 pixels."
 _NO_PATCH = "Cut the patch from the picture itself again."
 
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.measurement import Measurement
+from engine.tasks.operation.problem import OperationProblem
 from gui.explore.operation.operation_state import OperationState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -19,7 +20,7 @@ class OperationResults(ResultsModel):
     """The runs of all operations; the baseline is the CPU variant of the one that is chosen."""
 
     def __init__(self, operations: OperationState, parent: QObject | None = None) -> None:
-        super().__init__(parent, "operation", "cpu", _FIRST)
+        super().__init__(parent, OperationProblem, "cpu", _FIRST)
         self._operations = operations
         operations.changed.connect(lambda: self.follow(operations.problem))
         operations.chosen.connect(self._follow_operation)

@@ -15,8 +15,9 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, Operated, OperationInfo, OperationJob
+from engine.host.protocol import Availability
 from engine.results.measurement import Measurement
+from engine.tasks.operation.messages import Operated, OperationInfo, OperationJob
 from engine.tasks.operation.results import OperationResult
 from gui.explore.workspace import Workspace
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.results.columns import SPEED_UP, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
-from engine.results.metrics import Metric, metric, metrics_of
+from engine.results.metrics import AnyMetric, metric, metrics_of
 from engine.results.quantities import rate_text, tick_text
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
@@ -43,11 +43,11 @@ class MetricPlot(RowPlot):
     ) -> None:
         super().__init__(self._tick_text)
         self._results = results
-        self._shown = metric(key)
+        self._shown = metric(key, Problem)
         self._empty = empty
         self._turns = turns
         # p20, p80 and minimum of a duration.
-        self._spread: tuple[Metric, ...] = ()
+        self._spread: tuple[AnyMetric, ...] = ()
         self._rows: dict[str, int] = {}
         self._row_names: dict[int, str] = {}
         self._drawn_rows = range(0)
@@ -71,7 +71,7 @@ class MetricPlot(RowPlot):
 
     def choose(self, key: str) -> None:
         """Make another metric the axis."""
-        self._shown = metric(key)
+        self._shown = metric(key, Problem)
         self.redraw()
 
     def redraw(self) -> None:
@@ -102,7 +102,7 @@ class MetricPlot(RowPlot):
     def _axis_menu(self) -> QMenu:
         menu, group = QMenu(self), QActionGroup(self)
         menu.setToolTipsVisible(True)
-        for entry in metrics_of(Problem.task):
+        for entry in metrics_of(Problem):
             action = menu.addAction(entry.header)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)
@@ -236,7 +236,7 @@ class MetricPlot(RowPlot):
             details = ", ".join(f"{self._short(entry)} {entry.words(run)}" for entry in self._spread)
         return f"{self._name(run)}: {self._shown.words(run)}{f' ({details})' if details else ''}"
 
-    def _short(self, entry: Metric) -> str:
+    def _short(self, entry: AnyMetric) -> str:
         return entry.title.removeprefix(self._shown.title).strip()
 
     def _tick_text(self, value: float) -> str:
@@ -313,7 +313,7 @@ def _by_variant(runs: Sequence[Compared]) -> dict[str, list[Compared]]:
     return found
 
 
-def _spread_of(shown: Metric) -> tuple[Metric, ...]:
+def _spread_of(shown: AnyMetric) -> tuple[AnyMetric, ...]:
     """Return the metrics of p20, p80 and minimum of a duration; none for another metric."""
     if not shown.key.endswith(_MEDIAN):
         return ()

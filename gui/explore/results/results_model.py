@@ -8,6 +8,7 @@ from PySide6.QtCore import QModelIndex, QObject, Signal
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import Measurement
+from engine.results.problem import TaskProblem
 from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import RunsModel
 
@@ -22,11 +23,11 @@ class ResultsModel(RunsModel):
     def __init__(
         self,
         parent: QObject | None = None,
-        task: str = Problem.task,
+        problem: type[TaskProblem] = Problem,
         baseline: str = "cpu-serial",
         first: Iterable[str] = _FIRST,
     ) -> None:
-        super().__init__(task, baseline, first, parent)
+        super().__init__(problem, baseline, first, parent)
         self._problems: set[Hashable] = set()
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""

@@ -91,7 +91,7 @@ class RowPlot(QWidget):
         if not words:
             self.set_rows(())
         # A size stays on one line.
-        self.caption.setText(caption.replace(" x ", "\u00a0x\u00a0"))
+        self.caption.setText(caption.replace(" × ", "\u00a0×\u00a0"))
         self.caption.setVisible(bool(caption))
         self.axis_button.setVisible(bool(caption))
         self.omitted.setText(omitted)

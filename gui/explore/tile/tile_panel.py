@@ -134,7 +134,7 @@ class TilePanel(QWidget):
                 self.passes.addItems(titles)
             self.passes.setCurrentIndex(self._tile.pass_number)
         self.passes.setVisible(len(found.tiles) > 1)
-        self.grid_size.setText(f"of {across:,} x {down:,}")
+        self.grid_size.setText(f"of {across:,} × {down:,}")
         self.title.setText(f"{found.variant}, {plan.block} threads")
         if not self.threads.isModified():
             self.threads.setText(f"{plan.block.x}x{plan.block.y}")
@@ -174,7 +174,7 @@ class TilePanel(QWidget):
         self.cut.setText("scroll for all" if is_cut else "")
         if plan is not None:
             rows, columns = plan.shape
-            self.cut.setToolTip(f"The tile has {rows} x {columns} cells. Scroll, or press -, to see all.")
+            self.cut.setToolTip(f"The tile has {rows} × {columns} cells. Scroll, or press -, to see all.")
 
     def _show_current(self) -> None:
         for label, text in zip((self.used, self.loaded), self.grid.sentences(), strict=True):
@@ -184,7 +184,7 @@ class TilePanel(QWidget):
     def _build(self) -> None:
         self.kernel.setAccessibleName("Kernel whose tile is shown")
         self.kernel.setToolTip(_KERNEL_TIP)
-        self.threads.setAccessibleName("Block of threads, width x height")
+        self.threads.setAccessibleName("Block of threads, width × height")
         self.threads.setFont(number_font())
         self.threads.setFixedWidth(9 * GRID)
         self.grid.setToolTip(_GRID_TIP)

@@ -9,8 +9,9 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
-from engine.host.protocol import BlockTiles, Filtered, TileRequest
+from engine.host.protocol import Filtered
 from engine.host.verbs import Describe
+from engine.tasks.filtering.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace

@@ -35,7 +35,7 @@ def folder(tmp_path):
         ("nowhere.png", "there is no such file ... Check the name"),
         ("folder", "it is a folder ... Choose a picture file"),
         ("words.png", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
-        ("huge.png", "200,000 x 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
+        ("huge.png", "200,000 × 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
         # It is not rounded into a PNG unasked.
         ("float.tif", "PNG does not hold 32-bit float ... Save it as TIFF, or ask for depth 8 or 16."),
     ],
@@ -62,7 +62,7 @@ def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--block 64x32", "2,048 threads ... 1,024 ... The nearest legal block is 64 x 16."),
+        ("--block 64x32", "2,048 threads ... 1,024 ... The nearest legal block is 64 × 16."),
         ("--block 16", "block '16' ... Write it as 16x16."),
         (
             "--block 128x8 --variant tiled --device simulator --mask gaussian:63:10",
@@ -74,7 +74,7 @@ def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
         ("--border sideways", "border 'sideways' ... Choose one of zero, constant"),
         ("--border constant --cval 1e39", "constant border ... not a finite number of float32"),
         ("--cval nan", "--cval nan ... it is not a finite number"),
-        ("--anchor 3,0", "3 x 3 cells ... Take a row from 0 to 2"),
+        ("--anchor 3,0", "3 × 3 cells ... Take a row from 0 to 2"),
         ("--anchor -1,0", "anchor (-1, 0)"),
         ("--anchor middle", "--anchor middle ... Write it as 1,1."),
         ("--divisor 0", "cannot be divided by 0"),
@@ -131,12 +131,12 @@ def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatc
 def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refused, monkeypatch, tmp_path):
     engine.save_image(np.zeros((1, 20_000), np.uint8), tmp_path / "wide.png")
     monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
-    says = "WebP holds 16,383 pixels on a side, this picture has 20,000 x 1. Save it as PNG, JPEG or TIFF."
+    says = "WebP holds 16,383 pixels on a side, this picture has 20,000 × 1. Save it as PNG, JPEG or TIFF."
     refused("filter", tmp_path / "wide.png", tmp_path / "out.webp", "--mask box-3", says=says)
 
 
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):
-    says = "512 x 512: too large for the simulator (limit 64 x 64) ... smaller size"
+    says = "512 × 512: too large for the simulator (limit 64 × 64) ... smaller size"
     options = "--mask box-3 --device simulator"
     refused("filter", sample_path("camera"), tmp_path / "out.png", options, says=says)
 

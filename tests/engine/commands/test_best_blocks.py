@@ -32,11 +32,11 @@ def test_that_the_best_block_of_each_kernel_is_said_and_kept_for_the_device(comm
     answer = command(BEST, "--blocks 8x8,16x16,32x8")
     assert answer.status == 0
     table = answer.out[answer.out.index("best block") :]
-    assert "8 x 8 (0.100 ms), 20.2× as fast as its default" in table
+    assert "8 × 8 (0.100 ms), 20.2× as fast as its default" in table
     path = best_blocks_path()
     assert f"The best blocks are kept in {path}" in answer.err
     kept = [(one.device, one.variant, str(one.block)) for one in load_best_blocks(path)[0]]
-    assert kept == [(ENVIRONMENT.device, key, "8 x 8") for key in ("tiled", "naive")]
+    assert kept == [(ENVIRONMENT.device, key, "8 × 8") for key in ("tiled", "naive")]
 
 
 def test_that_without_a_list_every_block_is_measured_and_no_file_is_needed(command, timed, tmp_path):
@@ -62,7 +62,7 @@ def test_that_a_file_that_cannot_be_used_is_a_note_and_the_answer_stands(command
     answer = command(BEST, "--blocks 8x8,16x16")
     assert answer.status == 0
     assert "cannot be written" in answer.err
-    assert "8 x 8 (0.100 ms)" in answer.out
+    assert "8 × 8 (0.100 ms)" in answer.out
 
 
 def test_that_it_is_said_why_there_is_no_best_block(command, refused, timed):
@@ -70,7 +70,7 @@ def test_that_it_is_said_why_there_is_no_best_block(command, refused, timed):
     assert not best_blocks_path().exists()
     refused("bench --variants naive", says="no file for the results is named ... --best")
     refused("bench --best --blocks 8x", says="block '8x' ... Write it as 16x16.")
-    refused("bench --best --blocks 0x8", says="--blocks 0 x 8 ... it has no threads")
+    refused("bench --best --blocks 0x8", says="--blocks 0 × 8 ... it has no threads")
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def test_that_it_lists_the_papers_and_which_kernel_is_which(command):
 def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
     answer = command("course report", TINY)
     assert answer.status == 0
-    assert answer.err.splitlines()[0].startswith("[report 0%] cpu-serial, 33 x 33")
+    assert answer.err.splitlines()[0].startswith("[report 0%] cpu-serial, 33 × 33")
     lines = answer.out.splitlines()
     at = lines.index("Time and speed-up")
     assert lines[at + 1].split()[:2] == ["Matrix", "Size"]

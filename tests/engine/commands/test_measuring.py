@@ -210,7 +210,7 @@ def test_that_an_impossible_cell_has_its_reason_and_no_times(measured):
     document, rows = measured
     for result, row in list(zip(document["results"], rows, strict=True))[3::4]:
         assert "2,048 threads" in result["failure"]
-        assert "The nearest legal block is 64 x 16." in result["failure"]
+        assert "The nearest legal block is 64 × 16." in result["failure"]
         assert (result["timing"], result["verification"], result["speed_up"]) == (None, None, None)
         assert (row["status"], row["verified"]) == (result["failure"], "no")
         assert [value for name, value in row.items() if name.endswith("_ms")] == [""] * 18
@@ -249,7 +249,7 @@ def test_that_a_1d_variant_takes_127_columns_and_fails_with_its_reason_on_a_squa
 
 @pytest.mark.slow
 def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
-    masks = ["random 3 x 3", "gaussian:3", "box:3", "box:4"]
+    masks = ["random 3 × 3", "gaussian:3", "box:3", "box:4"]
     options = "--variants cpu-serial,cpu-separable,cpu-box --sizes 9x7 --masks 3,gaussian:3,box:3,box:4"
     answer, document, rows = bench(options)
     assert [mask["name"] for mask in document["sweep"]["masks"]] == masks
@@ -259,8 +259,8 @@ def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
     assert all(r["verification"]["passed"] for cell, r in results.items() if cell not in cannot)
     assert all(results[name, "cpu-serial"]["speed_up"] == 1.0 for name in masks)
     assert "failed" not in answer.out
-    assert "[4/12] 9 x 7 grey, mask gaussian:3, 3 x 3, cpu-serial:" in answer.err
-    assert "mask 3 x 3, cpu-box: unavailable" in answer.err
+    assert "[4/12] 9 × 7 grey, mask gaussian:3, 3 × 3, cpu-serial:" in answer.err
+    assert "mask 3 × 3, cpu-box: unavailable" in answer.err
     assert [row["refused"] for row in rows] == ["yes" if cell in cannot else "no" for cell in results]
 
 
@@ -274,7 +274,7 @@ def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(bench):
     header, *lines = answer.out.splitlines()
     at = header.index("rows")
     assert [line[at:].split()[0] for line in lines] == ["-", "packed", "pitched"]
-    assert answer.err.splitlines()[1].startswith("[2/3] 9 x 7 grey, mask 3 x 3, naive 32 x 8 packed:")
+    assert answer.err.splitlines()[1].startswith("[2/3] 9 × 7 grey, mask 3 × 3, naive 32 × 8 packed:")
 
 
 def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench):
@@ -283,11 +283,11 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
     assert [line.split()[0] for line in answer.err.splitlines()] == ["[1/3]", "[2/3]", "[3/3]"]
     _, serial, tiled, cached, reason = answer.out.splitlines()
     for line, variant in ((serial, "cpu-serial"), (tiled, "tiled"), (cached, "cached")):
-        assert line.split()[line.split().index("x", 5) + 2] == variant
+        assert line.split()[line.split().index("×", 5) + 2] == variant
     assert "verified" in serial
     assert tiled.endswith("unavailable (1)")
     assert cached.endswith("unavailable (1)")
-    assert reason.startswith("(1) A picture of 70 x 70: too large for the simulator")
+    assert reason.startswith("(1) A picture of 70 × 70: too large for the simulator")
     # The baseline was not measured, so there is no speed-up.
     assert [r["speed_up"] for r in document["results"]] == [None] * 3
 
@@ -300,19 +300,19 @@ def test_that_the_table_gives_each_reason_once_and_progress_goes_to_stderr(bench
         ("--variants auto", "measures variants by name ... cpu-serial"),
         ("--baseline auto", "measures variants by name"),
         ("--baseline best", "variant 'best'"),
-        ("--sizes 0", "--sizes 0 ... width x height"),
+        ("--sizes 0", "--sizes 0 ... width × height"),
         ("--sizes big", "--sizes big ... Write it as 5 or as 5x7."),
         ("--sizes 100000", "37.3 GiB ... the limit is 4.0 GiB ... smaller size"),
         ("--masks 64", "--masks 64 ... 1 to 63"),
         ("--masks 3,1x128", "--masks 1x128 ... 1 to 127 in a mask of one row"),
         ("--masks 0x3", "--masks 0x3 ... 1 to 63"),
-        ("--masks 1xa", "--masks 1xa ... rows x columns"),
+        ("--masks 1xa", "--masks 1xa ... rows × columns"),
         ("--masks 3,box:64", "A box mask of side 64 cannot be made ... 1 to 63"),
         ("--masks box:", "'box:' makes no mask ... Write box:7 or box:7x3."),
         ("--masks box", "--masks: Unknown mask 'box' ... Did you mean box:7? ... gaussian"),
         ("--masks blur:9", "--masks: Unknown mask 'blur:9' ... 5x7 ... box, gaussian, motion, log, disk"),
         ("--masks nowhere.json", "--masks: 'nowhere.json' cannot be opened ... no such file"),
-        ("--blocks 0x8", "--blocks 0 x 8 ... it has no threads"),
+        ("--blocks 0x8", "--blocks 0 × 8 ... it has no threads"),
         ("--border sideways", "border 'sideways'"),
         ("--channels 5", "--channels 5 ... from 1 to 4"),
         ("--dtype float64", "--dtype float64 ... uint8, uint16, float32"),
@@ -374,12 +374,12 @@ def test_that_the_table_of_products_gives_each_reason_once_and_progress_goes_to_
     assert [line.split()[0] for line in answer.err.splitlines()] == [f"[{n}/10]" for n in range(1, 11)]
     assert answer.err.count(": unavailable\n") == 8
     lines = answer.out.splitlines()
-    assert lines[0].startswith("run  rows x inner x columns  variant")
+    assert lines[0].startswith("run  rows × inner × columns  variant")
     assert lines[1].endswith("unavailable (1)")
     assert lines[3].endswith("unavailable (1)")
     assert "numpy (BLAS)" in lines[5]
     assert "verified" in lines[5]
-    assert lines[6].split()[:6] == ["6", *["3", "x", "5", "x", "7"]]
+    assert lines[6].split()[:6] == ["6", *["3", "×", "5", "×", "7"]]
     assert [line[:4] for line in lines[11:]] == ["(1) "]
 
 
@@ -396,8 +396,8 @@ def test_that_the_simulator_proves_small_products_without_times_and_gives_the_re
         found = (result["device"], result["verification"]["passed"], result["timing"])
         assert found == ("simulator", True, None)
     assert (numpy["device"], numpy["timing"] is None) == ("cpu", False)
-    limit = "too large for the simulator (limit 64 x 64)"
-    assert large["failure"].startswith(f"Matrices of 65 x 65 x 65: {limit}")
+    limit = "too large for the simulator (limit 64 × 64)"
+    assert large["failure"].startswith(f"Matrices of 65 × 65 × 65: {limit}")
     assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert large_numpy["verification"]["passed"] is True
 
@@ -405,7 +405,7 @@ def test_that_the_simulator_proves_small_products_without_times_and_gives_the_re
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--size 0", "matrices of 0 x 0 ... from 1 to 1,048,576"),
+        ("--size 0", "matrices of 0 × 0 ... from 1 to 1,048,576"),
         ("--size big", "size 'big' ... Write it as 512 or as 17x33x5"),
         ("--sizes 512,3x4", "size '3x4'"),
         ("--size 100000", "the three take ... the limit is 4.0 GiB"),

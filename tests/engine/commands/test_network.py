@@ -116,7 +116,7 @@ FLOATS = "{'descr': '<f4', 'fortran_order': False, 'shape': %s}\n"
         (npy(FLOATS % "(-1, 128)"), "its array 'hidden' cannot be read"),
         (npy(FLOATS % "(2, 2)", b"1234"), "its array 'hidden' cannot be read"),
         (npy((FLOATS % "(2, 2)").replace("<f4", "|O"), b"1234"), "its array 'hidden' cannot be read"),
-        (npy((FLOATS % "(1L, 2)"), b"12345678"), "hidden has the shape 1 x 2"),
+        (npy((FLOATS % "(1L, 2)"), b"12345678"), "hidden has the shape 1 × 2"),
         (npy("(" * 9000), "its array 'hidden' cannot be read"),
     ],
     ids=lambda value: repr(value[10:40]) if isinstance(value, bytes) else "",
@@ -143,7 +143,7 @@ def test_that_other_weights_are_used_and_refused_where_they_do_not_fit(command, 
     np.savez(path, **(arrays | {"output": np.zeros((128, 9), np.float32)}))
     refused = command(f"network --stage network-cpu --weights {path}")
     assert refused.status == 2
-    assert "output has the shape 128 x 9, and this network needs 128 x 10" in refused.err
+    assert "output has the shape 128 × 9, and this network needs 128 × 10" in refused.err
 
 
 def test_that_layers_that_could_not_be_timed_are_told(command, monkeypatch):

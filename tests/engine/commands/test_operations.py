@@ -46,7 +46,7 @@ def test_that_bad_parameters_files_and_variants_are_refused(refused, photo, tmp_
     check("--operation median --set sise=3", "Choose one of size.")
     check("--operation median --variant dct-tiled", "no variant of median is called that ... cpu-median")
     check(f"--operation median --patch {photo}", "--patch with --operation median: it takes none")
-    check(f"--operation find-patch --patch {photo}", "a patch of 72 x 64: each side can have up to 64 pixels")
+    check(f"--operation find-patch --patch {photo}", "a patch of 72 × 64: each side can have up to 64 pixels")
     check("--operation find-patch --patch none.png", "none.png")
     check("--operation median --variant median-tiled --block 3", "block '3': it is not two whole numbers")
 
@@ -144,7 +144,7 @@ def test_that_kernels_run_in_the_simulator(command, tmp_path):
     options = "--operation median --variant median-tiled --device simulator --block 8x4"
     answer = command("filter", small, out, options)
     assert answer.status == 0
-    assert "by median-tiled on CUDA simulator, block 8 x 4" in answer.out
+    assert "by median-tiled on CUDA simulator, block 8 × 4" in answer.out
     assert np.array_equal(
         engine.open_image(out).pixels, engine.operate(PHOTO[:12, :14], "median", device="cpu").picture
     )
@@ -175,5 +175,5 @@ def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_
     check("--operation desaturate", "a grey picture ... three channels")
     # Before anything is measured: no line says how far it is.
     sizes = "--operation find-patch --variants cpu-match --budget 0 --sizes"
-    check(f"{sizes} 64x64,9x9", "a patch of 16 x 16: the picture has 9 x 9 pixels")
-    check(f"{sizes} 64x64,40x40 --set left=40", "it reaches over the edge of the picture of 40 x 40")
+    check(f"{sizes} 64x64,9x9", "a patch of 16 × 16: the picture has 9 × 9 pixels")
+    check(f"{sizes} 64x64,40x40 --set left=40", "it reaches over the edge of the picture of 40 × 40")

@@ -70,8 +70,8 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
     texts, fractions, _ = zip(*measured["report"][1], strict=True)
     assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
-    assert texts[0] == "cpu-serial, 33 x 33, Gaussian 5 x 5, sigma 1"
-    assert "naive-uncoalesced, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in texts
+    assert texts[0] == "cpu-serial, 33 × 33, Gaussian 5 × 5, sigma 1"
+    assert "naive-uncoalesced, 33 × 33, Gaussian 5 × 5, sigma 1, block 8 × 8" in texts
 
 
 @pytest.mark.slow

@@ -195,7 +195,7 @@ def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
         assert of_input.printed == f"{maps.printed} * {a_map.printed}"
         assert (maps.printed, of_input.here) == (maps.here, str(int(maps.here) * int(a_map.here)))
     assert diverging_warps(32, 32, Block(16, 16)) == 0
-    picture, unrolled, naive, on_the_fly = (int(cell.here) for cell in counted("cnn", 0)["512 x 512", "8"])
+    picture, unrolled, naive, on_the_fly = (int(cell.here) for cell in counted("cnn", 0)["512 × 512", "8"])
     assert unrolled == 25 * picture == 25 * 512 * 512 * 4
     assert naive == 8 * on_the_fly
 
@@ -406,7 +406,7 @@ def test_that_what_the_notes_say_of_the_lectures_merged_lines_follows_from_the_c
     rows = counted("performance", 3)
     (naive, *_), (loads, operations, *_) = rows["matmul-naive", "16"], rows["matmul-tiled", "16"]
     notes = " ".join(TABLE_TEXTS[paper("performance")][3].notes)
-    assert f"{naive.here} loads of a block of 16 x 16 without tiles are {loads.here} with them" in notes
+    assert f"{naive.here} loads of a block of 16 × 16 without tiles are {loads.here} with them" in notes
     assert int(naive.here) == 16 * int(loads.here)
     # A block's 256 threads read and write an element of P in each of the 16 steps of a phase.
     of_p = 16 * 16 * 16
@@ -446,7 +446,7 @@ def test_that_the_lectures_summary_is_here_step_by_step_and_memory_by_memory():
     *_, structure, memories = tables_from("performance", lecture_values, (1024,))
     times = [row[2].here for row in structure.rows if row[2].here]
     assert times == ["0.75", "1.5", "0.1", "2.5", "0.25"]
-    assert "64 x 64 blocks of 16 x 16" in structure.rows[4][3].here
+    assert "64 × 64 blocks of 16 × 16" in structure.rows[4][3].here
     found = {row[1].printed.partition(" (")[0]: row[2:] for row in memories.rows}
     assert [cell.here for cell in found["constant memory"]] == [
         "`constant`",

@@ -41,9 +41,9 @@ def rows(example, gpu=NO_GPU, **texts):
 
 def test_that_the_lectures_values_come_out_beside_what_it_printed():
     by_name = dict(rows(OCCUPANCY))
-    assert by_name["8 x 8", LECTURE] == ["64", "8", "512", "16 of 24", "66.67", "blocks"]
-    assert by_name["16 x 16", LECTURE][:5] == ["256", "3", "768", "24 of 24", "100"]
-    assert by_name["32 x 32", LECTURE][1:5] == ["0", "0", "0 of 24", "0"]
+    assert by_name["8 × 8", LECTURE] == ["64", "8", "512", "16 of 24", "66.67", "blocks"]
+    assert by_name["16 × 16", LECTURE][:5] == ["256", "3", "768", "24 of 24", "100"]
+    assert by_name["32 × 32", LECTURE][1:5] == ["0", "0", "0 of 24", "0"]
     assert dict(rows(PEAKS))["1", LECTURE] == ["86.4", "370", "21.6", "5.838", "17.13"]
     assert dict(rows(BUS))[LECTURE,] == ["12000000", "4", "3", "86.4", "0.1389", "0.002703", "1110"]
     by_stride = {names[0]: values for names, values in rows(STRIDES)}
@@ -54,7 +54,7 @@ def test_that_the_lectures_values_come_out_beside_what_it_printed():
 
 
 def test_that_a_gpu_stands_beside_them_by_its_attributes():
-    assert dict(rows(OCCUPANCY, GPU))["32 x 32", HERE] == ["1024", "2", "2048", "64 of 64", "100", "threads"]
+    assert dict(rows(OCCUPANCY, GPU))["32 × 32", HERE] == ["1024", "2", "2048", "64 of 64", "100", "threads"]
     assert dict(rows(PEAKS, GPU))["1", HERE] == ["4800", "66910", "1200", "1.794", "55.76"]
     assert dict(rows(BUS, GPU))[HERE,][:3] == ["12000000", "63", "0.1905"]
     assert dict(rows(BANDWIDTHS, GPU))[HERE,] == ["3.2", "6000", "4800"]
@@ -73,7 +73,7 @@ def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty()
 
 def test_that_changed_values_are_followed_and_are_no_longer_the_lectures():
     changed = rows(OCCUPANCY, block="16x16", threads="2048", blocks="32", registers="65,536", per_thread="40")
-    assert changed[0] == (("16 x 16", CHANGED), ["256", "6", "1536", "48 of 64", "75", "registers"])
+    assert changed[0] == (("16 × 16", CHANGED), ["256", "6", "1536", "48 of 64", "75", "registers"])
     table = OCCUPANCY.table(NO_GPU, OCCUPANCY.texts | {"threads": "1024"})
     # What the lecture printed was about its own values.
     assert not any(cell.printed for row in table.rows for cell in row[2:])
@@ -85,8 +85,8 @@ def test_that_changed_values_are_followed_and_are_no_longer_the_lectures():
 def test_that_occupancy_counts_warps_as_cuda_does_also_where_a_block_does_not_fill_them():
     """A block of 10 x 10 takes 4 warps: 4 of 24 are 16.67 %, where 100 of 768 threads would be 13.02."""
     found = dict(rows(OCCUPANCY, GPU, block="10x10", per_thread="40"))
-    assert found["10 x 10", CHANGED] == ["100", "1", "100", "4 of 24", "16.67", "registers"]
-    assert found["10 x 10", HERE] == ["100", "12", "1200", "48 of 64", "75", "registers"]
+    assert found["10 × 10", CHANGED] == ["100", "1", "100", "4 of 24", "16.67", "registers"]
+    assert found["10 × 10", HERE] == ["100", "12", "1200", "48 of 64", "75", "registers"]
 
 
 def test_that_a_bad_value_is_refused_at_its_field_in_words():

@@ -20,11 +20,11 @@ def test_that_a_list_is_read_however_it_is_parted_and_written_as_it_is_read():
     [
         ("8x", "block '8x': it is not two whole numbers with an x between them. Write it as 16x16."),
         ("16x16, 8", "block '8': it is not two whole numbers"),
-        ("0x8", "A block of 0 x 8 has no threads; each side must be at least 1. The nearest"),
-        ("8x8, 33x33", "A block of 33 x 33 has 1,089 threads; the limit is 1,024 threads per block."),
-        ("33x33", "The nearest legal block is 32 x 32."),
-        ("2048x1", "A block of 2048 x 1 is too wide; the limit is 1024 threads across."),
-        ("-8x8", "A block of -8 x 8 has no threads"),
+        ("0x8", "A block of 0 × 8 has no threads; each side must be at least 1. The nearest"),
+        ("8x8, 33x33", "A block of 33 × 33 has 1,089 threads; the limit is 1,024 threads per block."),
+        ("33x33", "The nearest legal block is 32 × 32."),
+        ("2048x1", "A block of 2048 × 1 is too wide; the limit is 1024 threads across."),
+        ("-8x8", "A block of -8 × 8 has no threads"),
         ("8x8x8", "block '8x8x8'"),
         ("9" * 5000 + "x1", "block '999999999999999999999999…'"),
         ("all, 8x8", "block 'all'"),
@@ -41,9 +41,9 @@ def test_that_a_wrong_list_is_refused_in_one_line_with_what_why_and_what_to_do(t
 
 
 def test_that_a_block_that_is_there_twice_is_run_once_and_told():
-    blocks, note = read_blocks("8x8, 16x16, 8 x 8")
+    blocks, note = read_blocks("8x8, 16x16, 8 × 8")
     assert blocks == (Block(8, 8), Block(16, 16))
-    assert note == "8 x 8: in the list twice, and run once. Write each block once."
+    assert note == "8 × 8: in the list twice, and run once. Write each block once."
 
 
 def test_that_too_many_blocks_are_refused():

@@ -18,7 +18,6 @@ from engine.host.process import serve
 from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker
-from engine.host.verbs import Preview
 from engine.results.progress import Progress
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
@@ -108,11 +107,15 @@ LIGHT_HANDLERS = {
 }
 
 
+def answer_light(request, report):
+    return LIGHT_HANDLERS[type(request)](request, report)
+
+
 def light(connection, options, gpu=None):
     """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
     devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, None, True),)
     shared.use_prefix(options.segment_prefix)
-    Worker(connection, LIGHT_HANDLERS).run(Ready((), devices))
+    Worker(connection, answer_light).run(Ready((), devices))
 
 
 def exit_at_once(connection, options, of=""):
@@ -171,9 +174,9 @@ def end_in_previews(connection, options):
 
 def end_in_real_previews(connection, options):
     """End in each preview of a mask of more than one weight."""
-    from engine.host.handlers import HANDLERS
+    from engine.tasks.filtering import answers
 
-    real = HANDLERS[Preview]
+    real = answers.preview
 
     def preview(request, report):
         report(Progress("filtering", 0.0, 1.0))
@@ -181,7 +184,7 @@ def end_in_real_previews(connection, options):
             os._exit(3)
         return real(request, report)
 
-    HANDLERS[Preview] = preview
+    answers.preview = preview
     serve(connection, options)
 
 

@@ -87,7 +87,7 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file():
         saved.set()
 
     ours, theirs = Pipe()
-    worker = Worker(theirs, {Write: save})
+    worker = Worker(theirs, save)
     thread = threading.Thread(target=worker.run, args=(Ready((), ()),))
     thread.start()
     ours.send(ToHost(1, Write("out.png")))

@@ -13,10 +13,11 @@ from engine.host import client as client_module
 from engine.host import faults, pending
 from engine.host.link import HostLink
 from engine.host.process import serve
-from engine.host.protocol import FilterJob, OpenPicture
+from engine.host.protocol import OpenPicture
 from engine.host.segments import HandedSegments
 from engine.host.verbs import Run
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 from tests.engine.host.faulty_hosts import Make, Question, Show, Stick, Work, light

@@ -1,4 +1,4 @@
-"""What the host's jobs do, without a host around them: open, save, show levels, measure papers."""
+"""What the host's jobs do, without a host around them: open, save, show levels."""
 
 import itertools
 from contextlib import contextmanager
@@ -7,24 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled, ImageReadError, ImageWriteError
 from engine.host import shared
-from engine.host.course_jobs import measure_course, save_course
 from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
 from engine.host.picture_jobs import SharedSegment, open_picture, save_result
-from engine.host.protocol import (
-    CourseRequest,
-    OpenPicture,
-    PictureHandle,
-    SaveCourse,
-    Saved,
-    SaveResult,
-    ScreenLevels,
-)
-from engine.host.verbs import Run
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.image.open import open_image
-from engine.results.progress import Progress
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
@@ -94,7 +82,7 @@ def test_that_opening_can_be_stopped_once_the_size_is_known_and_its_deadline_cou
     [
         (
             png_header(20_000, 40_000),
-            "showing its 20,000 x 40,000 pixels takes 7.0 GiB, the limit is 4.0 GiB",
+            "showing its 20,000 × 40,000 pixels takes 7.0 GiB, the limit is 4.0 GiB",
         ),
         (with_pillow(smooth_rgb(300, 300), "JPEG")[:-900] + b"\xff\xd9", "cut short or is damaged"),
         (one_of_each()["tiff-deflate"].replace(b"x\x9c", b"x\x00"), "damaged"),
@@ -263,40 +251,3 @@ def test_that_each_level_is_the_mean_of_four_of_the_one_before(height, width):
         ).astype(int)
         fours = padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2]
         assert np.array_equal(below, (fours + 2) // 4)
-
-
-TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
-CELLS = ("512, naive", "1024, naive")
-
-
-def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(monkeypatch):
-    measured = []
-
-    def tables_of(paper, device, *, on_progress):
-        assert (paper, device) == ("report", "cuda:1")
-        for number, cell in enumerate(CELLS):
-            on_progress(cell, number / len(CELLS), 7.0 + number)
-            measured.append(cell)
-        return TABLES
-
-    def stop_at_the_second(step):
-        if step.stage == CELLS[1]:
-            raise Cancelled("The request", "it was stopped")
-
-    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
-    steps = []
-    assert measure_course(Run(CourseRequest("report", "cuda:1")), steps.append) == TABLES
-    assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
-    measured.clear()
-    with pytest.raises(Cancelled):
-        measure_course(Run(CourseRequest("report", "cuda:1")), stop_at_the_second)
-    assert measured == [CELLS[0]]
-
-
-def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
-    folder = tmp_path / "report-tables"
-    saved = save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
-    assert saved.path == str(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
-    assert "report.md" in saved.notes[0]
-    assert "## Loads" in (folder / "report.md").read_text()

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import engine.host
 from engine.host import __main__ as entry_point
 from engine.host import blas_threads, process, shared
 from engine.host.messages import Answer, Ready, Stop, ToHost
@@ -39,13 +38,10 @@ def test_that_a_host_sets_its_options_ignores_ctrl_c_and_serves_until_it_is_stop
     for name in SWITCHES:
         monkeypatch.setenv(name, "unset")
     monkeypatch.setattr(shared, "_prefix", "mine")
-    # Without those of the program nothing imports Numba.
-    handlers, run_jobs = (
-        SimpleNamespace(HANDLERS={Question: state}),
-        SimpleNamespace(ready=lambda: Ready((), ())),
-    )
-    monkeypatch.setattr(engine.host, "handlers", handlers, raising=False)
-    monkeypatch.setattr(engine.host, "run_jobs", run_jobs, raising=False)
+    # Without the devices nothing imports Numba.
+    monkeypatch.setitem(sys.modules, "engine.device.devices", SimpleNamespace(devices=lambda: ()))
+    monkeypatch.setattr(Question, "handler", f"{__name__}:state")
+    monkeypatch.setitem(globals(), "state", state)
     before = [(ending, signal.getsignal(ending)) for ending in (signal.SIGINT, signal.SIGHUP)]
     ours, theirs = Pipe()
     with ours, theirs:

@@ -6,6 +6,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
+from engine.course.messages import CourseRequest
 from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import (
@@ -21,16 +22,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.protocol import (
-    CourseRequest,
-    Filtered,
-    FilterJob,
-    OpenPicture,
-    ProductGrid,
-    ProductRequest,
-    Saved,
-    SaveResult,
-)
+from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.open import open_image
@@ -39,8 +31,11 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
 from engine.tasks.filtering import oracle
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import tile_of
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
@@ -140,7 +135,7 @@ def test_that_a_check_is_answered_while_something_runs(calm, picture):
 
 def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture, tiny, tmp_path):
     found = reasons(calm, job_of(picture, device="simulator"))
-    assert ["64 x 64" in reason for reason in found.values()] == ON_CUDA
+    assert ["64 × 64" in reason for reason in found.values()] == ON_CUDA
     pixels = np.ones((12, 20), np.float32)
     pixels[3, 4] = np.nan
     save_image(pixels, tmp_path / "nan.tif")
@@ -167,7 +162,7 @@ def test_that_variants_are_crossed_with_blocks_and_each_refusal_has_its_reason(c
     assert "2,048 threads" in reasons_of["naive", Block(64, 32)]
     # Its block covers the input tile: one that is smaller than the mask leaves nothing to compute.
     assert reasons_of["tiled-input", Block(8, 8)] == ""
-    assert "4 x 2" in reasons_of["tiled-input", Block(4, 2)]
+    assert "4 × 2" in reasons_of["tiled-input", Block(4, 2)]
     # Where no block matters or helps there is one answer.
     assert reasons_of["cpu-parallel", None] == ""
     assert "one row" in reasons_of["row-naive", None]
@@ -262,7 +257,7 @@ def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm, tiny):
     calm.client.release(*segments_of(reply))
     product = calm.ask(Run(ProductRequest(SMALL, "matmul-tiled", 4, "simulator")))
     assert product.is_proven, product.status
-    assert (product.device, product.tile, product.timing) == ("simulator", 4, None)
+    assert (product.device, tile_of(product), product.timing) == ("simulator", 4, None)
     assert len(calm.hosts) == 1
 
 
@@ -274,7 +269,7 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
     assert [(cell.printed, cell.here) for cell in row[2:5]] == [("40", "40"), ("12", "12"), ("3.3", "3.333")]
     request = Describe(ProductGrid(MatrixProduct(64, 64, 64), (4, 16), "simulator"))
     counted = calm.ask(request)
-    assert [(r.variant, r.tile, number_of(r, "cgma_flop_per_load")) for r in counted] == [
+    assert [(r.variant, tile_of(r), number_of(r, "cgma_flop_per_load")) for r in counted] == [
         ("matmul-naive", 4, 1.0),
         ("matmul-naive", 16, 1.0),
         ("matmul-tiled", 4, 4.0),
@@ -283,8 +278,8 @@ def test_that_tables_and_products_are_counted_across_the_pipe_and_a_cell_that_ca
     ]
     assert {(r.failure, r.verification) for r in counted} == {(None, None)}
     naive, tiled, numpy = calm.ask(Describe(ProductGrid(MatrixProduct(65, 4, 4), (8,), "simulator")))
-    assert "too large for the simulator (limit 64 x 64)" in naive.status
-    assert "too large for the simulator (limit 64 x 64)" in tiled.status
+    assert "too large for the simulator (limit 64 × 64)" in naive.status
+    assert "too large for the simulator (limit 64 × 64)" in tiled.status
     assert number_of(tiled, "cgma_flop_per_load") is not None
     assert numpy.failure is None
 
@@ -310,7 +305,7 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
     result = calm.client.submit(request, steps.append).result(PATIENCE_S)
     assert result.is_proven, result.status
     assert number_of(result, "gflops") is not None
-    assert (result.seed, result.device, result.tile) == (3, "cpu", None)
+    assert (result.seed, result.device, tile_of(result)) == (3, "cpu", None)
     stages = [step.stage for step in steps]
     assert stages[0] == "making the matrices"
     assert "verifying against the float64 oracle" in stages

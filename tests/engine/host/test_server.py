@@ -1,4 +1,4 @@
-"""The host's loop with handlers that only take notes, and which segments vanish when given back."""
+"""The host's loop with answers that only take notes, and which segments vanish when given back."""
 
 import threading
 from multiprocessing import Pipe
@@ -30,8 +30,10 @@ class Served:
         self.at_work = threading.Event()
         self.let_go = threading.Event()
         self._connection = connection
-        handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
-        self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
+        self.thread = threading.Thread(target=Worker(theirs, self.answer).run, args=(READY,))
+
+    def answer(self, request, report):
+        return "at once" if isinstance(request, Question) else self.open_picture(request, report)
 
     def open_picture(self, request, report):
         self.done.append(request.sample)

@@ -92,7 +92,7 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
     trimmed = threading.Event()
     monkeypatch.setattr(shared, "trim_spares", trimmed.set)
     monkeypatch.setattr(server, "_IDLE_SECONDS", 0.01)
-    worker = server.Worker(Pipe()[1], {})
+    worker = server.Worker(Pipe()[1])
     waiting = threading.Thread(target=worker._next)
     waiting.start()
     try:

@@ -105,12 +105,12 @@ def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch
     assert picture.pixels.shape == (1, 1)
     monkeypatch.setattr("engine.image.gif.read_with_pillow", None)
     for limit in (64 * 2**20, 4 * 2**30):
-        assert "65,535 x 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
+        assert "65,535 × 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
     assert "37 bytes" in refused(hostile.gif(20_000, 20_000)).why
     # A frame larger than the screen makes the picture as large.
     framed = bytearray(hostile.gif(65_535, 65_535))
     framed[6:10] = struct.pack("<HH", 8, 8)
-    assert "65,535 x 65,535 pixels" in refused(bytes(framed)).why
+    assert "65,535 × 65,535 pixels" in refused(bytes(framed)).why
     for cut in range(6, 36):
         assert refused(hostile.gif(1, 1)[:cut]).why
 
@@ -153,7 +153,7 @@ def test_that_a_strip_that_is_a_picture_of_another_size_is_refused_before_it_is_
 ):
     data = hostile.inner_tiff(kind, 600)
     monkeypatch.setattr(tifffile.TiffPage, "asarray", None)
-    assert "holds 600 x 600 pixels, its tags say 8 x 8" in refused(data).why
+    assert "holds 600 × 600 pixels, its tags say 8 × 8" in refused(data).why
 
 
 @pytest.mark.slow

@@ -115,12 +115,12 @@ def test_that_the_limit_counts_every_value_and_the_work_after_opening_and_a_file
     assert "the file has 2.0 GiB" in refused(tmp_path / "a.png", max_bytes=2**30).why
     data = with_pillow(np.dstack([smooth_rgb(), smooth_rgb()[..., :1]]), "WEBP")
     decoded = opened(data).pixels.size * 4 // 3
-    assert "decoding its 41 x 37 pixels takes" in refused(data, max_bytes=decoded + len(data)).why
+    assert "decoding its 41 × 37 pixels takes" in refused(data, max_bytes=decoded + len(data)).why
     data = with_pillow(smooth_rgb(), "PNG")
     opened(data, max_bytes=10_000)
     work = {"work_bytes": lambda form: 5 * form.decoded_bytes, "work": "filtering and saving"}
     why = refused(data, max_bytes=10_000, **work).why
-    assert why == "filtering and saving its 41 x 37 pixels takes 29.6 KiB, the limit is 9.8 KiB"
+    assert why == "filtering and saving its 41 × 37 pixels takes 29.6 KiB, the limit is 9.8 KiB"
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_that_filter_refuses_huge_pictures_from_their_headers(tmp_path):
     for kind, data in files.items():
         (tmp_path / kind).write_bytes(data)
     refused = dict(zip(files, openings(*(tmp_path / kind for kind in files), way="filter"), strict=True))
-    assert "filtering and saving its 16,383 x 16,383 pixels takes" in refused["webp"].refusal
+    assert "filtering and saving its 16,383 × 16,383 pixels takes" in refused["webp"].refusal
     assert refused.pop("small").decoded_bytes == 90 * 70 * 3
     for one in refused.values():
         assert one.refusal

@@ -19,8 +19,8 @@ from engine.image.samples import SAMPLES, open_sample, sample_path
 def test_that_a_picture_tells_its_size_and_kind(dtype, words):
     named = Picture(np.zeros((3, 5, 3), dtype), np.zeros((3, 5), dtype), source=Path("a/leaf.png"))
     assert (named.height, named.width, named.channels, named.dtype) == (3, 5, 3, dtype)
-    assert named.title() == f"leaf.png  5 x 3  RGB + alpha  {words}"
-    assert Picture(np.zeros((2, 4), dtype)).title() == f"4 x 2  grey  {words}"
+    assert named.title() == f"leaf.png  5 × 3  RGB + alpha  {words}"
+    assert Picture(np.zeros((2, 4), dtype)).title() == f"4 × 2  grey  {words}"
 
 
 def test_that_pixels_become_contiguous_native_and_float32_and_other_arrays_are_refused_in_words():
@@ -152,7 +152,7 @@ def test_that_samples_open_without_a_note_have_licences_and_stay_under_three_meg
     assert {path.name for path in sample_path("camera").parent.iterdir()} == {
         sample.path.name for sample in SAMPLES
     }
-    assert open_sample("astronaut").title() == "astronaut.png  512 x 512  RGB  8 bit"
+    assert open_sample("astronaut").title() == "astronaut.png  512 × 512  RGB  8 bit"
     assert open_sample("gradient-16").dtype == np.uint16
     with pytest.raises(UnknownName, match=r"'lena'.*astronaut, camera"):
         sample_path("lena")

@@ -143,10 +143,10 @@ def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
         (by_hand(bytes(4), 4, photometric=3), "without its palette"),
-        (by_hand(bytes(9), 4, 4), "have 9 bytes, its 4 x 4 pixels take 16 at least"),
-        (by_hand(bytes(9), 0, 4), "0 x 4 pixels"),
+        (by_hand(bytes(9), 4, 4), "have 9 bytes, its 4 × 4 pixels take 16 at least"),
+        (by_hand(bytes(9), 0, 4), "0 × 4 pixels"),
         (by_hand(bytes(8), 4, photometric=2, samples=2), "2 samples per pixel"),
-        (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 x 0 pixels"),
+        (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 × 0 pixels"),
     ],
     ids=["volume", "complex", "raw sensor", "no palette", "short strip", "no width", "two colours", "empty"],
 )  # fmt: skip

@@ -19,7 +19,7 @@ from engine.errors import BadValue, MaskError, UnknownName
 from engine.mask.analysis import analyse, describe
 from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
 from engine.mask.generators import laplacian_of_gaussian as log
-from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask, names_size
 from engine.mask.preset_texts import PRESETS_FILE, preset_texts
 from engine.mask.presets import find_preset, preset, preset_names, presets
 
@@ -145,7 +145,7 @@ def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size(shape, n
     why = "a side may have 1 to 63 cells, or 1 to 127 in a mask of one row or one column"
     with pytest.raises(MaskError, match=why) as refusal:
         Mask(np.ones(shape))
-    assert refusal.value.remedy == f"Make it {nearest[0]} x {nearest[1]} or smaller."
+    assert refusal.value.remedy == f"Make it {nearest[0]} × {nearest[1]} or smaller."
     assert Mask(np.ones(nearest)).shape == nearest
 
 
@@ -293,7 +293,7 @@ def test_that_presets_have_keys_and_titles_of_their_own_stand_in_groups_and_are_
 
 def test_that_the_texts_of_presets_are_those_of_their_masks():
     assert list(preset_texts()) == [
-        (p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()
+        (p.key, f"{p.mask.rows} × {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()
     ]
 
 
@@ -355,3 +355,8 @@ def test_that_names_of_presets_forgive_capitals_and_blanks_and_an_unknown_one_is
     assert "masks" in refusal.value.remedy
     with pytest.raises(UnknownName, match="a preset is named by text"):
         preset(3)
+
+
+@pytest.mark.parametrize("name", ["Box 3 × 3", "Box 3 x 3"])
+def test_that_a_size_in_a_name_is_found_in_the_older_writing_too(name):
+    assert names_size(name, 3, 3)

@@ -49,26 +49,26 @@ def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
     ]
     found = [(result.variant, str(result.block), result.layout) for result in fastest_blocks(results)]
     assert found == [
-        ("tiled", "32 x 4", "pitched"),
-        ("tiled", "8 x 8", "packed"),
-        ("cached", "8 x 8", "pitched"),
+        ("tiled", "32 × 4", "pitched"),
+        ("tiled", "8 × 8", "packed"),
+        ("cached", "8 × 8", "pitched"),
     ]
     # The gain over the default, where that was run on the same problem.
     best = fastest_blocks(results)[0]
     assert (
-        found_words(best, results, Block(16, 16)) == "32 x 4 (0.100 ms), 2.00× as fast as its default 16 x 16"
+        found_words(best, results, Block(16, 16)) == "32 × 4 (0.100 ms), 2.00× as fast as its default 16 × 16"
     )
-    assert found_words(best, results, Block(64, 1)) == "32 x 4 (0.100 ms)"
-    assert found_words(best, results, Block(32, 4)) == "32 x 4 (0.100 ms), which is its default"
+    assert found_words(best, results, Block(64, 1)) == "32 × 4 (0.100 ms)"
+    assert found_words(best, results, Block(32, 4)) == "32 × 4 (0.100 ms), which is its default"
 
 
 def test_that_they_are_kept_per_device_and_a_newer_one_replaces_that_of_the_same_problem(tmp_path):
     path = tmp_path / "not yet" / "best-runs.json"
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b32x4=0.1))) == ""
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b16x16=0.2, problem=LARGE))) == ""
-    assert [str(one.block) for one in kept(path)] == ["32 x 4", "16 x 16"]
+    assert [str(one.block) for one in kept(path)] == ["32 × 4", "16 × 16"]
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.05, b32x4=0.1))) == ""
-    assert [str(one.block) for one in kept(path)] == ["16 x 16", "8 x 8"]
+    assert [str(one.block) for one in kept(path)] == ["16 × 16", "8 × 8"]
     assert kept(path)[1] == BestBlock.of(runs(b8x8=0.05)[0])
     other = [
         replace(one, environment=replace(ENVIRONMENT, device="NVIDIA L4")) for one in runs(b8x8=1.0, b4x4=2.0)
@@ -134,7 +134,7 @@ def test_that_a_damaged_or_foreign_file_is_ignored_with_a_note_and_kept_beside_t
     assert "\n" not in note
     before = path.read_bytes()
     assert keep_best_blocks(path, found) == note
-    assert [str(one.block) for one in kept(path)] == ["32 x 4"]
+    assert [str(one.block) for one in kept(path)] == ["32 × 4"]
     assert path.with_name("best-runs.json.bak").read_bytes() == before
 
 
@@ -160,10 +160,10 @@ def test_that_the_nearest_size_counts_and_what_else_differs_does_not():
         found = best_block_for(known, DEVICE, variant, problem, layout)
         return found and found.words(problem)
 
-    assert best(PROBLEM) == "32 x 4 (0.100 ms)"
-    assert best(LARGE) == "64 x 4 (0.900 ms)"
-    assert best(replace(PROBLEM, border=Border.WRAP)) == "16 x 2 (0.200 ms)"
-    assert best(replace(PROBLEM, width=500)) == "32 x 4 (0.100 ms at 512 x 512)"
+    assert best(PROBLEM) == "32 × 4 (0.100 ms)"
+    assert best(LARGE) == "64 × 4 (0.900 ms)"
+    assert best(replace(PROBLEM, border=Border.WRAP)) == "16 × 2 (0.200 ms)"
+    assert best(replace(PROBLEM, width=500)) == "32 × 4 (0.100 ms at 512 × 512)"
     for other in ("dtype", "channels", "mask_shape"):
         fields = {"dtype": "uint16", "channels": 1, "mask_shape": (5, 3)}
         changes = {other: fields[other]} | ({"anchor": (2, 1)} if other == "mask_shape" else {})

@@ -26,11 +26,12 @@ from engine.results.work import Work
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.results import ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification
 from tests.gui.made_results import CPU_DEVICE
 from tests.made_runs import (
+    PROBLEM,
     PROVED,
     WORK,
     made_product,
@@ -93,7 +94,7 @@ def test_that_json_is_strict_keeps_every_raw_sample_and_writes_numbers_that_it_h
 def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation():
     results = make_result("cpu-serial", 20.0), make_result("tiled", 1 / 3, work=WORK, layout="packed")
     row, entry = read_csv(*results)[1], read_json(*results)["results"][1]
-    for metric in metrics_of("filtering"):
+    for metric in metrics_of(PROBLEM):
         assert metric.key in entry
         assert float(row[metric.key] or "nan") == pytest.approx(
             math.nan if entry[metric.key] is None else entry[metric.key], rel=0, nan_ok=True
@@ -103,7 +104,7 @@ def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanat
     assert (entry["run"], entry["baseline_run"], row["run"], row["baseline_run"]) == (2, 1, "2", "1")
     assert (row["baseline"], row["driver"], row["layout"]) == ("cpu-serial", "580.65", "packed")
     told = read_json(*results)["metrics"]
-    assert set(told) == {metric.key for metric in metrics_of("filtering")}
+    assert set(told) == {metric.key for metric in metrics_of(PROBLEM)}
     assert told["kernel_median_ms"]["unit"] == "ms"
 
 
@@ -169,7 +170,7 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
     assert (wrong.verification.bound, wrong.kernel_ms) == (math.inf, None)
     document = kept("matmul")
     results = results_from_document(document)
-    assert [(r.task, r.variant, r.tile) for r in results] == [
+    assert [(r.task, r.variant, tile_of(r)) for r in results] == [
         ("product", "matmul-naive", 4), ("product", "matmul-tiled", 4), ("product", "numpy", None),
     ]  # fmt: skip
     for old, result in zip(document["results"], results, strict=True):

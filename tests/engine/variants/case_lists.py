@@ -24,7 +24,7 @@ def _sizes(text):
 def _cases():
     """Yield every case, group by group; names begin with the group's."""
     for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3)):
-        yield Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
+        yield Case(f"packed rows, {dtype} × {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
     # One pixel, one row, one column, primes, and one less and one more than whole blocks of 8 x 4.
     sizes = _sizes("1x1 1x17 19x1 3x7 4x8 5x9 7x16 8x15 9x17 13x11 31x29 2x33")
     for (rows, columns), border in zip(sizes, cycle(BORDERS), strict=False):
@@ -49,7 +49,7 @@ def _cases():
             yield Case(name, 6, 7, mask_shape=(rows, columns), anchor=(row, column), border=border, cval=50.0)
     for dtype, channels in product(("uint8", "uint16", "float32"), (1, 2, 3, 4)):
         weights = "whole" if dtype == "uint8" else "even"
-        yield Case(f"{dtype} x {channels}", 7, 10, channels, dtype, weights=weights)
+        yield Case(f"{dtype} × {channels}", 7, 10, channels, dtype, weights=weights)
     yield Case("exact sixteenths", dtype="uint8", weights="sixteenths", offset=0.5, mask_shape=(5, 5))
     yield Case("exact, whole offset", dtype="uint16", weights="whole", offset=-17.0)
     yield Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7))

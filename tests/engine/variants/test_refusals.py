@@ -44,14 +44,14 @@ REFUSED = [
     ("tiled", "one of:.*digit-sums", ones(3, 3), BYTES),
     ("tiled", "one of:(?!.*digit-sums)", ones(3, 3), {"dtype": "uint16", "result_dtype": "uint16"}),
     ("tiled", "a block has 1,000", ones(63, 63), {"block": Block(8, 8), "limits": Limits(shared_bytes=1000)}),
-    *(("tiled-input", f"for its {rows} x {columns} cells the block.*at least {columns} wide and {rows} high",
+    *(("tiled-input", f"for its {rows} × {columns} cells the block.*at least {columns} wide and {rows} high",
        ones(rows, columns), {"block": block, "nearest": nearest})
       for rows, columns, block, nearest in (
           (5, 5, Block(4, 32), Block(5, 32)), (5, 5, Block(32, 4), Block(32, 5)),
           (1, 127, Block(32, 32), Block(127, 8)), (32, 32, Block(16, 16), Block(32, 32)))),
     *(("tiled-input", f"{rows * columns:,} threads; the limit is 1,024 per block. Use tiled",
        ones(rows, columns), {"instead": "tiled"}) for rows, columns in ((63, 63), (32, 33))),
-    ("tiled-input", "need 65,536 blocks of 8 x 6 down; CUDA allows 65,535", ones(3, 3),
+    ("tiled-input", "need 65,536 blocks of 8 × 6 down; CUDA allows 65,535", ones(3, 3),
      {"block": Block(8, 6), "size": (4 * MAX_GRID_Y + 1, 3), "nearest": Block(8, 7)}),
     # Too high for every block.
     ("tiled-input", "CUDA allows 65,535", ones(5, 5), {"block": Block(32, 32), "size": (1 << 24, 8)}),
@@ -59,7 +59,7 @@ REFUSED = [
      {"block": Block(1024, 1), "nearest": Block(195, 1)}),
     ("implicit-gemm", "needs 102,500 bytes of shared memory for its tile; a block has 49,152", ones(5, 5),
      {"block": Block(1024, 1), "nearest": Block(490, 1)}),
-    ("implicit-gemm", "137,438,953,472 pixels need 2,147,483,648 blocks of 64 x 1 across; CUDA allows "
+    ("implicit-gemm", "137,438,953,472 pixels need 2,147,483,648 blocks of 64 × 1 across; CUDA allows "
      "2,147,483,647", ones(1, 1),
      {"block": Block(64, 1), "size": (1 << 24, 1 << 13), "nearest": Block(65, 1)}),
     *((f"row-{wider}", f"^A 1-D kernel takes a mask of one row, and this one has {rows}. Take a mask of one "
@@ -67,17 +67,17 @@ REFUSED = [
        {"block": Block(256, 1), "instead": wider})
       for wider in ("naive", "constant", "tiled", "cached", "cached-constant")
       for rows, columns in ((2, 1), (63, 63))),
-    ("naive-uncoalesced", "65,536 columns need 65,536 blocks of 256 x 1 along y, which counts columns in "
+    ("naive-uncoalesced", "65,536 columns need 65,536 blocks of 256 × 1 along y, which counts columns in "
      "this kernel; CUDA allows 65,535.", ones(3, 3),
      {"block": Block(256, 1), "size": (9, 65_536), "nearest": Block(256, 2)}),
     ("row-tiled-constant", "takes a mask of one row.* or tiled, which does", ones(3, 3),
      {"block": Block(256, 1), "instead": "tiled"}),
-    *((key, f"halo of this mask is {wider} cells wide.*a block of {wider - 1} x 3 has {wider - 1} "
+    *((key, f"halo of this mask is {wider} cells wide.*a block of {wider - 1} × 3 has {wider - 1} "
        "threads across", ones(1, 9, (0, anchor)), {"block": Block(wider - 1, 3), "nearest": Block(wider, 3)})
       for key in ("row-tiled", "row-tiled-constant") for anchor, wider in ((4, 4), (0, 8), (8, 8), (6, 6))),
     *((key, "520,192 bytes of shared memory", ones(1, MAX_LINE),
        {"block": Block(1, 1024), "nearest": Block(63, 16)}) for key in ("row-tiled", "row-tiled-constant")),
-    *((key, "65,536 rows need 65,536 blocks of 256 x 1 down; CUDA allows 65,535.", ones(1, 5),
+    *((key, "65,536 rows need 65,536 blocks of 256 × 1 down; CUDA allows 65,535.", ones(1, 5),
        {"block": Block(256, 1), "size": (65_536, 9), "nearest": Block(256, 2)})
       for key in ("row-naive", "row-constant", "row-tiled", "row-cached", "row-tiled-constant",
                   "row-cached-constant")),
@@ -85,10 +85,10 @@ REFUSED = [
        f"{65_535 * rows:,}.", ones(side, side), {"size": (65_535 * rows + 1, 3), **types})
       for key, side, rows, types in (
           ("register-blocked", 3, 16, {}), ("register-blocked", 5, 24, BYTES), ("digit-sums", 3, 64, {}))),
-    *(("register-blocked", f"A mask of {rows} x {columns}.*up to 31 rows and columns. Use tiled.",
+    *(("register-blocked", f"A mask of {rows} × {columns}.*up to 31 rows and columns. Use tiled.",
        ones(rows, columns), {"instead": "tiled"})
       for rows, columns in ((32, 3), (3, 32), (63, 63), (1, 127))),
-    *(("separable-fused", f"A mask of {rows} x {columns}.*up to 63 rows and columns. Use separable-l1 or "
+    *(("separable-fused", f"A mask of {rows} × {columns}.*up to 63 rows and columns. Use separable-l1 or "
        "separable-l0.", ones(rows, columns), {"instead": "separable-l1"})
       for rows, columns in ((64, 1), (1, 64), (127, 1))),
     ("box", "38,400 bytes of shared memory.*has 30,000", ones(63, 63),

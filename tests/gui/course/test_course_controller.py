@@ -1,7 +1,7 @@
 import pytest
 
+from engine.course.messages import CourseRequest, SaveCourse
 from engine.errors import EngineError
-from engine.host.protocol import CourseRequest, SaveCourse
 from engine.host.verbs import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
@@ -85,8 +85,8 @@ def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_ge
 def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
-    course.bench.tell("512 x 512, naive", 0.25, (Run, CourseRequest))
-    assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
+    course.bench.tell("512 × 512, naive", 0.25, (Run, CourseRequest))
+    assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 × 512, naive", 0.25)
     course.answer((Run, CourseRequest))
     # The count, which was slower, does not take their place.
     course.answer((Describe, CourseRequest))

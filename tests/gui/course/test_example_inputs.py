@@ -74,21 +74,21 @@ def test_that_only_a_worked_example_has_fields_with_the_lectures_values(panel):
 
 def test_that_the_table_follows_each_key_and_the_lectures_values_come_back(qtbot, panel):
     edit = type_text(qtbot, panel, "threads", "1536")
-    assert named(panel)["16 x 16", CHANGED][1] == "3"  # registers
+    assert named(panel)["16 × 16", CHANGED][1] == "3"  # registers
     type_text(qtbot, panel, "per_thread", "0")
-    assert named(panel)["16 x 16", CHANGED][1:3] == ["6", "1536"]
+    assert named(panel)["16 × 16", CHANGED][1:3] == ["6", "1536"]
     # Another table is looked at meanwhile.
     panel.choice.setCurrentIndex(0)
     panel.choice.setCurrentIndex(OCCUPANCY.number)
     assert field(panel, "threads").text == "1536"
     qtbot.mouseClick(panel.inputs.reset, Qt.MouseButton.LeftButton)
     assert {one.input.key: one.text for one in panel.inputs.fields} == OCCUPANCY.texts
-    assert named(panel)["16 x 16", LECTURE][1] == "3"
+    assert named(panel)["16 × 16", LECTURE][1] == "3"
     assert not panel.inputs.reset.isEnabled()
     edit = type_text(qtbot, panel, "threads", "99")
     qtbot.keyClick(edit, Qt.Key.Key_Escape)
     assert edit.text() == "768"
-    assert ("16 x 16", LECTURE) in named(panel)
+    assert ("16 × 16", LECTURE) in named(panel)
 
 
 def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, panel):
@@ -102,7 +102,7 @@ def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, pan
     assert QApplication.focusWidget() is edit
     type_text(qtbot, panel, "threads", "1024")
     assert not refused.isVisible()
-    assert named(panel)["8 x 8", CHANGED][2] == "512"
+    assert named(panel)["8 × 8", CHANGED][2] == "512"
 
 
 def test_that_a_narrow_panel_cuts_no_label_and_no_refusal_and_is_not_widened(qtbot, panel):
@@ -133,9 +133,9 @@ def test_that_this_device_stands_beside_the_lecture_before_anything_is_measured(
 ):
     state = EngineState()
     CourseController(course, state, bench.link, bench.jobs, bench.messages, lambda intent: False, panel)
-    assert named(panel)["8 x 8", HERE][1] == "not measured yet"
+    assert named(panel)["8 × 8", HERE][1] == "not measured yet"
     state.set_ready(Ready((), devices))
-    assert named(panel)["8 x 8", HERE][1] == wanted
+    assert named(panel)["8 × 8", HERE][1] == wanted
     # What is saved is what is seen.
     assert panel.shown in course.tables("performance")
 

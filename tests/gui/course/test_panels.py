@@ -60,9 +60,9 @@ def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing(
 
 def test_that_a_configuration_is_described_in_a_line():
     here = Configuration("naive", "box-3", Block(32, 8), "replicate", "packed")
-    assert configuration_text(here) == "box-3, 32 x 8, border replicate, rows packed"
+    assert configuration_text(here) == "box-3, 32 × 8, border replicate, rows packed"
     assert configuration_text(Configuration("cpu-serial", "box-3")) == "box-3, border zero"
-    assert configuration_text(PRODUCT) == "tile 16 x 16"
+    assert configuration_text(PRODUCT) == "tile 16 × 16"
 
 
 def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded_yet(course):
@@ -73,7 +73,7 @@ def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded
     assert (paper.data(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
     assert paper.data(Qt.ItemDataRole.AccessibleTextRole) == "ConvolutionKernel, 2.) Device Function"
     assert here.data() == here.data(VARIANT_ROLE) == "naive"
-    assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 x 8, border replicate"
+    assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 × 8, border replicate"
     assert here.data(Qt.ItemDataRole.AccessibleTextRole) == f"naive, {here.data(SECOND_ROLE)}"
     assert difference.data() == "Sums are float32, not double."
     assert kernels.index(0, Column.DIFFERENCE).data() == "Nothing."
@@ -222,7 +222,7 @@ def test_that_a_table_without_sentences_has_low_rows_also_after_one_with_them(qt
 
 def test_that_the_counts_of_a_column_are_all_written_alike(model):
     """1024 stood beside 1,024 where the paper printed one of them without a comma."""
-    rows = ((Cell("32 x 32"), Cell("1024", "1024")), (Cell("here"), Cell("", "1024")))
+    rows = ((Cell("32 × 32"), Cell("1024", "1024")), (Cell("here"), Cell("", "1024")))
     model.show(CourseTable("t", ("Block", "threads per block"), rows))
     assert [model.index(row, 2).data() for row in range(2)] == ["1024", "1024"]
 
@@ -233,7 +233,7 @@ def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model):
         (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
         (Cell("8,192", "8192"), "8,192"),
         (Cell("6553600", "6553600"), "6553600"),
-        *((Cell(here=text), text) for text in ("1234.5678", "naive 1024 x 1024", "512")),
+        *((Cell(here=text), text) for text in ("1234.5678", "naive 1024 × 1024", "512")),
     ):
         table = CourseTable("Counts", ("Kernel", "Loads"), ((Cell("naive"), cell),))
         model.show(table)

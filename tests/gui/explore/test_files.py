@@ -269,6 +269,6 @@ def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path
 
 def test_that_the_menu_of_samples_says_how_large_each_is_and_has_no_icon_eight_times(haloscope):
     titles = [action.text() for action in haloscope.commands.samples]
-    assert titles[0] == "Astronaut, 512 x 512"
-    assert "Impulse, 63 x 63" in titles
+    assert titles[0] == "Astronaut, 512 × 512"
+    assert "Impulse, 63 × 63" in titles
     assert all(action.icon().isNull() for action in haloscope.commands.samples)

@@ -2,8 +2,9 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
-from engine.host.protocol import FilterJob, OpenPicture
+from engine.host.protocol import OpenPicture
 from engine.host.verbs import Check, Preview
+from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
 

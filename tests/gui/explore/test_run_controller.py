@@ -4,9 +4,9 @@ from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.protocol import FilterJob
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import FilterJob
 from gui.explore.run_controller import failed_run
 from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.page.messages import Severity
@@ -196,7 +196,7 @@ def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_b
     waiting, also_waiting, refused = slow_bench.cells.all()["tiled"].values()
     assert waiting is also_waiting is None
     assert refused
-    assert slow_bench.state.stage.startswith("Tiled, block 8 x 8 (1 of 2)")
+    assert slow_bench.state.stage.startswith("Tiled, block 8 × 8 (1 of 2)")
     slow_bench.answer(Run)
     slow_bench.jobs.cancel()
     slow_bench.settle()

@@ -41,7 +41,7 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture_and_the_butto
     (button,) = bar.findChildren(QPushButton)
     qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
     assert button.text() == USE_SIMULATOR
-    assert "oo large for the simulator (limit 64 x 64)" in bar.text
+    assert "oo large for the simulator (limit 64 × 64)" in bar.text
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: haloscope.workspace.picture.sample == "impulse")
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
@@ -55,5 +55,5 @@ def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(halo
     haloscope.workspace.change(device="simulator")
     haloscope.pictures.open_path(Path("large.png"))
     variants = haloscope.window.page.kernel_panel.variants
-    wanted = "Too large for the simulator (limit 64 x 64): 5 kernels"
+    wanted = "Too large for the simulator (limit 64 × 64): 5 kernels"
     qtbot.waitUntil(lambda: variants.rows()[1].under == wanted)

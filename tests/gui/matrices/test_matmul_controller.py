@@ -3,10 +3,11 @@ import pytest
 from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.protocol import ProductGrid, ProductRequest
 from engine.host.verbs import Describe, Run
 from engine.results.metrics import number_of
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import tile_of
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import SMALL_TILES, MatmulState
 from tests.gui.fake_engine import is_kind
@@ -50,10 +51,10 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     assert asked(bench, (Describe, ProductGrid)) == []
     bench.matmul.count_wanted.emit()
     bench.settle()
-    assert [row.tile for row in bench.matmul.rows] == [8, 8, None]
+    assert [tile_of(row) for row in bench.matmul.rows] == [8, 8, None]
     bench.matmul.change(tiles=(8, 16))
     bench.settle()
-    assert [row.tile for row in bench.matmul.rows] == [8, 16, 8, 16, None]
+    assert [tile_of(row) for row in bench.matmul.rows] == [8, 16, 8, 16, None]
 
 
 def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew(slow):

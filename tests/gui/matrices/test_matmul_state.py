@@ -138,7 +138,7 @@ def test_that_sizes_can_differ_where_the_product_is_not_square_and_the_lecture_h
     panel.inner.setValue(33)
     panel.columns.setValue(5)
     assert state.settings.product == MatrixProduct(17, 33, 5)
-    assert panel.facts.text().startswith("M 17 x 33 · N 33 x 5\n5,610 operations")
+    assert panel.facts.text().startswith("M 17 × 33 · N 33 × 5\n5,610 operations")
     panel.rows.stepUp()
     assert panel.rows.value() == 34
     lecture = LecturePanel(state, EngineState())

@@ -15,6 +15,7 @@ from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.results import tile_of
 from engine.tasks.read_results import results_from_document
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
@@ -107,7 +108,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert lines[-1].endswith("verified")
     last = status(haloscope)
     assert last.startswith(
-        "Last product: numpy (BLAS), 1024 x 1024 x 1024, 2.00 ms, 1,074 GFLOPS, verified: every"
+        "Last product: numpy (BLAS), 1024 × 1024 × 1024, 2.00 ms, 1,074 GFLOPS, verified: every"
     )
     # It names its size, so it stays true when another is chosen.
     haloscope.matmul.change(product=MatrixProduct(64, 64, 64))
@@ -183,7 +184,7 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
         qtbot.waitUntil(lambda: not haloscope.state.running)
         assert not panel.refusal.isVisible()
         assert haloscope.matmul.settings.product == MatrixProduct(side, side, side)
-        assert [row.tile for row in haloscope.matmul.rows] == [tile, tile, None]
+        assert [tile_of(row) for row in haloscope.matmul.rows] == [tile, tile, None]
 
 
 @pytest.mark.slow
@@ -198,7 +199,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert all(row.is_proven for row in haloscope.matmul.rows)
     assert not results.try_small.isVisible()
     assert not results.reasons.isVisible()
-    note = "Matrices up to 64 x 64. For checking results, not speed."
+    note = "Matrices up to 64 × 64. For checking results, not speed."
     assert page.product_panel.device_note.text() == note
 
 
@@ -222,11 +223,11 @@ def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_pa
     haloscope.state.set_status("restarting")
     assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
     haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
-    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
+    told = "Last product: matmul-tiled, tile 8, 1024 × 1024 × 1024, verified: every"
     assert status(haloscope).startswith(told)
     assert status(haloscope).endswith("simulated: its times mean nothing")
     haloscope.matmul.add(made_rows(product, (8,))[0])
-    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: No NVIDIA" in status(haloscope)
+    assert "matmul-naive, tile 8, 1024 × 1024 × 1024: No NVIDIA" in status(haloscope)
     assert "No NVIDIA driver" in status(haloscope)
 
 

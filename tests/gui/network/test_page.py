@@ -7,8 +7,8 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.network_protocol import NetworkRequest, StageRequest
 from engine.host.verbs import Describe, Run
+from engine.tasks.network.messages import NetworkRequest, StageRequest
 from gui.course.kernels_model import SECOND_ROLE
 from gui.network.layers import DRAWING, Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK

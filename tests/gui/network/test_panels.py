@@ -113,7 +113,7 @@ def test_that_the_worked_product_has_the_reports_numbers_and_each_sum(qtbot):
             product._choose(row, column)
             outputs.append(int(product.words.rpartition("= ")[2]))
             sums = product.words.split(": ")[1].split(" = ")[0].split(" + ")
-            pairs = (one.split(" x ") for one in sums)
+            pairs = (one.split(" × ") for one in sums)
             assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
     assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
     product.setFocus()

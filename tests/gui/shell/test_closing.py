@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
+from engine.course.messages import CourseRequest
 from engine.errors import FileWriteError
-from engine.host.protocol import CourseRequest, SaveResult
+from engine.host.protocol import SaveResult
 from engine.host.verbs import Describe
 from gui.shell.app import Haloscope
 

@@ -333,7 +333,7 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     page.blocks_panel.load("naive", Block(16, 8))
     assert haloscope.workspace.settings.block == Block(16, 8)
     haloscope.workspace.change(blocks=(Block(8, 8),))
-    assert "with block 8 x 8 against" in haloscope.actions["run"].toolTip()
+    assert "with block 8 × 8 against" in haloscope.actions["run"].toolTip()
 
 
 @pytest.mark.slow

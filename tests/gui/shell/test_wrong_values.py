@@ -150,7 +150,7 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
 
 NO_MASKS = {
     "empty": "", "words": "no mask at all", "ragged": "1 2\n3", "nan": "1 nan", "1e400": "1e400 1",
-    "comma": "0,5 1,5", "huge": HUGE, "long": "1 " * 200_000, "64 x 64": "\n".join(["1 " * 64] * 64),
+    "comma": "0,5 1,5", "huge": HUGE, "long": "1 " * 200_000, "64 × 64": "\n".join(["1 " * 64] * 64),
     "brackets": "[" * 100_000, "JSON": '{"format": 3}',
 }  # fmt: skip
 

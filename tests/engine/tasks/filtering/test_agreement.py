@@ -24,7 +24,7 @@ def test_that_a_problem_counts_its_work_and_only_a_constant_border_has_a_value_o
     assert counts == (12, 105, 1260, 2)
     assert [Problem(1, 1, dtype=dtype).itemsize for dtype in ("uint8", "uint16", "float32")] == [1, 2, 4]
     texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
-    assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
+    assert texts == ["7 × 5 grey", "7 × 5 2 channels", "7 × 5 RGB", "7 × 5 4 channels"]
     values = {border: Problem(1, 1, border=border, cval=2.5).ghost_value for border in Border}
     assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
 
@@ -32,8 +32,8 @@ def test_that_a_problem_counts_its_work_and_only_a_constant_border_has_a_value_o
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"height": 0, "width": 3}, "a picture of 0 x 3"),
-        ({"height": 3, "width": -1}, "a picture of 3 x -1"),
+        ({"height": 0, "width": 3}, "a picture of 0 × 3"),
+        ({"height": 3, "width": -1}, "a picture of 3 × -1"),
         ({"height": MAX_SIDE + 1, "width": 1}, "each side must have 1 to 16,777,216 pixels"),
         ({"height": 3, "width": 3, "channels": 0}, "a picture of 0 channels"),
         ({"height": 3, "width": 3, "channels": 5}, "groups of at most 4"),

@@ -32,7 +32,7 @@ def test_that_the_layers_have_the_reports_shapes():
     assert (problem.linear, problem.weights) == (1024, 184_352)
     assert problem.multiply_adds == 24 * 24 * 25 * 32 + 8 * 8 * 800 * 64 + 1024 * 128 + 1280
     assert problem.flops == 2 * problem.multiply_adds + 4 * (32 * 144 + 64 * 16)
-    assert problem.csv_columns() == {"batch": 1, "network": "28 x 28, 32, 64, 128, 10"}
+    assert problem.csv_columns() == {"batch": 1, "network": "28 × 28, 32, 64, 128, 10"}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_that_bad_weights_are_refused_in_one_line_with_what_to_do(tmp_path):
         return str(caught.value)
 
     line = refused(lambda arrays: arrays.update(hidden=arrays["hidden"][:-1]))
-    assert "hidden has the shape 1023 x 128, and this network needs 1024 x 128" in line
+    assert "hidden has the shape 1023 × 128, and this network needs 1024 × 128" in line
     line = refused(lambda arrays: arrays["output"].__setitem__((3, 4), np.nan))
     assert "output[3, 4] is nan, not a finite number" in line
     line = refused(lambda arrays: arrays.update(output=arrays["output"].astype(np.int32)))
@@ -271,8 +271,8 @@ def test_that_a_small_file_that_unpacks_to_too_much_is_refused_before_that(tmp_p
     [
         (np.zeros((28, 28)), "the drawing is empty: there is no ink"),
         (np.stack([np.ones((28, 28)), np.zeros((28, 28))]), "drawing 1 of 2 is empty"),
-        (np.ones((27, 28)), "the network takes 28 x 28"),
-        (np.ones(28), "the network takes 28 x 28"),
+        (np.ones((27, 28)), "the network takes 28 × 28"),
+        (np.ones(28), "the network takes 28 × 28"),
         (np.ones((0, 28, 28)), "there is nothing to compute"),
         (np.full((28, 28), np.nan), "not finite"),
         (np.ones((28, 28), complex), "only real numbers"),

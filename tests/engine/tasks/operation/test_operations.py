@@ -349,7 +349,7 @@ REFUSED = [
     ("hue-shift", {}, picture(channels=4), "a picture of 4 channels: "),
     ("compress", {}, np.full((4, 4), np.nan, np.float32), "row 0, column 0, channel 0 is nan: its block"),
     ("compress", {}, np.full((4, 4), 2e6, np.float32), r"samples up to 2e\+06: .* at most 1000"),
-    ("find-patch", {}, picture(), "a patch of 16 x 16: the picture has 11 x 9 pixels"),
+    ("find-patch", {}, picture(), "a patch of 16 × 16: the picture has 11 × 9 pixels"),
     ("find-patch", {"width": 65}, picture(), "width 65: it is not a whole number from 1 to 64"),
     ("find-patch", {"width": 4, "height": 4, "left": 9}, picture(), "reaches over the edge"),
     ("find-patch", {"width": 4, "height": 4}, np.full((9, 9), 7, np.uint8), "all its samples are 7"),
@@ -369,9 +369,9 @@ def test_that_bad_input_is_refused_in_one_line(key, settings, samples, words):
 
 def test_that_a_patch_of_its_own_is_checked_too():
     photo = picture(20, 20)
-    with pytest.raises(BadValue, match="a patch of 70 x 3: each side can have up to 64"):
+    with pytest.raises(BadValue, match="a patch of 70 × 3: each side can have up to 64"):
         engine.operate(photo, "find-patch", patch=picture(3, 70), device="cpu")
-    with pytest.raises(BadValue, match="a patch of 30 x 3: the picture has 20 x 20 pixels"):
+    with pytest.raises(BadValue, match="a patch of 30 × 3: the picture has 20 × 20 pixels"):
         engine.operate(photo, "find-patch", patch=picture(3, 30), device="cpu")
     with pytest.raises(BadValue, match="a patch that is grey: the picture is RGB"):
         engine.operate(photo, "find-patch", patch=picture(3, 3, 1), device="cpu")

@@ -22,7 +22,7 @@ def test_that_sizes_are_read_and_a_product_knows_its_operations_and_bytes_up_to_
     product = MatrixProduct(2, 3, 5)
     assert (product.multiply_adds, product.flops, product.values) == (30, 60, 10)
     assert product.bytes == 4 * (6 + 15 + 10)
-    assert product.size_text == "2 x 3 x 5"
+    assert product.size_text == "2 × 3 × 5"
     refuse_too_large(MatrixProduct(16_384, 16_384, 16_384))
 
 
@@ -41,7 +41,7 @@ def test_that_what_is_no_tile_is_refused_with_the_nearest_legal_one(value, neare
         as_tile(value)
 
 
-ONE_EXAMPLE = r"rows x inner x columns.*17x33x5"
+ONE_EXAMPLE = r"rows × inner × columns.*17x33x5"
 RANGE = r"from 1 to 1,048,576"
 
 
@@ -54,7 +54,7 @@ RANGE = r"from 1 to 1,048,576"
         (refuse_too_large, (MatrixProduct(MAX_SIDE, MAX_SIDE, MAX_SIDE),),
          r"the three take 12\.0 TiB, the limit is 4\.0 GiB"),
         (product_of, (np.ones((2, 3)), np.ones((4, 5))),
-         r"A of 2 x 3 times B of 4 x 5: A has 3 columns and B has 4 rows"),
+         r"A of 2 × 3 times B of 4 × 5: A has 3 columns and B has 4 rows"),
         (product_of, (np.ones((2, 3)), np.ones((4, 3))), r"B transposed \(b\.T\) would fit"),
         (as_matrix, ("A", [1, 2]), "matrix A has 1 axis:"),
         (as_matrix, ("A", 3), "matrix A has 0 axes"),

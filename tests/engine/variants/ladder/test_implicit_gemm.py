@@ -56,7 +56,7 @@ def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_t
     mask = Mask([[1.0]])
     bank = (mask,) * (MAX_GRID_Y + 1)
     refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
-    assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in str(refusal)
+    assert "65,536 masks need 65,536 blocks of 8 × 1 down; CUDA allows 65,535" in str(refusal)
     assert refusal.nearest_block == Block(8, 2)
 
 

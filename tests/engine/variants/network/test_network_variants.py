@@ -266,7 +266,7 @@ def test_that_the_plan_has_a_launch_for_each_pass_and_a_device_without_blocks_of
     refusal = stage.unsupported(problem, None, BLOCK, Limits(max_threads=512))
     needs = max(x * y * z for x, y, z in (launch.block for launch in plan)) > 512
     assert (refusal is not None) == needs
-    assert refusal is None or "25 x 25" in str(refusal)
+    assert refusal is None or "25 × 25" in str(refusal)
 
 
 def test_that_stages_that_are_the_same_network_give_the_same_digits():

@@ -98,7 +98,7 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Return):
         QTest.keyClick(shown.table, key)
     assert shown.settings.block == B16
-    assert shown.panel.summary.text().startswith("tiled, 16 x 16")
+    assert shown.panel.summary.text().startswith("tiled, 16 × 16")
     QTest.keyClick(shown.table, Qt.Key.Key_Down)
     QTest.keyClick(shown.table, Qt.Key.Key_Enter)
     assert shown.settings.block == Block(16, 8)
@@ -114,8 +114,8 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
     assert [shown.data(block) for block in LIST] == ["400", "★ 100", "200"]
     assert "cells in µs" in shown.panel.summary.text()
     assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
-    assert "Best 16 x 16: 0.1000 ms" in shown.panel.summary.text()
-    assert "best 16 x 16: 0.1000 ms" in shown.table.accessibleDescription()
+    assert "Best 16 × 16: 0.1000 ms" in shown.panel.summary.text()
+    assert "best 16 × 16: 0.1000 ms" in shown.table.accessibleDescription()
     shown.panel.choose("speed_up")
     assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
@@ -130,7 +130,7 @@ def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypa
     shown.settle()
     shown.click(Block(64, 8))
     assert shown.settings.block is None
-    assert "Not loaded. 64 x 8: no room" in shown.panel.summary.text()
+    assert "Not loaded. 64 × 8: no room" in shown.panel.summary.text()
     shown.click(Block(64, 64))
     assert "4,096 threads" in shown.panel.summary.text()
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
@@ -167,8 +167,8 @@ def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
     assert "tiled" in shown.lines.legend.text()
     assert "naive" in shown.lines.legend.text()
     heard = shown.lines.accessibleDescription()
-    assert "tiled: 3 blocks, best 16 x 16: 0.1000 ms" in heard
-    assert "naive: 1 block, best 8 x 8" in heard
+    assert "tiled: 3 blocks, best 16 × 16: 0.1000 ms" in heard
+    assert "naive: 1 block, best 8 × 8" in heard
     shown.add(*((block, 1 / block.threads) for block in every_block()))
     qtbot.waitUntil(lambda: len(shown.lines._blocks) == len(every_block()))
     names = [name for _, name in axis._tickLevels[0]]
@@ -229,7 +229,7 @@ def test_that_the_current_cell_stays_while_results_arrive(shown):
 
 
 def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
-    shown.type("8x8, 16x16; 32 x 8")
+    shown.type("8x8, 16x16; 32 × 8")
     assert shown.settings.blocks == LIST
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
     shown.type("8x8, 33x33")
@@ -239,7 +239,7 @@ def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(sho
     assert current_theme().error in shown.field.refusal.styleSheet()
     shown.type("8x8, 8x8")
     assert shown.settings.blocks == (B8,)
-    assert shown.field.note.text().startswith("8 x 8: in the list twice")
+    assert shown.field.note.text().startswith("8 × 8: in the list twice")
     *_, every = shown.field.sets.menu().actions()
     every.trigger()
     assert shown.settings.blocks == every_block()
@@ -297,7 +297,7 @@ def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_d
     assert "There is no GPU here (There is no NVIDIA driver here)." in text
     assert "In the simulator" in text
     shown = Shown(qtbot, workspace, state, results)
-    # The size in a window of 1024 x 640, with a refusal above.
+    # The size in a window of 1024 × 640, with a refusal above.
     shown.panel.resize(445, 190)
     shown.type("8x8, 99x99")
     words = shown.table.empty_text

@@ -15,7 +15,7 @@ from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason, make_result
 
-TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
+TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads per block."
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_that_a_refused_block_says_why_and_offers_the_nearest_one(qtbot, editor,
     refused = [Availability(known.key, refusal) for known in VARIANTS if known.uses_block]
     state.set_availability((Availability("cpu-serial"), *refused))
     assert editor.refusal.isVisible()
-    assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 x 32")
+    assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 × 32")
     qtbot.mouseClick(editor.offer, Qt.MouseButton.LeftButton)
     assert workspace.settings.block == Block(32, 32)
     assert (editor.width_box.value(), editor.height_box.value()) == (32, 32)
@@ -63,7 +63,7 @@ def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_d
     state.set_ready(Ready(VARIANTS, (replace(CUDA_DEVICE, limits=Limits(max_block_x=16)),)))
     workspace.change(block=Block(32, 8))
     assert "too wide; the limit is 16" in editor.refusal.text()
-    assert editor.offer.text() == "Use 16 x 8"
+    assert editor.offer.text() == "Use 16 × 8"
 
 
 def test_that_threads_and_warps_are_counted(editor, workspace):
@@ -111,7 +111,7 @@ def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, worksp
 def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(editor, workspace):
     menu = editor.menu_button.menu()
     menu.aboutToShow.emit()
-    next(action for action in menu.actions() if action.text().startswith("32 x 32")).trigger()
+    next(action for action in menu.actions() if action.text().startswith("32 × 32")).trigger()
     assert workspace.settings.block == Block(32, 32)
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
@@ -145,8 +145,8 @@ def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, 
     assert not editor.offer.isVisible()
     keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
     editor.refresh()
-    assert editor.offer.text() == "Best: 32 x 4"
-    assert menu_texts(editor)[:2] == ["Default (32 x 8)", "Best measured: 32 x 4 (0.100 ms)"]
+    assert editor.offer.text() == "Best: 32 × 4"
+    assert menu_texts(editor)[:2] == ["Default (32 × 8)", "Best measured: 32 × 4 (0.100 ms)"]
     editor.offer.click()
     assert workspace.settings.block == Block(32, 4)
     assert not editor.offer.isVisible(), "only the default offers it"
@@ -154,7 +154,7 @@ def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, 
     workspace.change(block=None)
     workspace.set_picture(make_picture(500, 512))
     editor.refresh()
-    assert "32 x 4 (0.100 ms at 512 x 512)" in editor.offer.toolTip()
+    assert "32 × 4 (0.100 ms at 512 × 512)" in editor.offer.toolTip()
     workspace.change(device="simulator")
     assert not editor.offer.isVisible()
 
@@ -165,7 +165,7 @@ def test_that_runs_of_this_session_count_and_a_best_default_offers_nothing(with_
     for at, block in enumerate((Block(64, 2), Block(32, 4)), start=1):
         results.add(make_result("tiled", 0.01 * at, block=block))
     editor.refresh()
-    assert editor.offer.text() == "Best: 64 x 2"
+    assert editor.offer.text() == "Best: 64 × 2"
     results.clear()
     keep_best_blocks(path, best_of(Block(32, 8), Block(8, 8)))
     editor.refresh()
@@ -186,7 +186,7 @@ def test_that_a_list_of_blocks_is_told_where_the_one_block_is_edited(editor, wor
     assert editor.count.text().endswith("Runs compare 2 blocks")
     assert "panel Block sizes" in editor.count.toolTip()
     workspace.change(blocks=(Block(8, 8),))
-    assert editor.count.text().endswith("Runs take block 8 x 8")
+    assert editor.count.text().endswith("Runs take block 8 × 8")
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):

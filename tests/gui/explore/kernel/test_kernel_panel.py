@@ -122,7 +122,7 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
         qtbot.keyClick(shown.kernels, Qt.Key.Key_Down)
     assert shown.workspace.settings.variant == "cpu-parallel"
     # One that only refuses its block can be chosen, and says so beside the block.
-    refusal = Refusal("block", "40 x 40 has too many threads", nearest_block=Block(32, 32))
+    refusal = Refusal("block", "40 × 40 has too many threads", nearest_block=Block(32, 32))
     shown.state.set_availability((Availability("tiled", refusal),))
     assert shown.under("tiled") == ""
 
@@ -296,7 +296,7 @@ def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_on
     assert not breakdown.isVisible()
     for result in (make_result("cpu-serial", 18.0), make_simulated(), make_result("tiled", 0.04, work=WORK)):
         results.add(result)
-    assert breakdown.title == "Run 3: tiled, 16 x 16"
+    assert breakdown.title == "Run 3: tiled, 16 × 16"
     for part in ("compile 412 ms", "allocate 1.20 ms", "H2D 0.220 ms", "kernel 0.0400 ms", "D2H 0.220 ms"):
         assert part in breakdown.accessibleDescription()
     shown.selected.select(results.results()[1])

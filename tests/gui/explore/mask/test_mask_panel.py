@@ -105,11 +105,11 @@ def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, wor
         (sobel.with_anchor((0, 0)), "Sobel x, edited"),
         (sobel, "Sobel x"),
         (sobel.with_weight(0, 0, 9.0), "Sobel x, edited"),
-        (preset("box-3"), "Box 3 x 3"),
+        (preset("box-3"), "Box 3 × 3"),
     ):
         workspace.set_mask(mask)
         assert panel.presets.text() == name
-    edited, box = "Sobel x, edited", "Box 3 x 3"
+    edited, box = "Sobel x, edited", "Box 3 × 3"
     for step, name in (("undo", edited), ("redo", box), ("undo", edited), ("undo", "Sobel x")):
         getattr(workspace.undo_stack, step)()
         assert panel.presets.text() == name

@@ -96,5 +96,5 @@ def test_that_cells_may_hold_fractions_one_number_fills_all_and_whole_is_whole_w
     assert mask.weights[0, 1] == 1
     mask, _ = pasted(FIVE, "1 2", [(0, 0)], whole=True)
     assert mask.shape == (1, 2)
-    with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 x 5"):
+    with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 × 5"):
         pasted(FIVE, "1 2", [(4, 4)])

@@ -8,10 +8,12 @@ from PySide6.QtWidgets import QApplication, QComboBox
 
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.host.protocol import Availability, FilterJob, OperationJob, SaveResult
+from engine.host.protocol import Availability, SaveResult
 from engine.host.verbs import Check, Preview, Run
+from engine.tasks.filtering.messages import FilterJob
 from engine.tasks.operation import variants as registry
 from engine.tasks.operation.found import Mark
+from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.operations import OPERATIONS
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_controller import OperationController

@@ -119,7 +119,7 @@ def test_that_each_block_and_layout_of_a_variant_has_a_row_of_its_own(plot, resu
     add(results, ("naive", 4.0))
     add(results, ("tiled", 1.0), block=Block(32, 8))
     add(results, ("naive", 8.0), layout="packed")
-    names = ["cpu-serial", "tiled 8 x 8", "tiled 32 x 8", "naive", "naive (packed)"]
+    names = ["cpu-serial", "tiled 8 × 8", "tiled 32 × 8", "naive", "naive (packed)"]
     assert row_names(plot) == names
     assert len(written(plot)) == 5
     value_of = {result.layout: value for result, value in marks(plot) if result.variant == "naive"}
@@ -149,11 +149,11 @@ def test_that_of_very_many_rows_those_in_view_are_drawn_and_scrolling_draws_othe
     for number, block in enumerate(blocks):
         add(results, ("tiled", 1 + number / 100), block=block)
     qtbot.waitUntil(lambda: 0 < len(marks(times)) < 40)
-    assert row_names(times)[:2] == ["cpu-serial", "tiled 1 x 1"]
+    assert row_names(times)[:2] == ["cpu-serial", "tiled 1 × 1"]
     assert "201 rows in all" in times.accessibleDescription()
     low = times.plot.getViewBox().viewRange()[0]
     times.rows.setValue(times.rows.maximum())
-    qtbot.waitUntil(lambda: "tiled 25 x 8" in row_names(times))
+    qtbot.waitUntil(lambda: "tiled 25 × 8" in row_names(times))
     assert "cpu-serial" not in row_names(times)
     assert written(times)[-1] == "2.990 ms"
     # The scale is that of all rows.
@@ -301,5 +301,5 @@ def test_that_the_caption_is_whole_and_no_size_is_parted(qtbot, plot, results, w
     lines = caption.lines_of(caption.text())
     # The layout follows in the next turn of the event loop.
     qtbot.waitUntil(lambda: caption.height() >= lines * caption.fontMetrics().lineSpacing())
-    assert "512\u00a0x\u00a0512" in caption.text()
-    assert "mask Gaussian, 5\u00a0x\u00a05" in caption.text()
+    assert "512\u00a0×\u00a0512" in caption.text()
+    assert "mask Gaussian, 5\u00a0×\u00a05" in caption.text()

@@ -92,7 +92,7 @@ def test_that_what_is_the_same_stands_above_the_table_and_its_header_chooses_col
     results.add(make_result("tiled"))
     assert hidden(panel, results, "picture", "device", "block") == [True, True, False]
     assert panel.summary.text() == (
-        "1 run · 512 x 512 RGB uint8 · mask Gaussian, 5 x 5 · border zero · pitched rows · cuda:0"
+        "1 run · 512 × 512 RGB uint8 · mask Gaussian, 5 × 5 · border zero · pitched rows · cuda:0"
     )
     results.add(make_result("cpu-serial"))
     assert hidden(panel, results, "device") == [False]

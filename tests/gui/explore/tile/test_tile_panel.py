@@ -5,9 +5,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block
-from engine.host.protocol import TileRequest
 from engine.host.verbs import Describe
 from engine.mask.mask import Mask
+from engine.tasks.filtering.messages import TileRequest
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_panel import TilePanel
@@ -121,13 +121,13 @@ def test_that_the_arrow_keys_walk_over_the_cells_and_the_view_follows(qtbot, gri
 
 
 def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
-    assert panel.title.text() == "tiled, 8 x 8 threads"
+    assert panel.title.text() == "tiled, 8 × 8 threads"
     assert panel.used.text().startswith("P[8, 8] uses N[6, 6] to N[10, 10] (25 cells)")
     assert panel.summary.text().startswith("64 results use 25 cells each: 1,600 accesses become 144 loads")
     bench.change(block=Block(16, 4))
-    assert panel.title.text() == "tiled, 16 x 4 threads"
+    assert panel.title.text() == "tiled, 16 × 4 threads"
     assert panel.grid.plan.shape == (8, 20)
-    assert panel.grid_size.text() == "of 3 x 9"
+    assert panel.grid_size.text() == "of 3 × 9"
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
     assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) computes it, in row 4.")
@@ -193,12 +193,12 @@ def test_that_another_kernel_than_the_chosen_one_can_be_looked_at_with_a_block_o
         bench.settle()
 
     look_at("cached")
-    assert panel.title.text() == "cached, 32 x 8 threads"
+    assert panel.title.text() == "cached, 32 × 8 threads"
     assert panel.threads.text() == "32x8"
     for text, wanted in (
-        ("8x4", "cached, 8 x 4 threads"),
+        ("8x4", "cached, 8 × 4 threads"),
         ("64x64", ""),
-        ("16 x 2", "cached, 16 x 2 threads"),
+        ("16 × 2", "cached, 16 × 2 threads"),
     ):
         panel.threads.selectAll()
         qtbot.keyClicks(panel.threads, text)
@@ -234,7 +234,7 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
     bench.change(variant="tiled", block=Block(256, 1))
     assert panel.grid.is_scrolled
     assert panel.cut.text() == "scroll for all"
-    assert "1 x 260 cells" in panel.cut.toolTip()
+    assert "1 × 260 cells" in panel.cut.toolTip()
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     page.tile_dock.raise_()
     qtbot.waitUntil(lambda: page.tile.plan is not None)
     panel = page.tile_slot.layout().itemAt(0).widget()
-    assert panel.title.text() == "tiled, 8 x 8 threads"
+    assert panel.title.text() == "tiled, 8 × 8 threads"
     # Behind the mask, so that block and kernel can be chosen while it is in sight.
     assert page.tile_dock in page.tabifiedDockWidgets(page.docks[0])
 

@@ -7,14 +7,14 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
-from engine.host.handlers import HANDLERS
-from engine.host.network_protocol import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.host.request import QueuePolicy
+from engine.host.request import answer as answer_to
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
 from engine.tasks.network.drawings import as_drawings, held_out
+from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
@@ -22,7 +22,7 @@ from engine.tasks.network.weights import trained_weights
 
 def answered(request, report=lambda step: None):
     """Return a handler's answer, and give its shared memory back."""
-    answer = HANDLERS[type(request)](request, report)
+    answer = answer_to(request, report)
     names = segments_of(answer)
     arrays = {place: shared.attach(place).copy() for place in places_of(answer)}
     shared.recycle(*names)
@@ -81,7 +81,7 @@ def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 x 28")]
+    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 × 28")]
 )
 def test_that_a_drawing_that_is_none_is_refused(ink, why):
     with pytest.raises(BadValue, match=why):

@@ -6,11 +6,12 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
-from engine.host.protocol import FilterJob, PictureHandle, ScreenLevels, TileRequest
-from engine.host.tile_jobs import describe_tile
+from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.verbs import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.tasks.filtering import tiles
+from engine.tasks.filtering.messages import FilterJob, TileRequest
 from engine.tasks.filtering.variants import VARIANTS, MaskClass
 
 
@@ -25,7 +26,7 @@ def picture():
 def described(picture, key, at=None, **fields):
     fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
     job = FilterJob(picture=picture, variant=key, **fields)
-    return describe_tile(Describe(TileRequest(job, at)), lambda step: None)
+    return tiles.describe(Describe(TileRequest(job, at)), lambda step: None)
 
 
 @pytest.mark.parametrize("known", [v for v in VARIANTS if v.has_kernels], ids=lambda known: known.key)
@@ -53,7 +54,7 @@ def test_that_an_inner_block_is_shown_and_any_other_can_be(picture):
 def test_that_a_refused_block_and_a_cpu_variant_say_why_there_is_no_tile(picture):
     found = described(picture, "tiled", block=Block(64, 64))
     assert "4,096 threads; the limit is 1,024" in found.reason
-    assert "The nearest legal block is 64 x 16." in found.reason
+    assert "The nearest legal block is 64 × 16." in found.reason
     assert not found.tiles
     assert "no blocks of threads" in described(picture, "cpu-serial").reason
     # A library's, and it may not be installed.

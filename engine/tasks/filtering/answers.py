@@ -1,4 +1,4 @@
-"""What the host does for previews, runs and questions about variants, of filters and of products of matrices.
+"""Answers previews, runs and questions about variants.
 
 Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
 """
@@ -11,20 +11,13 @@ from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
-from engine.device.devices import backend, devices
+from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.display_levels import full_scale
-from engine.host.messages import Ready
+from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
-from engine.host.protocol import (
-    Availability,
-    BlockAvailability,
-    Filtered,
-    FilterJob,
-    ProductGrid,
-    ProductRequest,
-)
+from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import SharedArray
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
@@ -33,20 +26,17 @@ from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
+from engine.tasks.filtering.messages import FilterJob, FiltersRequest
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import ResolvedFilter, describe_problem, result_dtype_for
 from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.filtering.variants import variant as filter_variant
-from engine.tasks.product.results import ProductResult
-
-# Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
-EXPECTED_MATRICES_S = 2.0
 
 
-def ready() -> Ready:
-    """Return what this host can do."""
-    return Ready(tuple(map(info_of, VARIANTS)), devices())
+def describe(request: Describe[FiltersRequest], report: Checkpoint) -> tuple[VariantInfo, ...]:
+    """Return every variant."""
+    return tuple(map(info_of, VARIANTS))
 
 
 def preview(request: Preview[FilterJob], report: Checkpoint) -> Filtered:
@@ -159,33 +149,3 @@ class _ResolvedJob(SharedSegment):
             elapsed_ms=(time.perf_counter() - self._begin) * 1e3,
             chosen_because=self.job.chosen_because,
         )
-
-
-def count_matmul(request: Describe[ProductGrid], report: Checkpoint) -> tuple[ProductResult, ...]:
-    """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    # Imported with the first request, so that the host is up earlier.
-    from engine.run.sweep import counted
-    from engine.tasks.product.job import product_jobs
-    from engine.tasks.product.variants import MATMUL_VARIANTS
-
-    grid = request.job
-    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, unmade=True)
-    return tuple(counted(job, grid.device) for job in jobs)
-
-
-def run_matmul(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
-    """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    from engine.tasks.product.job import product_job
-    from engine.tasks.product.operands import random_matrices, refuse_too_large
-    from engine.tasks.product.variants import matmul_variant
-
-    asked = request.job
-    variant = matmul_variant(asked.variant)
-    device = device_for(variant, asked.device)
-    refuse_too_large(asked.product)
-    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
-    a, b = random_matrices(asked.product, asked.seed)
-    tile = variant.default_block.x if asked.tile is None else asked.tile
-    job = product_job(variant, tile, a, b, seed=asked.seed)
-    plan = SamplingPlan(budget_s=request.budget_s)
-    return measure(job, backend(device.key), plan, checkpoint=report).result

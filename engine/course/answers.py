@@ -1,8 +1,10 @@
-"""What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
+"""Answers what the page on the course asks. Called on: the host's main thread; counting on the pipe's."""
 
+from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.paper import CourseTable
+from engine.course.tables import counted_tables
 from engine.files.output_checks import make_folder
-from engine.host.protocol import CourseRequest, SaveCourse, Saved
+from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
 from engine.results.progress import Checkpoint, Progress
 
@@ -10,16 +12,14 @@ from engine.results.progress import Checkpoint, Progress
 LOADING_S = 5.0
 
 
-def count_course(request: Describe[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
+def describe(request: Describe[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
-    # Imported with the first request, so that the host is up earlier.
-    from engine.course.tables import counted_tables
-
     return counted_tables(request.job.paper)
 
 
-def measure_course(request: Run[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
+def run(request: Run[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
     """Measure a paper's tables; a cancelled request ends between two cells."""
+    # What measures loads every device's code: counting is quicker without.
     from engine.course.measure import tables_of
 
     def report_cell(text: str, fraction: float, expected_s: float) -> None:

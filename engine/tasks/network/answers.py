@@ -1,15 +1,20 @@
-"""What the host does for the page on the network. Called on: the main thread of the host process."""
+"""Answers what the page on the network asks. Called on: the main thread of the host process."""
 
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.errors import BadValue
 from engine.host import shared
-from engine.host.network_protocol import (
-    DigitsRequest,
+from engine.host.protocol import Availability
+from engine.host.variant_facts import availability_of, info_of
+from engine.host.verbs import Check, Describe, Preview, Run
+from engine.results.progress import Checkpoint, Progress
+from engine.run.device_choice import device_for
+from engine.run.sampling import SamplingPlan
+from engine.tasks.network.drawings import as_drawings, held_out, probabilities
+from engine.tasks.network.messages import (
     DrawingRequest,
     LayerMaps,
     NetworkFacts,
@@ -18,28 +23,18 @@ from engine.host.network_protocol import (
     Recognised,
     StageRequest,
 )
-from engine.host.protocol import Availability
-from engine.host.variant_facts import availability_of, info_of
-from engine.host.verbs import Check, Describe, Preview, Run
-from engine.results.progress import Checkpoint, Progress
-from engine.run.device_choice import device_for
-from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
-from engine.tasks.network.results import Confusion
-from engine.tasks.network.weights import Weights, read_weights, trained_weights
-
-if TYPE_CHECKING:
-    from engine.tasks.network.variants import NetworkVariant
+from engine.tasks.network.stages import chosen_stage, feature_maps, measured_stage, stage_job
+from engine.tasks.network.task import NETWORK
+from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
+from engine.tasks.network.weights import trained_weights, weights_from
 
 SIDE = 28
 
 
 def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
-    # Imported with the first request, so that the host is up earlier, here and below.
-    from engine.tasks.network.variants import NETWORK_VARIANTS
-
-    weights, digits = _weights(request.job.weights), held_out()
+    weights, digits = weights_from(request.job.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[Any] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
@@ -52,16 +47,14 @@ def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFa
     return NetworkFacts(layers, stages, first, second, hidden, output, pixels, labels)
 
 
-def forward(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
+def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
     """Pass one drawing through the network on the CPU, with every layer's values."""
-    from engine.tasks.network.stages import feature_maps
-
     if len(request.job.ink) != SIDE * SIDE:
-        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} x {SIDE}"
-        raise BadValue("The drawing", why, "Scale it to 28 x 28.")
+        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} × {SIDE}"
+        raise BadValue("The drawing", why, "Scale it to 28 × 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
-    values, elapsed_ms = feature_maps(as_drawings(ink)[0], _weights(request.job.weights))
+    values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))
     chances = probabilities(values["output"][None])[0]
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
@@ -73,41 +66,22 @@ def forward(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
 
 def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
     """Measure a stage on held-out digits; a stage that cannot be run is a result with its reason."""
-    from engine.run.sampling import SamplingPlan
-    from engine.tasks.network.stages import chosen_stage, measured_stage, stage_job
-
     stage, device = chosen_stage(request.job.stage, request.job.device)
     report(Progress("making the batch", 0.0, 2.0))
-    job = stage_job(stage, request.job.batch, weights=_weights(request.job.weights), seed=request.job.seed)
+    job = stage_job(
+        stage, request.job.batch, weights=weights_from(request.job.weights), seed=request.job.seed
+    )
     found = measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
     return NetworkRun(found.result, found.layers, found.timeline)
 
 
 def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every stage whether it can compute a batch on the device, and why not."""
-    from engine.tasks.network.task import NETWORK
-    from engine.tasks.network.variants import NETWORK_VARIANTS
 
-    def refuse(stage: "NetworkVariant") -> None:
+    def refuse(stage: NetworkVariant) -> None:
         problem = ForwardPass(request.job.batch)
         refuse_too_large(problem)
         device = device_for(stage, request.job.device)
         NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
 
     return tuple(availability_of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
-
-
-def classify(request: Run[DigitsRequest], report: Checkpoint) -> Confusion:
-    """Classify every held-out digit with one stage."""
-    from engine.device.devices import backend
-    from engine.run.compute import compute
-    from engine.tasks.network.stages import chosen_stage, confusion, stage_job
-
-    stage, device = chosen_stage(request.job.stage, request.job.device)
-    job = stage_job(stage, len(held_out()), weights=_weights(request.job.weights))
-    report(Progress("classifying the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
-    return confusion(compute(job, backend(device.key)))
-
-
-def _weights(path: str) -> Weights:
-    return read_weights(Path(path)) if path else trained_weights()

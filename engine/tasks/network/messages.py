@@ -1,4 +1,4 @@
-"""Requests to a host about the network, and their replies; as `engine.host.protocol` has the others."""
+"""What the engine's process is asked about the network, and its replies."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,6 +16,7 @@ class NetworkRequest:
     `weights` is a file in place of the program's own, here and in the requests below.
     """
 
+    answers: ClassVar[str] = "engine.tasks.network.answers"
     weights: str = ""
     is_quick: ClassVar[bool] = False  # a file is read
 
@@ -27,6 +28,7 @@ class DrawingRequest:
     `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
     """
 
+    answers: ClassVar[str] = "engine.tasks.network.answers"
     ink: bytes
     weights: str = ""
 
@@ -38,6 +40,7 @@ class StageRequest:
     Check asks which stages can compute such a batch.
     """
 
+    answers: ClassVar[str] = "engine.tasks.network.answers"
     stage: str = "auto"
     batch: int = 100
     device: str = "auto"
@@ -49,6 +52,7 @@ class StageRequest:
 class DigitsRequest:
     """Run: classify every held-out digit with one stage. Reply: Confusion."""
 
+    answers: ClassVar[str] = "engine.tasks.network.classify"
     stage: str = "auto"
     device: str = "auto"
     weights: str = ""

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from engine.errors import EngineError
-from engine.host import network_jobs
-from engine.host.network_protocol import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.host import shared
+from engine.host.request import answer
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Describe, Preview, Run
 from engine.tasks.network.drawings import held_out
+from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.network.weights import WEIGHTS_FILE, trained_weights
 
 INK = held_out().pixels[8].tobytes()
@@ -40,10 +41,10 @@ def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_
     output[:, 3] = 1.0
     path = weights_file(tmp_path / "threes.npz", output=output)
     for weights, digit in (("", 8), (path, 3)):
-        found = network_jobs.forward(Preview(DrawingRequest(INK, weights)), nothing)
+        found = answer(Preview(DrawingRequest(INK, weights)), nothing)
         released.append(found)
         assert found.digit == digit
-    facts = network_jobs.describe(Describe(NetworkRequest(path)), nothing)
+    facts = answer(Describe(NetworkRequest(path)), nothing)
     released.append(facts)
     assert np.array_equal(attach(facts.output_weights), output)
     assert np.array_equal(attach(facts.hidden_weights), trained_weights().hidden)
@@ -51,9 +52,9 @@ def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_
 
 def test_that_weights_whose_scores_overflow_are_told_and_leave_no_shared_memory(tmp_path, monkeypatch):
     path = weights_file(tmp_path / "huge.npz", output=np.full((128, 10), 3e38, np.float32))
-    monkeypatch.setattr(network_jobs.shared, "create", lambda *arrays: pytest.fail("memory was taken"))
+    monkeypatch.setattr(shared, "create", lambda *arrays: pytest.fail("memory was taken"))
     with pytest.raises(EngineError, match="the scores of drawing 0 are not finite"):
-        network_jobs.forward(Preview(DrawingRequest(INK, path)), nothing)
+        answer(Preview(DrawingRequest(INK, path)), nothing)
 
 
 @pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "missing"])
@@ -64,18 +65,18 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
         why = "damaged or no .npz file"
     elif kind == "shape":
         weights_file(path, output=np.zeros((128, 9), np.float32))
-        why = "output has the shape 128 x 9, and this network needs 128 x 10"
+        why = "output has the shape 128 × 9, and this network needs 128 × 10"
     elif kind == "nan":
         weights_file(path, output=np.full((128, 10), np.nan, np.float32))
         why = "output[0, 0] is nan, not a finite number"
     else:
         why = "there is no such file"
-    for handler, request in (
-        (network_jobs.describe, Describe(NetworkRequest(str(path)))),
-        (network_jobs.forward, Preview(DrawingRequest(INK, str(path)))),
-        (network_jobs.run, Run(StageRequest("network-serial", 1, weights=str(path)))),
-        (network_jobs.classify, Run(DigitsRequest("network-serial", weights=str(path)))),
+    for request in (
+        Describe(NetworkRequest(str(path))),
+        Preview(DrawingRequest(INK, str(path))),
+        Run(StageRequest("network-serial", 1, weights=str(path))),
+        Run(DigitsRequest("network-serial", weights=str(path))),
     ):
         with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
-            handler(request, nothing)
+            answer(request, nothing)
         assert why in str(error.value)

@@ -1,4 +1,4 @@
-"""What the host does for operations other than filtering. Called on: its main thread.
+"""Answers previews, runs and questions about operations. Called on: the main thread of the host process.
 
 Questions about variants are answered on the thread that reads the pipe.
 """
@@ -6,7 +6,6 @@ Questions about variants are answered on the thread that reads the pipe.
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,32 +14,25 @@ from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
-from engine.host.protocol import (
-    Availability,
-    Filtered,
-    Operated,
-    OperationInfo,
-    OperationJob,
-    OperationsRequest,
-)
+from engine.host.protocol import Availability, Filtered
 from engine.host.variant_facts import availability_of, info_of
 from engine.host.verbs import Check, Describe, Preview, Run
+from engine.image.open import open_image
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-
-if TYPE_CHECKING:
-    from engine.tasks.operation.resolve import ResolvedOperation
-    from engine.tasks.operation.variants import OperationVariant
+from engine.tasks.operation.drawing import marked
+from engine.tasks.operation.messages import Operated, OperationInfo, OperationJob, OperationsRequest
+from engine.tasks.operation.resolve import ResolvedOperation
+from engine.tasks.operation.task import OPERATION
+from engine.tasks.operation.variants import OPERATION_VARIANTS, OperationVariant, operation_variants
+from engine.tasks.pictures import as_samples
 
 
 def describe(request: Describe[OperationsRequest], report: Checkpoint) -> tuple[OperationInfo, ...]:
     """Return the variants of every operation."""
-    # Imported with the first request, so that the host is up earlier, here and below.
-    from engine.tasks.operation.variants import OPERATION_VARIANTS
-
     found: dict[str, list[VariantInfo]] = {}
     for v in OPERATION_VARIANTS:
         found.setdefault(v.operation, []).append(info_of(v))
@@ -72,13 +64,10 @@ def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
 
 def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
-    from engine.tasks.operation.task import OPERATION
-    from engine.tasks.operation.variants import operation_variants
-
     resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
     asked = request.job.block
 
-    def refuse(known: "OperationVariant") -> None:
+    def refuse(known: OperationVariant) -> None:
         block = asked if asked is not None and known.uses_block else known.default_block
         device = device_for(known, request.job.device)
         OPERATION.refuse(known, resolved.problem, resolved.operands.patch, block, device)
@@ -87,19 +76,13 @@ def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availabilit
     return tuple(availability_of(known.key, partial(refuse, known)) for known in known_ones)
 
 
-def _resolved(job: OperationJob) -> "ResolvedOperation":
-    from engine.image.open import open_image
-    from engine.tasks.operation.resolve import ResolvedOperation
-    from engine.tasks.pictures import as_samples
-
+def _resolved(job: OperationJob) -> ResolvedOperation:
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
     return ResolvedOperation(job, shared.attach(job.picture.pixels), patch)
 
 
-def _shown(job: OperationJob, resolved: "ResolvedOperation", values: np.ndarray, begin: float) -> Operated:
+def _shown(job: OperationJob, resolved: ResolvedOperation, values: np.ndarray, begin: float) -> Operated:
     """Return what was found, with the picture in shared memory and its levels for the screen."""
-    from engine.tasks.operation.drawing import marked
-
     samples, picture = resolved.samples, job.picture
     answer = resolved.answer(values)
     white = full_scale(samples.dtype)

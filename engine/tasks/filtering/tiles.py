@@ -1,18 +1,18 @@
-"""What the host says of the tile of a block. Called on: the thread that reads the pipe."""
+"""Answers what a block of threads loads. Called on: the thread that reads the pipe."""
 
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.block import Limits
 from engine.host import shared
-from engine.host.protocol import BlockTiles, FilterJob, TileRequest
 from engine.host.verbs import Describe
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
+from engine.tasks.filtering.messages import BlockTiles, FilterJob, TileRequest
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
 from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 
 
-def describe_tile(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
+def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     """Return who loads what in a block, or why nobody can say."""
     job, wanted = request.job.job, request.job.at
     chosen = variant(job.variant, takes_auto=False)

@@ -6,11 +6,12 @@ import pytest
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.protocol import OpenPicture, OperationJob, OperationsRequest
+from engine.host.protocol import OpenPicture
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
+from engine.tasks.operation.messages import OperationJob, OperationsRequest
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.variants import operation_variants
 
@@ -76,7 +77,7 @@ def test_that_what_cannot_be_done_is_said_and_a_bad_request_is_refused(calm, pho
     job = job_of(photo, "compress", device="simulator", block=Block(12, 8))
     reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(Check(job))}
     assert reasons["cpu-dct"] == ""
-    assert "64 x 64" in reasons["dct-direct"]
+    assert "64 × 64" in reasons["dct-direct"]
     for request, error, words in (
         (job_of(photo, "median", settings={"size": 4}), BadValue, "one of 3, 5"),
         (job_of(photo, "meidan"), UnknownName, "Did you mean median"),

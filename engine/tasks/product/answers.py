@@ -1,0 +1,41 @@
+"""Answers what the page on products of matrices asks.
+
+Called on: the main thread of the host process; counting on the thread that reads the pipe.
+"""
+
+from engine.device.devices import backend
+from engine.host.verbs import Describe, Run
+from engine.results.progress import Checkpoint, Progress
+from engine.run.device_choice import device_for
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.run.sweep import counted
+from engine.tasks.product.job import product_job, product_jobs
+from engine.tasks.product.messages import ProductGrid, ProductRequest
+from engine.tasks.product.operands import random_matrices, refuse_too_large
+from engine.tasks.product.results import ProductResult
+from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+
+# Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
+EXPECTED_MATRICES_S = 2.0
+
+
+def describe(request: Describe[ProductGrid], report: Checkpoint) -> tuple[ProductResult, ...]:
+    """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
+    grid = request.job
+    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, unmade=True)
+    return tuple(counted(job, grid.device) for job in jobs)
+
+
+def run(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
+    """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
+    asked = request.job
+    variant = matmul_variant(asked.variant)
+    device = device_for(variant, asked.device)
+    refuse_too_large(asked.product)
+    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
+    a, b = random_matrices(asked.product, asked.seed)
+    tile = variant.default_block.x if asked.tile is None else asked.tile
+    job = product_job(variant, tile, a, b, seed=asked.seed)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    return measure(job, backend(device.key), plan, checkpoint=report).result

@@ -1,0 +1,28 @@
+"""Answers what is asked about scalings."""
+
+from functools import partial
+
+from engine.device.devices import backend
+from engine.host.variant_facts import availability_of, info_of
+from engine.run.device_choice import device_for
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from tests.architecture.scaling.task import SCALE, toy_job
+
+
+def describe(request, report):
+    return tuple(map(info_of, SCALE.variants))
+
+
+def check(request, report):
+    def refuse(known):
+        device = device_for(known, request.job.device)
+        SCALE.refuse(known, request.job.problem, None, known.default_block, device)
+
+    return tuple(availability_of(known.key, partial(refuse, known)) for known in SCALE.variants)
+
+
+def run(request, report):
+    job = toy_job(request.job.variant, request.job.problem)
+    plan = SamplingPlan(warm_up_s=0.0, budget_s=request.budget_s, fewest=3, most=3)
+    return measure(job, backend(device_for(job.variant, "cpu").key), plan, checkpoint=report).result

@@ -1,0 +1,21 @@
+"""The toy task's problem: multiply numbers by a factor."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    task: ClassVar[str] = "scaling"
+    columns_module: ClassVar[str] = "tests.architecture.scaling.columns"
+    checked_unit: ClassVar[str] = "number"
+    count: int
+    factor: float
+
+    size_text = subject = property(lambda self: f"{self.count} numbers")
+    longest_side = values = property(lambda self: self.count)
+    copied_bytes = property(lambda self: 8 * self.count)
+    comparable = property(lambda self: self)
+
+    def csv_columns(self):
+        return {"count": self.count, "factor": self.factor}

@@ -1,0 +1,46 @@
+"""What the host answers about the course: measured tables, and the files that they are saved as."""
+
+import pytest
+
+from engine.course import answers
+from engine.course.messages import CourseRequest, SaveCourse
+from engine.course.paper import Cell, CourseTable
+from engine.errors import Cancelled
+from engine.host.verbs import Run
+from engine.results.progress import Progress
+
+TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
+CELLS = ("512, naive", "1024, naive")
+
+
+def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(monkeypatch):
+    measured = []
+
+    def tables_of(paper, device, *, on_progress):
+        assert (paper, device) == ("report", "cuda:1")
+        for number, cell in enumerate(CELLS):
+            on_progress(cell, number / len(CELLS), 7.0 + number)
+            measured.append(cell)
+        return TABLES
+
+    def stop_at_the_second(step):
+        if step.stage == CELLS[1]:
+            raise Cancelled("The request", "it was stopped")
+
+    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
+    steps = []
+    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append) == TABLES
+    assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
+    measured.clear()
+    with pytest.raises(Cancelled):
+        answers.run(Run(CourseRequest("report", "cuda:1")), stop_at_the_second)
+    assert measured == [CELLS[0]]
+
+
+def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
+    folder = tmp_path / "report-tables"
+    saved = answers.save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
+    assert saved.path == str(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
+    assert "report.md" in saved.notes[0]
+    assert "## Loads" in (folder / "report.md").read_text()
