@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.api.filtering import BlockLike, MaskLike, Request, as_applied
+from engine.api.arguments import BlockLike, Image, as_array, as_seconds
+from engine.api.calls import as_applied
+from engine.api.filtering import MaskLike, Request
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
-from engine.run.arguments import Image, as_array, as_seconds
 from engine.run.executor import outcomes_of
 from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS

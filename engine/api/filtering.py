@@ -1,24 +1,17 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number, as_seconds
+from engine.api.calls import Applied, as_applied, check_block, check_choices, computed
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue, EngineError, VerificationFailed
-from engine.geometry.block import Block
-from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.run.arguments import Image, as_array, as_number, as_seconds
-from engine.run.compute import compute
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
@@ -28,25 +21,8 @@ if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.run.measure import OnValues, Outcome
     from engine.run.sampling import SamplingPlan
-    from engine.tasks.filtering.results import RunResult
 
 MaskLike = Mask | ArrayLike | str
-BlockLike = Block | tuple[int, int] | str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
-    """A filtered picture with its verification and its times.
-
-    Parameters
-    ----------
-    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
-    result : RunResult
-        Variant, block, device, timing, verification.
-    """
-
-    values: np.ndarray
-    result: "RunResult"
 
 
 def correlate(
@@ -226,14 +202,8 @@ class Request(ResolvedFilter):
             result_type=result,
         )
         super().__init__(asked, samples, array)
-        if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(asked.device)
-        if asked.block is not None and not self.choice.variant.uses_block:
-            # Such a variant ignores the block, but an illegal one is still an error.
-            refusal = refuse_block(asked.block, self.device.limits)
-            if refusal is not None:
-                raise UnsupportedVariant("The block cannot be used", refusal)
+        check_choices(key, asked.device)
+        check_block(asked.block, self.choice.variant, self.device)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return the filtered picture, unverified (but verified in the simulator).
@@ -241,11 +211,7 @@ class Request(ResolvedFilter):
         It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
         the device is one of this process.
         """
-        if own_process_needed(self.device):
-            from engine.run.sampling import SamplingPlan
-
-            return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key), out).reshape(self.shape)
+        return computed(self.job(), self.device, self.shape, out)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
         """Return the filtered picture with its verification and its times; raise what `as_applied` raises.
@@ -262,28 +228,6 @@ class Request(ResolvedFilter):
         return outcome_of(self.job(), self.device, plan, executor_for, on_values)
 
 
-def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
-    """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
-    if outcome.values is None:
-        raise outcome.error or EngineError(str(outcome.result.failure))
-    verification = outcome.result.verification
-    if verification is not None and not verification.passed:
-        raise VerificationFailed(
-            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
-        )
-    return Applied(outcome.values.reshape(shape), outcome.result)
-
-
-def as_device(device: str | None) -> str:
-    """Return the key of a device; a `BadValue` for what is not a key."""
-    wanted = AUTO if device is None else device
-    if not isinstance(wanted, str):
-        raise BadValue(
-            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
-        )
-    return wanted
-
-
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
     if isinstance(mask, str):
@@ -293,13 +237,3 @@ def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     if not isinstance(mask, Mask):
         return Mask(mask, anchor)
     return mask if anchor is None else mask.with_anchor(anchor)
-
-
-def as_block(block: BlockLike | None) -> Block | None:
-    """Return a block from any of its forms; a `BadValue` for what is none."""
-    if block is None or isinstance(block, Block):
-        return block
-    if isinstance(block, str):
-        return Block.parse(block)
-    sides = block if isinstance(block, Iterable) else (block,)
-    return Block.parse("x".join(str(side) for side in sides))

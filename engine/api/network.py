@@ -6,16 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.api.filtering import as_applied, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.arguments import as_device
+from engine.api.calls import check_choices, computed
 from engine.device_info import AUTO
-from engine.host.executor import executor_for
-from engine.run.compute import compute
-from engine.run.executor import outcome_of
-from engine.run.sampling import NO_SAMPLES
 from engine.tasks.network.drawings import as_drawings, probabilities
-from engine.tasks.network.job import network_job
 from engine.tasks.network.stages import chosen_stage, feature_maps
+from engine.tasks.network.task import network_job
 from engine.tasks.network.weights import read_weights, trained_weights
 
 
@@ -89,15 +85,9 @@ def network(
     used = trained_weights() if weights is None else read_weights(Path(weights))
     wanted = as_device(device)
     chosen, machine = chosen_stage(stage, wanted)
-    if wanted != AUTO:
-        # A CPU stage runs on the CPU on any choice, but an unknown device is still an error.
-        device_named(wanted)
+    check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)
-    if own_process_needed(machine):
-        outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
-        scores = as_applied(outcome, (job.problem.batch, job.problem.classes)).values
-    else:
-        scores = compute(job, backend(machine.key))
+    scores = computed(job, machine, (job.problem.batch, job.problem.classes))
     chances = probabilities(scores)
     maps = feature_maps(batch[0], used)[0] if layers else {}
     return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

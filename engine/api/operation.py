@@ -5,14 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.filtering import Applied, BlockLike, as_applied, as_block, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_seconds
+from engine.api.calls import Applied, as_applied, check_block, check_choices, computed
 from engine.device_info import AUTO
-from engine.geometry.block_rules import refuse_block
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import UnsupportedVariant
-from engine.run.arguments import Image, as_array, as_seconds
-from engine.run.compute import compute
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.resolve import ResolvedOperation
@@ -144,21 +140,12 @@ class OperationCall(ResolvedOperation):
         )
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), cells)
-        if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(asked.device)
-        if asked.block is not None and not self.choice.variant.uses_block:
-            refusal = refuse_block(asked.block, self.device.limits)
-            if refusal is not None:
-                raise UnsupportedVariant("The block cannot be used", refusal)
+        check_choices(key, asked.device)
+        check_block(asked.block, self.choice.variant, self.device)
 
     def filter(self) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator)."""
-        if own_process_needed(self.device):
-            from engine.run.sampling import SamplingPlan
-
-            return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key))
+        return computed(self.job(), self.device, self.problem.result_shape)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None, *, seed: int = 0) -> Applied:
         """Return what the variant wrote with proof and times; raise what `as_applied` raises."""

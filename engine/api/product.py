@@ -5,14 +5,11 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.filtering import as_applied, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.arguments import as_device
+from engine.api.calls import check_choices, computed
+from engine.device.devices import device_named
 from engine.device_info import AUTO
-from engine.host.executor import executor_for
-from engine.run.compute import compute
 from engine.run.device_choice import device_for
-from engine.run.executor import outcome_of
-from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
@@ -64,12 +61,7 @@ def matmul(
         chosen = matmul_variant("matmul-tiled" if device_named(wanted).kind == "cuda" else "numpy")
     else:
         chosen = matmul_variant(variant)
-        if wanted != AUTO:
-            # NumPy runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(wanted)
+        check_choices(variant, wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
-    if not own_process_needed(machine):
-        return compute(job, backend(machine.key))
-    outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
-    return as_applied(outcome, (len(left), right.shape[1])).values
+    return computed(job, machine, (len(left), right.shape[1]))

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
@@ -32,6 +32,7 @@ class Task(ABC, Generic[P, O, V]):
     problem: ClassVar[type]
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
+    variants: Sequence[V] = ()  # every one, in teaching order
     counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -54,11 +55,6 @@ class Task(ABC, Generic[P, O, V]):
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
-    @property
-    def variants(self) -> Sequence[V]:
-        """Every variant, in teaching order."""
-        return ()
-
     def constant(self, operands: O) -> Any:
         """Return the operand that a variant is compiled with; None where there is none."""
         return None
@@ -78,6 +74,14 @@ class Task(ABC, Generic[P, O, V]):
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
+
+
+class Choice(NamedTuple, Generic[V]):
+    """The variant that runs with its block, and why `auto` chose it; no reason where it was named."""
+
+    variant: V
+    block: Block
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,9 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api.filtering import Request, as_applied
+from engine.api.arguments import Image
+from engine.api.calls import as_applied
+from engine.api.filtering import Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed
@@ -17,17 +19,17 @@ from engine.errors import BadValue
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
-from engine.run.arguments import Image
 from engine.run.executor import outcome_of
 from engine.run.sampling import NO_SAMPLES
+from engine.run.task import Choice
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Span, Timeline
-from engine.tasks.filtering.auto.planner import Choice, choose
-from engine.tasks.filtering.job import filter_job
+from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
+from engine.tasks.filtering.task import FILTERING, filter_job, refuse_strange_samples
+from engine.tasks.filtering.variants import Variant
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.
@@ -141,7 +143,7 @@ class Stream:
         """Return a function that prepares the variant for a band of n rows; the first call chooses it."""
 
         @cache
-        def choice() -> Choice:
+        def choice() -> Choice[Variant]:
             found = request.choice if len(bands) == 1 else _choice_for_bands(request, bands)
             refuse_strange_samples(found.variant, request.samples)
             self._variants[found.variant.key] = None
@@ -149,7 +151,7 @@ class Stream:
 
         return cache(lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows)))
 
-    def _prepare(self, request: Request, choice: Choice, problem: Problem) -> Prepared:
+    def _prepare(self, request: Request, choice: Choice[Variant], problem: Problem) -> Prepared:
         """Return the variant prepared for a picture or a band; the last few are kept."""
         key = problem, choice.variant.key
         prepared = self._prepared.pop(key, None)
@@ -178,7 +180,7 @@ class Stream:
         self.outputs.leave(values)
 
 
-def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
+def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice[Variant]:
     """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
     asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
     choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
@@ -210,7 +212,7 @@ def _chunk_bytes(request: Request, pictures: int) -> int:
 class _InSimulator:
     """A variant in the simulator's own process."""
 
-    choice: Choice
+    choice: Choice[Variant]
     problem: Problem
     request: Request
 

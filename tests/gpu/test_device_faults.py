@@ -23,7 +23,7 @@ from tests.fresh_python import fresh_python
 CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", border=Border.WRAP)
 
 
-def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
+def test_that_the_device_is_well_after_too_much_memory_was_asked_for(gpu, device):
     # Only shape, type and sizes are asked for before the device refuses: the host has nothing of this.
     side = 1 << 20
     endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
@@ -32,7 +32,7 @@ def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
     check(variant("tiled"), CASE, device)
 
 
-def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu, device):
+def test_that_the_device_is_well_after_a_launch_that_cannot_be(gpu, device):
     @cuda.jit
     def nothing(out):
         out[0] = 1.0

@@ -67,7 +67,7 @@ def test_that_results_of_the_pictures_type_are_those_of_the_whole(device, key, d
 
 
 @pytest.mark.parametrize(("pinned_in", "pinned_out"), [(True, True), (True, False), (False, True)])
-def test_that_pinned_memory_changes_the_way_and_not_the_result(device, pinned_in, pinned_out):
+def test_that_pinned_memory_does_not_change_the_result(device, pinned_in, pinned_out):
     random, shape = np.random.default_rng(2), (3000, 2000)
     picture = (engine.pinned_array if pinned_in else np.empty)(shape, np.float32)
     picture[...] = random.random(shape, np.float32)
@@ -100,7 +100,7 @@ def test_that_a_long_batch_comes_back_right(device, key, shapes, chunks):
         np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, **how)))
 
 
-def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device):
+def test_that_queues_hold_one_chunk_at_a_time(device):
     picture, out = engine.pinned_array((8192, 8192)), engine.pinned_array((8192, 8192))
     picture.fill(1.0)
     for _ in range(2):

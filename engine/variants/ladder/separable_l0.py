@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -39,6 +40,7 @@ def horizontal_kernel(border: Border, columns: int, registers: int | None):
     COLUMNS = columns
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_horizontal(image, factor, width, anchor, ghost_value, scratch):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
@@ -68,6 +70,7 @@ def vertical_kernel(border: Border, rows: int, registers: int | None):
     ROWS = rows
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z

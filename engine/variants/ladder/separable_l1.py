@@ -22,6 +22,7 @@ from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -88,6 +89,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     TILE_COLUMNS = BLOCK_X + COLUMNS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -133,6 +135,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     TILE_ROWS = BLOCK_Y + ROWS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

@@ -22,6 +22,7 @@ from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -69,6 +70,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -113,6 +115,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     BLOCK_X, BLOCK_Y, ROWS = block.x, block.y, rows
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

@@ -53,7 +53,7 @@ def test_that_no_more_is_kept_than_allowed():
     assert [block.nbytes for block in kept._kept] == [80, 20]
 
 
-def test_that_a_picture_waits_until_there_is_room_and_a_huge_one_is_let_in_alone(monkeypatch):
+def test_that_a_picture_waits_until_there_is_room(monkeypatch):
     room, asked, entered = memory(most=100), threading.Event(), threading.Event()
     first, second = Loan(room), Loan(room)
     first.picture(FORM, 1000)

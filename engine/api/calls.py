@@ -1,0 +1,79 @@
+"""What the Python calls of every task share: choices of device and block, computing, the checked outcome."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.device.devices import backend, device_named, own_process_needed
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import EngineError, VerificationFailed
+from engine.geometry.block import Block
+from engine.geometry.block_rules import refuse_block
+from engine.geometry.refusal import UnsupportedVariant
+from engine.run.compute import compute
+from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
+
+if TYPE_CHECKING:
+    # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
+    from engine.run.measure import Outcome
+    from engine.tasks.filtering.results import RunResult
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """A filtered picture with its verification and its times.
+
+    Parameters
+    ----------
+    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
+    result : RunResult
+        Variant, block, device, timing, verification.
+    """
+
+    values: np.ndarray
+    result: "RunResult"
+
+
+def check_choices(variant: str, device: str) -> None:
+    """Refuse an unknown device. A variant of the CPU runs there on any choice, but that is still an error."""
+    if variant != AUTO and device != AUTO:
+        device_named(device)
+
+
+def check_block(block: Block | None, variant: AnyVariant[Any, Any], device: DeviceInfo) -> None:
+    """Refuse an illegal block, also with a variant that ignores it."""
+    if block is not None and not variant.uses_block:
+        refusal = refuse_block(block, device.limits)
+        if refusal is not None:
+            raise UnsupportedVariant("The block cannot be used", refusal)
+
+
+def computed(
+    job: AnyJob, device: DeviceInfo, shape: tuple[int, ...], out: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the result of a job in that shape, unverified, but verified in the simulator.
+
+    It lies in `out`, where that is given and the device is one of this process. Raises what `as_applied`
+    raises.
+    """
+    if not own_process_needed(device):
+        return compute(job, backend(device.key), out).reshape(shape)
+    from engine.host.executor import executor_for
+    from engine.run.executor import outcome_of
+    from engine.run.sampling import NO_SAMPLES
+
+    return as_applied(outcome_of(job, device, NO_SAMPLES, executor_for), shape).values
+
+
+def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
+    """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
+    if outcome.values is None:
+        raise outcome.error or EngineError(str(outcome.result.failure))
+    verification = outcome.result.verification
+    if verification is not None and not verification.passed:
+        raise VerificationFailed(
+            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
+        )
+    return Applied(outcome.values.reshape(shape), outcome.result)
