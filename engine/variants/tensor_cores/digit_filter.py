@@ -28,6 +28,7 @@ from engine.variants.tensor_cores.digit_shape import (
     PIXELS,
     POSITIONS,
     DigitShape,
+    Sample,
     chains_of,
     fragment_cells,
 )
@@ -80,7 +81,8 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
 
         def registers_of(channel):
             """Return a channel's samples as multiplications take them, no register in two positions."""
-            words, taken, registers = words_of(channel), set(), {}
+            words, registers = words_of(channel), {}
+            taken: set[Sample] = set()
             for step in (step for chain in chains for step in chain.steps):
                 if step.samples not in registers:
                     registers[step.samples] = [in_register(words[one], one in taken) for one in step.samples]

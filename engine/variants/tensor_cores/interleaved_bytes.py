@@ -8,7 +8,8 @@ pieces.
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32, ArrayArgument, Value
-from engine.variants.tensor_cores.digit_shape import PIECE, PIXELS, DigitShape
+from engine.variants.tensor_cores.digit_shape import PIXELS, DigitShape
+from engine.variants.tiles.byte_tile_shape import PIECE
 from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]

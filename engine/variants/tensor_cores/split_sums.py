@@ -12,6 +12,7 @@ infinity, cells more than 2^27 times smaller than the largest one, or this one n
 group is multiplied in float32, cell by cell. A scale is kept as long as it suits.
 """
 
+from functools import partial
 from itertools import pairwise, product
 
 from llvmlite import ir
@@ -261,6 +262,9 @@ def pair_storer(rows: int) -> DeviceFunction:
         def is_row(i):
             return code.all_of(row + i >= first, row + i < end)
 
+        def is_before_end(at, i, k):
+            return at + k < samples
+
         def both_pairs():
             for number, (pointer, apart) in enumerate(product(pointers, (0, HALF_STRIP))):
                 stored_samples(code, results, 4).store(pointer + apart, PAIR * number, PAIR)
@@ -273,7 +277,7 @@ def pair_storer(rows: int) -> DeviceFunction:
                     targets = [pointer + pair * HALF_STRIP for pointer in pointers]
                     is_whole = signs | samples - (at + PAIR) >= 0
                     stored_samples(code, own, 4).store_rows(
-                        targets, range(PAIR), PAIR, is_whole, is_row, lambda i, k, at=at: at + k < samples
+                        targets, range(PAIR), PAIR, is_whole, is_row, partial(is_before_end, at)
                     )
 
         code.when(signs | samples - (sample + HALF_STRIP + PAIR) >= 0, both_pairs, each_pair)

@@ -188,7 +188,7 @@ class BlockTable(QTableView):
         self._fit()
         self.viewport().update()
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         if self.hasFocus():
             self._point(current)
@@ -217,11 +217,11 @@ class BlockTable(QTableView):
         self.verticalHeader().setDefaultSectionSize(height)
         self.updateGeometries()
 
-    def _point(self, index: QModelIndex) -> None:
+    def _point(self, index: Index) -> None:
         block = self.blocks.block_at(index)
         self.pointed.emit(self.shown.words(block) if block else "")
 
-    def _load(self, index: QModelIndex) -> None:
+    def _load(self, index: Index) -> None:
         block = self.blocks.block_at(index)
         if block is None:
             return

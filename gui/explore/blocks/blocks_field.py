@@ -39,7 +39,8 @@ class BlocksField(QWidget):
         super().__init__()
         self._workspace = workspace
         self._shown: tuple[Block, ...] = ()
-        self.field = QLineEdit(placeholderText="8x8, 16x16, 32x8", toolTip=_TIP)
+        self.field = QLineEdit(placeholderText="8x8, 16x16, 32x8")
+        self.field.setToolTip(_TIP)
         self.field.setAccessibleName("Blocks to compare, width × height, with commas")
         self.field.setFont(number_font())
         self.field.setMinimumWidth(digits_width(18))

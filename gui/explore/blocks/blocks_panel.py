@@ -51,7 +51,8 @@ class BlocksPanel(QWidget):
         self._pointed = ""
         self.kernels = KernelsMenu(workspace, engine_state)
         self.field = BlocksField(workspace, self.kernels.button)
-        self.kernel = QComboBox(toolTip="The kernel whose map is shown.")
+        self.kernel = QComboBox()
+        self.kernel.setToolTip("The kernel whose map is shown.")
         self.kernel.setAccessibleName("Kernel of the map")
         self.kernel.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.summary = ElidedLabel(small=True)
