@@ -4,7 +4,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from engine.device.launches import Operand
+from engine.device.launches import Kernel, Launch, Operand, Pass
 from engine.tasks.filtering.problem import Problem
 
 
@@ -25,8 +25,10 @@ def filter_signature(problem: Problem) -> tuple[types.Type, ...]:
     return (image_type(problem), weights, *numbers, result_type(problem))
 
 
-def signature_of(problem: Problem, arguments: tuple[object, ...]) -> tuple[types.Type, ...]:
-    """Return the types of a filter kernel's arguments: the operands, arrays, float32 and whole numbers."""
+def filter_pass(
+    name: str, function: Kernel, problem: Problem, launch: Launch, arguments: tuple[object, ...]
+) -> Pass:
+    """Return the pass of a filter kernel; the types of its arguments follow from these."""
 
     def kind(argument: object) -> types.Type:
         if isinstance(argument, np.ndarray):
@@ -34,4 +36,5 @@ def signature_of(problem: Problem, arguments: tuple[object, ...]) -> tuple[types
         return types.float32 if isinstance(argument, np.float32) else types.int64
 
     operands = {Operand.IMAGE: image_type(problem), Operand.OUT: result_type(problem)}
-    return tuple(operands[a] if isinstance(a, Operand) else kind(a) for a in arguments)
+    signature = tuple(operands[a] if isinstance(a, Operand) else kind(a) for a in arguments)
+    return Pass(name, function, signature, launch, arguments)

@@ -111,27 +111,24 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         short = f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255"
         remedy = "Use register-blocked, or another border or value."
-        return refusal("ghost-value", short, f"{short}: they have to be bytes as the picture's.", remedy)
+        return refusal("ghost-value", short, ": they have to be bytes as the picture's", remedy)
     if problem.taps > MOST_CELLS:
-        short = f"Takes masks of up to {MOST_CELLS} cells"
-        exact = f"a digit's sum is exact in float32 up to {MOST_CELLS}, such as 11 × 11"
-        detail = f"A mask of {rows} × {columns} has {problem.taps} cells; {exact}."
-        return refusal("mask-too-large", short, detail)
+        more = (
+            f"; {rows} × {columns} has {problem.taps} cells, and a digit's sum would not be exact in float32"
+        )
+        return refusal("mask-too-large", f"Takes masks of up to {MOST_CELLS} cells", more)
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
-        needs = f"A mask of {rows} × {columns} on {problem.channels} channels needs"
         short = f"A mask of {rows} × {columns} needs more shared memory than there is"
-        detail = f"{needs} more samples in shared memory than there is room for."
-        return refusal("shared-memory", short, detail, "Use register-blocked, or fewer channels.")
+        remedy = "Use register-blocked, or fewer channels."
+        return refusal("shared-memory", short, f" ({problem.channels} channels)", remedy)
     if overflows(mask):
-        short = "The weights are so large that sums on the way could overflow"
-        return refusal("weights-too-large", short)
+        return refusal("weights-too-large", "The weights are so large that sums on the way could overflow")
     digits = digits_of(mask)
     if not digits.holds_bound:
-        count = f"take {digits.count} digits of 8 bit"
-        detail = f"The weights lie so far apart that they {count}; adding these up could round more than a "
-        detail += f"direct sum of {mask.taps} cells does."
-        return refusal("bound-exceeded", f"The weights {count}", detail)
+        short = f"The weights take {digits.count} digits of 8 bit"
+        more = f" because they lie so far apart; their sums could round more than one of {mask.taps} cells"
+        return refusal("bound-exceeded", short, more)
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
 
@@ -180,22 +177,14 @@ def kernel(border: Border, shape: DigitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.variants.kernel_types import signature_of
+    from engine.variants.kernel_types import filter_pass
 
     (launch,), shape, digits = plan(problem, block), _shape_of(problem), digits_of(mask)
-    arguments = (
-        Operand.IMAGE,
-        fragments_of(shape, digits.digits),
-        digits.count,
-        np.float32(digits.unit),
-        problem.width,
-        problem.anchor[0],
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
-    function, signature = kernel(problem.border, shape), signature_of(problem, arguments)
-    return (Pass("correlate_digits", function, signature, launch, arguments),)
+    words, numbers = fragments_of(shape, digits.digits), (digits.count, np.float32(digits.unit))
+    constants = np.float32(problem.ghost_value), np.float32(mask.offset)
+    sides = problem.width, problem.anchor[0]
+    arguments = (Operand.IMAGE, words, *numbers, *sides, *constants, Operand.OUT)
+    return (filter_pass("correlate_digits", kernel(problem.border, shape), problem, launch, arguments),)
 
 
 VARIANT = Variant(

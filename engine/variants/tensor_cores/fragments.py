@@ -8,9 +8,9 @@ from engine.geometry.refusal import Refusal
 LEAST_CAPABILITY = (8, 0)
 
 
-def refusal(code: str, short: str, detail: str = "", remedy: str = "Use register-blocked.") -> Refusal:
-    """Return a refusal with what else to use."""
-    return Refusal(code, short, detail, remedy)
+def refusal(code: str, short: str, more: str = "", remedy: str = "Use register-blocked.") -> Refusal:
+    """Return a refusal whose sentence goes on after its short form, with what else to use."""
+    return Refusal(code, short, f"{short}{more}.", remedy)
 
 
 def refuse_device(limits: Limits, needed: str) -> Refusal | None:
@@ -19,8 +19,7 @@ def refuse_device(limits: Limits, needed: str) -> Refusal | None:
     if capability is None or capability >= LEAST_CAPABILITY:
         return None
     has = ".".join(map(str, capability))
-    detail = f"It needs {needed} of compute capability 8.0; this device has {has}."
-    return refusal("tensor-cores", "Needs tensor cores of compute capability 8.0", detail)
+    return refusal("tensor-cores", f"Needs {needed} of compute capability 8.0", f"; this device has {has}")
 
 
 def fragment_words(parts: np.ndarray, cells: np.ndarray) -> np.ndarray:

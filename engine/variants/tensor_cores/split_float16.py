@@ -101,34 +101,28 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     shape, (rows, columns) = shape_of(problem), problem.mask_shape
     if (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
-        short = "Takes float32 pictures of one channel"
-        detail = f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}, where "
-        return refusal("float32-grey-only", short, f"{detail}register-blocked is faster.")
+        more = f", not {problem.dtype} with {channels}, where register-blocked is faster"
+        return refusal("float32-grey-only", "Takes float32 pictures of one channel", more)
     if registers_of(rows, shape.eights) > MOST_REGISTERS:
         short = f"The weights of {rows} × {columns} cells do not fit into registers"
-        detail = f"The weights of {rows} × {columns} cells and the sums that wait do not fit into a thread's "
-        return refusal("mask-too-large", short, f"{detail}registers; those of 17 × 17 and 9 × 31 do.")
+        return refusal("mask-too-large", short, " beside the sums that wait; those of 17 × 17 and 9 × 31 do")
     if shape.shared_bytes > limits.shared_bytes:
         short = f"Needs {shape.shared_bytes:,} bytes of shared memory"
-        return refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
+        return refusal("shared-memory", short, f"; a block has {limits.shared_bytes:,}")
     if not is_in_range(mask):
         short = "The largest weight is not between 2^-30 and 2^30"
-        detail = f"{short}: units of the sums could be too small or too large for float32."
-        return refusal("weights-out-of-range", short, detail)
+        more = ": units of the sums could be too small or too large for float32"
+        return refusal("weights-out-of-range", short, more)
     if may_be_exact(mask.weights32):
         short = "The weights have so few digits that sums are exact"
-        detail = (
-            "over whole numbers, and promised bit for bit; samples of more than 22 bits would lose theirs"
-        )
-        return refusal("exact-sums", short, f"{short} {detail}.")
+        more = " over whole numbers, and promised bit for bit; samples of more than 22 bits would be rounded"
+        return refusal("exact-sums", short, more)
     steps = min(shape.group_rows, shape.mask_rows) * len(shape.products)
     additions = -(-shape.mask_rows // shape.group_rows) + 1
     needed, granted = roundings_of(mask, steps, additions), mask.taps + 2
     if needed > granted:
-        short = f"Could round as {needed:.0f} additions do"
-        detail = f"Weights and samples as two float16 each could round as {needed:.0f} additions do;"
-        granted_text = f"a direct sum of {mask.taps} cells is granted {granted}"
-        return refusal("bound-exceeded", short, f"{detail} {granted_text}.")
+        more = f"; a direct sum of {mask.taps} cells is granted {granted}"
+        return refusal("bound-exceeded", f"Could round as {needed:.0f} additions do", more)
     return None
 
 
@@ -207,23 +201,15 @@ def kernel(border: Border, shape: SplitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.variants.kernel_types import signature_of
+    from engine.variants.kernel_types import filter_pass
 
     shape, halves, grid = shape_of(problem), halves_of(mask), grid_of(problem)
-    arguments = (
-        Operand.IMAGE,
-        fragments_of(shape, halves),
-        mask.weights32,
-        np.float32(halves.unit),
-        problem.width,
-        problem.anchor[0],
-        grid.rows,
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
-    function, signature = kernel(problem.border, shape), signature_of(problem, arguments)
-    return (Pass("correlate_halves", function, signature, grid.launch(), arguments),)
+    weights = fragments_of(shape, halves), mask.weights32, np.float32(halves.unit)
+    constants = np.float32(problem.ghost_value), np.float32(mask.offset)
+    sides = problem.width, problem.anchor[0], grid.rows
+    arguments = (Operand.IMAGE, *weights, *sides, *constants, Operand.OUT)
+    function = kernel(problem.border, shape)
+    return (filter_pass("correlate_halves", function, problem, grid.launch(), arguments),)
 
 
 VARIANT = Variant(
