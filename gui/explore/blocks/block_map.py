@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import why_illegal
@@ -47,7 +48,7 @@ class MapCell:
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockMap:
     """The cells of a kernel, by block; `xs` and `ys` are the widths and heights of its columns and rows."""
 
@@ -58,7 +59,7 @@ class BlockMap:
     best: Block | None = None
     metric: AnyMetric | None = None
 
-    @property
+    @cached_property
     def values(self) -> dict[Block, float]:
         """The values of the measured cells."""
         return {block: cell.value for block, cell in self.cells.items() if cell.value is not None}
@@ -68,7 +69,7 @@ class BlockMap:
         best, value = self.cells[self.best].value if self.best else None, self.cells[block].value
         return max(value / best, best / value) if best and value else 1.0
 
-    @property
+    @cached_property
     def worst_ratio(self) -> float:
         """The largest `ratio`."""
         return max(map(self.ratio, self.values), default=1.0)

@@ -116,8 +116,9 @@ class BlocksPanel(QWidget):
         candidates = (self._preferred, newest.variant if newest else "", *maps)
         kernel = next((key for key in candidates if key in maps), "")
         with QSignalBlocker(self.kernel):
-            self.kernel.clear()
-            self.kernel.addItems(list(maps))
+            if list(maps) != [self.kernel.itemText(at) for at in range(self.kernel.count())]:
+                self.kernel.clear()
+                self.kernel.addItems(list(maps))
             self.kernel.setCurrentText(kernel)
         shown, is_earlier = maps.get(kernel, BlockMap()), self._cells.is_earlier
         chosen = self._engine_state.variant(settings.variant)
