@@ -12,7 +12,6 @@ import json
 import re
 import timeit
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count, product
 from typing import Any
 
@@ -115,9 +114,9 @@ def shortest_us(
         buffers = machine.allocate(samples, result_dtype=problem.result_dtype)
         machine.upload(samples, buffers)
         machine.run(prepared, buffers)
-        with closing(machine.clock(prepared, buffers)) as clock:
-            first = clock.sample_ms()
-            shortest = first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
+        clock = machine.clock(prepared, buffers)
+        first = clock.sample_ms()
+        shortest = first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
         return float(f"{shortest * 1e3:.4g}")
     except EngineError as error:
         print(f"{known.key}: {error}", flush=True)

@@ -33,7 +33,7 @@ class Task(ABC, Generic[P, O, V]):
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     variants: Sequence[V] = ()  # every one, in teaching order
-    counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
+    static_counts: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a problem in a file as its dataclass takes them."""
@@ -94,7 +94,7 @@ class Job(Generic[P, O, V]):
     problem: P
     operands: O
     chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
-    # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
+    # For the pixels that are verified where the oracle cannot afford everything, and for random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 

@@ -78,11 +78,11 @@ def test_that_the_contract_on_numba_names_every_room_below_the_devices():
     assert rooms <= set(numba["source_modules"])
 
 
-def test_that_only_what_compiles_devices_variants_compiled_code_and_streams_import_numba(graph):
+def test_that_only_what_compiles_devices_variants_and_compiled_code_import_numba(graph):
     direct = set.union(*(graph.find_modules_that_directly_import(name) for name in ("numba", "llvmlite")))
     rooms = ("engine.compiled.", "engine.device.", "engine.variants.")
     outside = {name for name in direct if not name.startswith(rooms)}
-    assert {name for name in outside if not name.endswith("_code")} == {"engine.streams.cuda_queues"}
+    assert {name for name in outside if not name.endswith("_code")} == set()
 
 
 def test_that_mypy_treats_every_family_of_variants_the_same_way():

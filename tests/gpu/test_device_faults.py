@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.kernel_cache import SWITCH
+from engine.device.kernel_code import SWITCH
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
@@ -147,13 +147,12 @@ def test_that_the_switch_keeps_nothing(device, tmp_path):
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
-    from engine.compiled.code_store import _packed, _unpacked
-    from engine.device.kernel_cache import KeptKernel
+
+    from engine.compiled.code_store import _packed
 
     first_launch(tmp_path)
     for path in kept(tmp_path):
         key = path.read_bytes()[32:].partition(b"\0")[0].decode()
-        content = _unpacked(path.read_bytes(), key)
-        bad = KeptKernel(b"no code at all" * 100, KeptKernel.unpacked(content).entry_name)
-        path.write_bytes(_packed(key, bad.packed()))
+        bad = b"\0.nv.constant0.kernel\0" + b"no code at all" * 100
+        path.write_bytes(_packed(key, bad))
     assert first_launch(tmp_path)["right"]

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device import cuda_pool
+from engine.device import device_memory, pinned_memory
+from engine.device.cuda_graph import check
 from engine.device.launches import DeviceKind
+from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
 from engine.tasks.filtering.variants import VARIANTS, variant
@@ -119,20 +121,26 @@ def test_that_queues_hold_one_chunk_at_a_time(device):
     assert both_ms > 0.3 * timeline.busy_ms(Queue.COPY_IN), "the copies wait for one another"
 
 
-def test_that_the_next_stream_and_the_next_run_allocate_nothing(device, monkeypatch):
+def reserved_bytes():
+    """Return how much of the device's memory the pool has of the system, used or not."""
+    from cuda.bindings import driver
+
+    pool, _ = device_memory._pool(cuda.get_current_device().id)
+    reserved = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+    return int(check(driver.cuMemPoolGetAttribute(pool, reserved)))
+
+
+def test_that_the_next_stream_and_the_next_run_take_nothing_of_the_system(device, monkeypatch):
     picture = np.ones((2000, 1000), np.float32)
     for _ in range(2):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
         engine.correlate(picture, MASK, device=device)
-    pools = cuda_pool.device_pool(), cuda_pool.pinned_pool()
-
-    def refuse(*key):
-        pytest.fail(f"allocated {key}")
-
-    for pool in pools:
-        monkeypatch.setattr(pool, "_allocate", refuse)
-    engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
-    engine.correlate(picture, MASK, device=device)
+    monkeypatch.setattr(pinned_memory, "_new", lambda size: pytest.fail(f"{size} bytes locked"))
+    reserved = reserved_bytes()
+    for _ in range(20):
+        engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
+        engine.correlate(picture, MASK, device=device)
+        assert reserved_bytes() == reserved
 
 
 ROUNDS = 40

@@ -82,7 +82,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
 
     def refuse_operands(self, variant: Variant, operands: FilterOperands) -> None:
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
-        refuse_strange_samples(variant, operands.samples)
+        refuse_non_finite(variant, operands.samples)
 
     def labels(self, job: "FilterJob") -> dict[str, Any]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
@@ -112,7 +112,7 @@ def filter_job(
     return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
 
 
-def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
+def refuse_non_finite(variant: Variant, samples: np.ndarray) -> None:
     """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:

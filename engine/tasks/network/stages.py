@@ -101,10 +101,7 @@ def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...
 
     def clock(part: Any) -> float:
         timer = machine.clock(part, buffers)
-        try:
-            return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
-        finally:
-            timer.close()
+        return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
 
     samples: list[dict[str, float]] = []
     begin = time.perf_counter()

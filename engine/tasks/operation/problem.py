@@ -47,7 +47,7 @@ class OperationProblem(PictureProblem):
     width: int
     channels: int
     dtype: str  # of the picture's samples: "uint8", "uint16" or "float32"
-    # Of the array that a variant writes: rows, columns and channels; its type.
+    # The array that a variant writes: rows, columns and channels; its type.
     result_shape: tuple[int, int, int]
     result_dtype: str
     settings: Settings = NO_SETTINGS

@@ -21,7 +21,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     variants = MATMUL_VARIANTS
     heading = "Matrix products (`python main.py matmul`)"
     verifying_s: ClassVar[float] = 4.0
-    counts_unrun: ClassVar[bool] = True
+    static_counts: ClassVar[bool] = True
 
     def expected_launch_s(self, job: "ProductJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: the slowest CPU makes 1 G multiply-adds per second."""

@@ -122,7 +122,7 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         def packed(channel):
             """Loop over the digits; return a channel's results as bytes, a word four pixels."""
             registers = registers_of(channel)
-            # By pixel, in units of the top digit.
+            # The pixels' totals, in units of the top digit.
             totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
             unit_left, alone = code.slot(), digits & 1
 

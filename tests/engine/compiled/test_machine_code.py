@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from engine.compiled import machine_code
+from engine.compiled import machine_code, numba_compiler
 from engine.compiled.code_store import CodeStore
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
@@ -40,6 +40,14 @@ def divided(out):
     """Divide by zero, which compiled code answers with an error."""
     entry_point()
     out[0] = 1 // out[1]
+
+
+@pytest.mark.slow
+def test_that_numba_makes_object_files_by_the_private_names_that_are_used():
+    """Where a release of Numba has others, this says so: change `engine/compiled/numba_compiler.py`."""
+    name, library = numba_compiler.compiled_library(divided, "int64[::1]", {})
+    file = llvm.ObjectFileRef.from_data(numba_compiler.object_code(library))
+    assert name.encode() in b"".join(section.data() for section in file.sections())
 
 
 @pytest.fixture

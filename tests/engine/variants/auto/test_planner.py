@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from engine.device.device_list import cpu_info
-from engine.device.devices import simulator_info
+from engine.device.device_list import cpu_info, simulator_info
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits

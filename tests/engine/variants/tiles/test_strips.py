@@ -15,7 +15,7 @@ from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.low_rank.product_sums import streaming_accumulator
 from engine.variants.tensor_cores import split_float16
 from engine.variants.tiles import waves
-from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
 from engine.variants.tiles.strip_shape import LANES, shares_out
 from engine.variants.tiles.waves import rows_of_strips
 from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
@@ -79,11 +79,11 @@ def test_that_the_blocks_down_the_highest_picture_fit_the_grid(resident):
 
 @pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
 def test_that_strips_lie_side_by_side_in_bands(samples):
-    place = on_the_processor(strip_place())
+    place = on_the_processor(strip_position())
     across = -(-samples // 128)
     for number in range(2 * across + 1):
         wanted = number // across, number % across * 128
-        assert place(number, samples) == strip_place().py_func(number, samples) == wanted
+        assert place(number, samples) == strip_position().py_func(number, samples) == wanted
 
 
 @pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
