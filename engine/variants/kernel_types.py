@@ -1,4 +1,4 @@
-"""The types of the arguments of kernels that take a picture."""
+"""The types of the arguments of kernels that take a picture, and their passes."""
 
 import numpy as np
 from numba import types
@@ -18,23 +18,28 @@ def result_type(problem: Problem) -> types.Type:
     return types.Array(from_dtype(np.dtype(problem.result_dtype)), 3, "C")
 
 
-def filter_signature(problem: Problem) -> tuple[types.Type, ...]:
-    """Return the argument types of a filter kernel, those of `filter_arguments`."""
-    weights = types.Array(types.float32, 2, "C")
-    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    return (image_type(problem), weights, *numbers, result_type(problem))
-
-
 def filter_pass(
-    name: str, function: Kernel, problem: Problem, launch: Launch, arguments: tuple[object, ...]
+    function: Kernel,
+    problem: Problem,
+    launch: Launch,
+    arguments: tuple[object, ...],
+    constant: tuple[str, np.ndarray] | None = None,
 ) -> Pass:
-    """Return the pass of a filter kernel; the types of its arguments follow from these."""
+    """Return the pass of a filter kernel, under its own name; its types follow from the arguments."""
+    from engine.device.cuda_kernels import SCRATCH
+
+    operands = {
+        Operand.IMAGE: image_type(problem),
+        Operand.OUT: result_type(problem),
+        Operand.SCRATCH: SCRATCH,
+    }
 
     def kind(argument: object) -> types.Type:
+        if isinstance(argument, Operand):
+            return operands[argument]
         if isinstance(argument, np.ndarray):
             return types.Array(from_dtype(argument.dtype), argument.ndim, "C")
         return types.float32 if isinstance(argument, np.float32) else types.int64
 
-    operands = {Operand.IMAGE: image_type(problem), Operand.OUT: result_type(problem)}
-    signature = tuple(operands[a] if isinstance(a, Operand) else kind(a) for a in arguments)
-    return Pass(name, function, signature, launch, arguments)
+    signature = tuple(map(kind, arguments))
+    return Pass(function.py_func.__name__, function, signature, launch, arguments, constant)

@@ -183,7 +183,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)
     sides = problem.width, problem.anchor[0]
     arguments = (Operand.IMAGE, words, *numbers, *sides, *constants, Operand.OUT)
-    return (filter_pass("correlate_digits", kernel(problem.border, shape), problem, launch, arguments),)
+    return (filter_pass(kernel(problem.border, shape), problem, launch, arguments),)
 
 
 VARIANT = Variant(

@@ -205,8 +205,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)
     sides = problem.width, problem.anchor[0], grid.rows
     arguments = (Operand.IMAGE, *weights, *sides, *constants, Operand.OUT)
-    function = kernel(problem.border, shape)
-    return (filter_pass("correlate_halves", function, problem, grid.launch(), arguments),)
+    return (filter_pass(kernel(problem.border, shape), problem, grid.launch(), arguments),)
 
 
 VARIANT = Variant(
