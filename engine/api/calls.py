@@ -67,7 +67,7 @@ def computed(
     return as_applied(outcome_of(job, device, NO_SAMPLES, executor_for), shape).values
 
 
-def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
+def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
     """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
     if outcome.values is None:
         raise outcome.error or EngineError(str(outcome.result.failure))

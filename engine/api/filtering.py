@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.run.measure import OnValues, Outcome
     from engine.run.sampling import SamplingPlan
+    from engine.tasks.filtering.problem import Problem
 
 MaskLike = Mask | ArrayLike | str
 
@@ -220,7 +221,7 @@ class Request(ResolvedFilter):
         """
         return as_applied(self.outcome(plan, on_values), self.shape)
 
-    def outcome(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> "Outcome":
+    def outcome(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> "Outcome[Problem]":
         """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
         from engine.host.executor import executor_for
         from engine.run.executor import outcome_of

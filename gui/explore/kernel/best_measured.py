@@ -9,9 +9,11 @@ from engine.tasks.filtering.best_blocks import (
     fastest_blocks,
     load_best_blocks,
 )
+from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace
 
 
 class BestMeasured:
@@ -35,14 +37,15 @@ class BestMeasured:
 
     def find(self) -> BestBlock | None:
         """Return the best block for the chosen kernel, picture, mask and device; None if none is known."""
-        settings, job = self._workspace.settings, self._workspace.job()
+        settings, job = self._workspace.settings, self._workspace.filter_job()
         chosen = self._engine_state.variant(settings.variant)
         device = self._engine_state.used_device(settings.device)
         if job is None or chosen is None or device is None or not device.is_usable_gpu:
             return None
         self._read_file()
         # Runs of this session come after what is kept: of equals the newest counts.
-        known = (*self._kept, *map(BestBlock.of, fastest_blocks(self._results.results())))
+        filtered = (run for run in self._results.results() if run.task == Problem.task)
+        known = (*self._kept, *map(BestBlock.of, fastest_blocks(filtered)))
         return best_block_for(known, device.title, chosen.key, problem_of(job), str(settings.layout))
 
     def _read_file(self) -> None:
