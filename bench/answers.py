@@ -4,22 +4,20 @@ All are made from the files in bench/results. The full tables of the same files 
 (docs/performance-tables.md).
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.markers import PERFORMANCE, PICTURES, DocumentTable
-from bench.peers.plot import svg_of
+from bench.peers.plot import BESIDE, COLOURS, drawn, svg_of
 from bench.peers.roster import OURS_AUTO
 from bench.peers.summary import peers_of, ratios
 from bench.peers.tables import UNITS, number
 from bench.whole.rows import NUMPY, OPENCV, OURS, TITLES
 from bench.whole.tables import cell_text, median_s
-from engine.course.figures import MARKERS, SETTINGS, as_svg
+from engine.course.figures import MARKERS, as_svg
 
-COLOURS = ("#0072b2", "#d55e00", "#008a64", "#b87d00", "#b85c92", "#2b8fc9", "#4d5560")
 # A small, a usual and a large mask of each kind of problem.
 MASKS = ("3 × 3", "9 × 9", "15 × 15")
 PROBLEMS = {
@@ -36,17 +34,10 @@ EDIT_AIM_MS = 50
 
 @dataclass(frozen=True)
 class DocumentFigure:
-    """A figure of a document.
-
-    Parameters
-    ----------
-    path : Path
-    svg : callable
-        Draws it; the same results always have the same bytes.
-    """
+    """A figure of a document."""
 
     path: Path
-    svg: Callable[[], bytes]
+    svg: Callable[[], bytes]  # Draws it; the same results always have the same bytes
 
 
 def library_answer(run: dict[str, Any]) -> DocumentTable:
@@ -154,7 +145,7 @@ def process_figure(run: dict[str, Any]) -> DocumentFigure:
         rows = compared_rows(run)
         shown = [key for key in TITLES if key != NUMPY and any(median_s(row, key) for row in rows)]
         title = f"From file to file, {run['machine']['device']}"
-        with _axes(title) as (drawing, axes):
+        with drawn(title) as (drawing, axes):
             height = 0.8 / len(shown)
             for index, key in enumerate(shown):
                 bars = [(y, t) for y, row in enumerate(rows) if (t := median_s(row, key))]
@@ -177,7 +168,7 @@ def window_figure(found: dict[str, Any]) -> DocumentFigure:
     def draw() -> bytes:
         title = "From an edit of the mask to new pixels"
         times = found["edit_to_pixels_ms"]["all"]
-        with _axes(title) as (drawing, axes):
+        with drawn(title) as (drawing, axes):
             axes.plot(range(1, len(times) + 1), times, color=COLOURS[0], marker="o", markersize=4)
             axes.axhline(EDIT_AIM_MS, color="#20252c", linestyle="--", linewidth=1.3, label="the aim")
             axes.set(xlabel="edit", ylabel="milliseconds", ylim=(0, EDIT_AIM_MS * 1.1))
@@ -192,7 +183,7 @@ def variant_figure(data: dict[str, Any]) -> DocumentFigure:
 
     def draw() -> bytes:
         title = f"CUDA variants, 4096 × 4096 float32, {data['device']}"
-        with _axes(title) as (drawing, axes):
+        with drawn(title) as (drawing, axes):
             for index, key in enumerate(VARIANTS):
                 times = _float32_times(data, key)
                 axes.plot(
@@ -202,22 +193,7 @@ def variant_figure(data: dict[str, Any]) -> DocumentFigure:
             axes.set(xlabel="side of the mask", ylabel="microseconds", yscale="log")
             axes.set_xticks(list(times))
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+            axes.legend(**BESIDE)
             return as_svg(drawing, title)
 
     return DocumentFigure(PICTURES / "variants.svg", draw)
-
-
-@contextmanager
-def _axes(title: str) -> Iterator[tuple[Any, Any]]:
-    """Give an empty drawing and its axes in the style of the documents' figures."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(SETTINGS):
-        drawing = Figure(figsize=(8.5, 4), layout="constrained")
-        axes = drawing.add_subplot()
-        axes.set_title(title, fontsize=10)
-        axes.grid(visible=True, color="#d9dde3", linewidth=0.6)
-        axes.set_axisbelow(True)
-        yield drawing, axes

@@ -46,7 +46,7 @@ PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 CHANNELS = (1, 3)
 TYPES = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
-# Cells outside the picture are some of its own, or ghosts; the others of each sort cost about the same.
+# Cells outside the picture repeat its cells, or are ghosts; other borders of each kind cost about the same.
 BORDERS = (Border.MIRROR, Border.ZERO)
 MASK_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
@@ -104,7 +104,7 @@ def is_too_long(known: Variant, problem: Problem) -> bool:
     return problem.samples * per_result > limit
 
 
-def shortest_ms(
+def shortest_us(
     known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
 ) -> float | None:
     """Return the shortest time of a variant (what else runs only ever adds); None where it fails."""
@@ -116,7 +116,8 @@ def shortest_ms(
         machine.run(prepared, buffers)
         clock = machine.clock(prepared, buffers)
         first = clock.sample_ms()
-        return first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
+        shortest = first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
+        return float(f"{shortest * 1e3:.4g}")
     except EngineError as error:
         print(f"{known.key}: {error}", flush=True)
         return None
@@ -164,8 +165,7 @@ def _measured_rows(
                 continue
             row = rows.setdefault(name, [None] * len(MASK_SIDES))
             if not is_too_long(known, problem):
-                found = shortest_ms(known, problem, mask, samples, machine)
-                row[index] = found and float(f"{found * 1e3:.4g}")
+                row[index] = shortest_us(known, problem, mask, samples, machine)
     return rows
 
 

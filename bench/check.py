@@ -4,7 +4,7 @@ python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
 Checked are kernels, as `bench.peers` measures them, and whole processes, as `bench.whole` does. Only ratios
 within one run are compared, never times of another day. A ratio that is more than a tenth below
-the recorded one of the same device is measured once more, on its own; if it stays there the exit status is 1.
+the recorded one of the same device is measured once more, alone; if it stays there the exit status is 1.
 It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
 """
 
@@ -12,16 +12,15 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import check_cells
 from bench.peers.history import Fall, Ratios, compared, falls, last_of, ratios_of
 from bench.peers.machine import describe
-from bench.peers.measure import Plan
+from bench.peers.measure import Plan, add_arguments, opened
 from bench.peers.roster import COPY, OURS_AUTO
-from bench.peers.session import add_arguments, opened
 from bench.peers.summary import peers_of
 from bench.whole import session as whole
 from bench.whole.tables import ratios_of as whole_ratios
@@ -29,49 +28,26 @@ from bench.whole.tables import ratios_of as whole_ratios
 PLAN = Plan(rounds=11, budget_s=0.5, cap_s=1.0)
 
 
-class Measures(Protocol):
-    """What measures cells: `bench.peers.measure.Measurement`, or a test's."""
-
-    def cells(self, cells: list[Cell], methods: set[str]) -> dict[str, dict[str, Any]]:
-        """Return the entries of these cells and contenders."""
+Measure = Callable[[list[Cell], set[str]], dict[str, dict[str, Any]]]
+"""Returns the entries of these cells and contenders: `Measurement.cells`, or a test's."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the check found.
+    """What the check found."""
 
-    Parameters
-    ----------
-    falls : list of Fall
-        That were there in both measurements.
-    forgiven : list of Fall
-        That were gone the second time: noise.
-    broken : list of str
-        Cells where `auto` has no time any more, and why.
-    compared : int
-    measured : dict
-        Ratios, the better one where one was measured twice.
-    """
-
-    falls: list[Fall]
-    forgiven: list[Fall]
-    broken: list[str]
+    falls: list[Fall]  # That were there in both measurements
+    forgiven: list[Fall]  # That were gone the second time: noise
+    broken: list[str]  # Cells where `auto` has no time any more, and why
     compared: int
-    measured: Ratios
+    measured: Ratios  # Ratios, the better one where one was measured twice
 
 
-def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Outcome:
-    """Compare recorded ratios with new ones.
-
-    Parameters
-    ----------
-    recorded : Ratios
-    cells : tuple of Cell
-    measures : Measures
-    """
+def checked(recorded: Ratios, cells: tuple[Cell, ...], measure: Measure) -> Outcome:
+    """Compare recorded ratios with new ones."""
     cells = tuple(cell for cell in cells if cell.key in recorded)
-    wanted = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
-    found = measures.cells(list(cells), wanted)
+    methods = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
+    found = measure(list(cells), methods)
     broken = [
         f"{key}: {entry['contenders'].get(OURS_AUTO, {}).get('reason') or 'it does not take part'}"
         for key, entry in found.items()
@@ -79,7 +55,7 @@ def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Ou
     ]
 
     def anew(again: set[str]) -> Ratios:
-        return ratios_of(measures.cells([cell for cell in cells if cell.key in again], wanted))
+        return ratios_of(measure([cell for cell in cells if cell.key in again], methods))
 
     return _outcome(recorded, ratios_of(found), anew, broken)
 
@@ -115,14 +91,8 @@ def report(outcome: Outcome, recorded: Ratios) -> list[str]:
             before = recorded.get(cell, {}).get(peer)
             if before is None:
                 continue
-            compared_cell = (cell, peer)
-            said = (
-                "fell by more than a tenth"
-                if compared_cell in fallen
-                else "better when repeated"
-                if compared_cell in noise
-                else ""
-            )
+            said = "better when repeated" if (cell, peer) in noise else ""
+            said = "fell by more than a tenth" if (cell, peer) in fallen else said
             lines.append(f"{cell:56} {peer:26} {before:8.2f} {now:8.2f}  {said}".rstrip())
     return lines + [f"`auto` has no time: {text}" for text in outcome.broken]
 
@@ -134,9 +104,7 @@ def main() -> int:
     found = [_kernels(arguments), _processes(arguments)]
     compared_ratios = 0
     for outcome, recorded, line in (one for one in found if one is not None):
-        print(
-            f"\nBeside the run of {line['date']}, commit {line['commit'] or 'unknown'}, on {line['device']}:"
-        )
+        print(f"\nBeside the run of {line['date']}, {line['commit'] or 'unknown'}, on {line['device']}:")
         print("\n".join(report(outcome, recorded)))
         compared_ratios += outcome.compared
     outcomes = [one[0] for one in found if one is not None]
@@ -160,7 +128,7 @@ def _kernels(arguments: argparse.Namespace) -> _Checked | None:
         if line is None:
             print(f"No run is recorded on {machine['device']}: python -m bench.peers --history records one.")
             return None
-        outcome = checked(line["ratios"], check_cells(arguments.device), measurement)
+        outcome = checked(line["ratios"], check_cells(arguments.device), measurement.cells)
     return outcome, line["ratios"], line
 
 

@@ -5,9 +5,9 @@ python -m bench.choices --read FILE [FILE ...]     what `auto` would choose toda
 
 Widths and heights of 200 to 6000, all borders, one to four channels, all types of samples and results, masks
 of 2 x 2 to 31 x 31, half of them not square: random ones, sums of one to three products, equal weights.
-Without --seed each run draws problems of its own. All kernels are compiled first, in as many processes as
-there are cores. The variants of a problem are measured in turn, `ROUNDS` times, and the shortest times are
-compared. Results are not verified here: tests do.
+Without --seed each run draws new problems. All kernels are compiled first, in as many processes as
+there are cores. The variants of a problem are measured alternately, `ROUNDS` times, and the shortest
+times are compared. Results are not verified here: tests do.
 """
 
 import json
@@ -17,7 +17,7 @@ import secrets
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ from engine.tasks.filtering.variants import variant
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 SIDES, MASK_SIDES = (200, 6000), (2, 31)
+# What is estimated to take so many times as long as the choice of `auto` is left out.
+WITHIN = 3.0
 KINDS = ("random", "random", "rank 1", "rank 2", "rank 3", "box")
 ROUNDS = 5
 ALLOWED = 1.1
@@ -111,8 +113,8 @@ def drawn(seed: int, count: int, most_side: int = SIDES[1]) -> list[Draw]:
     return [one() for _ in range(count)]
 
 
-def rivals(draw: Draw, machine: Backend, within: float) -> list[str]:
-    """Return the variants to measure: none whose estimate is more than `within` times that of the choice."""
+def rivals(draw: Draw, machine: Backend) -> list[str]:
+    """Return the variants to measure: none whose estimate is more than `WITHIN` times that of the choice."""
     problem, mask = draw.problem, draw.mask
     chosen = choose(AUTO, problem, mask, None, machine.info).variant
     table = cost_table(machine.info.kind)
@@ -126,16 +128,15 @@ def rivals(draw: Draw, machine: Backend, within: float) -> list[str]:
         for known in able(problem, mask, machine)
         if holds_bound(known, problem, mask) and not is_too_long(known, problem)
     ]
-    most = within * estimate(chosen.key)
+    most = WITHIN * estimate(chosen.key)
     return sorted({chosen.key, *(key for key in keys if estimate(key) <= most)})
 
 
-def compile_all(work: list[tuple[Draw, list[str]]], device: str, processes: int) -> None:
+def compile_all(work: list[tuple[Draw, list[str]]], device: str) -> None:
     """Compile the kernels of all problems into the cache of compiled code."""
-    parts = [(work[number::processes], device) for number in range(processes)]
+    processes = os.cpu_count() or 1
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        for _ in pool.map(_compile, parts):
-            pass
+        list(pool.map(_compile, [(work[number::processes], device) for number in range(processes)]))
 
 
 def _compile(part: tuple[list[tuple[Draw, list[str]]], str]) -> None:
@@ -152,7 +153,7 @@ def _compile(part: tuple[list[tuple[Draw, list[str]]], str]) -> None:
 
 
 def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) -> Measured:
-    """Measure the variants of a problem in turn."""
+    """Measure the variants of a problem alternately."""
     problem, mask = draw.problem, draw.mask
     shape = problem.height, problem.width, problem.channels
     samples = pool[: math.prod(shape)].reshape(shape)
@@ -179,17 +180,14 @@ def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) ->
     return Measured(draw, {key: float(f"{time_ms:.4g}") for key, time_ms in times.items()})
 
 
-def measured_all(seed: int, count: int, machine: Backend, options: Any) -> list[Measured]:
+def measured_all(seed: int, count: int, machine: Backend, most_s: float) -> list[Measured]:
     """Draw problems, compile, and measure them."""
-    draws = drawn(seed, count, options.most_side)
-    work = [(draw, rivals(draw, machine, options.within)) for draw in draws]
+    draws = drawn(seed, count)
+    work = [(draw, rivals(draw, machine)) for draw in draws]
     begin = time.perf_counter()
     if machine.info.kind == "cuda":
-        compile_all(work, machine.info.key, options.processes)
-        seconds = time.perf_counter() - begin
-        print(
-            f"compiled for {sum(len(keys) for _, keys in work)} measurements in {seconds:.0f} s", flush=True
-        )
+        compile_all(work, machine.info.key)
+        print(f"compiled in {time.perf_counter() - begin:.0f} s", flush=True)
     largest = max(draw.problem.samples for draw in draws)
     random = np.random.default_rng(seed)
     pools = {
@@ -200,7 +198,7 @@ def measured_all(seed: int, count: int, machine: Backend, options: Any) -> list[
     }
     found = []
     for draw, keys in work:
-        if time.perf_counter() - begin > options.seconds:
+        if time.perf_counter() - begin > most_s:
             print(f"stopped after {len(found)} problems", flush=True)
             break
         found.append(measured(draw, keys, machine, pools[draw.problem.dtype]))
@@ -242,7 +240,7 @@ def unpacked(content: list[dict[str, Any]]) -> list[Measured]:
     for one in content:
         fields = one["problem"]
         shapes = {name: tuple(fields[name]) for name in ("mask_shape", "anchor")}
-        problem = replace(Problem(1, 1), **(fields | shapes | {"border": Border.named(fields["border"])}))
+        problem = Problem(**(fields | shapes | {"border": Border.named(fields["border"])}))
         cells.append(Measured(Draw(problem, one["kind"], one["seed"]), one["times_ms"]))
     return cells
 
@@ -253,14 +251,6 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--most-side", type=int, default=SIDES[1], help="longest side of a picture")
-    parser.add_argument(
-        "--within",
-        type=float,
-        default=3.0,
-        help="leave out what is estimated to take so many times as long as what auto chose",
-    )
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that compile")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no problem after so long")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--read", type=Path, nargs="+")
@@ -271,7 +261,7 @@ def main() -> None:
     else:
         seed = secrets.randbits(31) if options.seed is None else options.seed
         print(f"seed {seed}", flush=True)
-        cells = measured_all(seed, options.count, machine, options)
+        cells = measured_all(seed, options.count, machine, options.seconds)
         if options.json:
             options.json.write_text(json.dumps(packed(cells)), encoding="utf-8")
     report(cells, machine)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import answers, figures, window
 from bench.answers import DocumentFigure
-from bench.markers import DocumentTable, put
+from bench.markers import DocumentTable, put_between
 from bench.peers.__main__ import document_tables as peers
 from bench.whole import tables as whole
 from engine.files.atomic_write import atomic_write
@@ -51,7 +51,8 @@ def kept(name: str) -> Any:
 
 def main() -> None:
     """Write them."""
-    put(kept_tables())
+    for table in kept_tables():
+        put_between(table.document, table.name, table.lines)
     for figure in kept_figures():
         atomic_write(figure.path, figure.svg())
 

@@ -6,7 +6,6 @@ Two at a time. The moment is counted from the first instruction of `main.py`: be
 which no program can change.
 """
 
-import argparse
 import os
 import random
 import signal
@@ -19,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import engine
+from bench.options import parser_of
 
 ROOT = Path(__file__).parents[1]
 LATEST_S, PATIENCE_S = 0.6, 60.0
@@ -74,7 +74,7 @@ def ended_how(folder: Path, number: int, delay_s: float) -> str:
 
 def main() -> int:
     """Start the commands, print how they ended; return 1 if one ended otherwise."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--starts", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

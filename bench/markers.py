@@ -15,29 +15,17 @@ LINE_LENGTH = 110
 
 @dataclass(frozen=True)
 class DocumentTable:
-    """What stands between two markers of a document.
-
-    Parameters
-    ----------
-    document : Path
-    name : str
-        In the markers <!-- name --> and <!-- /name -->.
-    lines : list of str
-        Markdown.
-    """
+    """What stands between two markers of a document."""
 
     document: Path
-    name: str
-    lines: list[str]
+    name: str  # In the markers <!-- name --> and <!-- /name -->
+    lines: list[str]  # Markdown
 
 
 def page_of(key: str) -> Path:
     """Return the page in docs/variants that has the section of a variant.
 
-    Raises
-    ------
-    LookupError
-        No page has it.
+    Raises LookupError where no page has it.
     """
     for page in sorted(VARIANT_PAGES.glob("*.md")):
         if f"\n## `{key}`\n" in page.read_text(encoding="utf-8"):
@@ -45,26 +33,12 @@ def page_of(key: str) -> Path:
     raise LookupError(f"no page in {VARIANT_PAGES} has a section for `{key}`")
 
 
-def put(tables: Iterable[DocumentTable]) -> None:
-    """Write tables between their markers."""
-    for table in tables:
-        put_between(table.document, table.name, table.lines)
-
-
 def put_between(document: Path, name: str, lines: list[str]) -> None:
     """Replace what stands between <!-- name --> and <!-- /name -->.
 
-    Parameters
-    ----------
-    document : Path
-    name : str
-    lines : list of str
-        Markdown.
+    `lines`: markdown.
 
-    Raises
-    ------
-    LookupError
-        The document does not have both markers, once each and in that order.
+    Raises LookupError where the document does not have both markers, once each and in that order.
     """
     text = document.read_text(encoding="utf-8")
     begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"

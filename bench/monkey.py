@@ -1,6 +1,6 @@
 """Random clicks, drags, turns of the wheel and keys over all pages of the real program: does it live on?
 
-`python main.py` runs in an X server of its own, with a home of its own, and is quit at the end. What must
+`python main.py` runs in a separate X server, with a temporary home folder, and is quit at the end. What must
 hold then, and whenever it was quit on the way: its crash log is empty (so nothing said "Something went
 wrong"), it wrote nothing on its terminal, its exit status is 0, and no process or shared memory is left. The
 n-th event depends on the seed and on n alone. Needs Xvfb, openbox and xdotool; Linux only.
@@ -46,7 +46,7 @@ class Walk:
         self._width, self._height = screen.width, screen.height
 
     def _place(self) -> tuple[object, ...]:
-        # The window may have floating panels beside it: any place of the screen.
+        # The window may have floating panels beside it: any point of the screen.
         return "mousemove", self._random.randrange(self._width), self._random.randrange(self._height)
 
     def next(self, window: str) -> tuple[object, ...]:

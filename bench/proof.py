@@ -45,9 +45,7 @@ def versions(tested: str) -> list[tuple[str, str]]:
     from engine.device.versions import versions as libraries
 
     environment = backend("cuda:0").environment()
-    sanitizer = subprocess.run(
-        ["compute-sanitizer", "--version"], capture_output=True, text=True, check=True
-    ).stdout
+    sanitizer = subprocess.check_output(["compute-sanitizer", "--version"], text=True)
     number = re.search(r"[Vv]ersion\s+(\S+)", sanitizer)
     return [
         ("device", environment.device),
@@ -80,23 +78,14 @@ def _tests(name: str, options: list[str]) -> Outcome:
 
 def run_sanitizer(tool: str) -> tuple[Outcome, list[str]]:
     """Run every kernel once under a tool; return the outcome and what was launched."""
-    command = [
-        "compute-sanitizer",
-        "--tool",
-        tool,
-        "--error-exitcode",
-        "9",
-        sys.executable,
-        "-m",
-        "bench.representative",
-    ]
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable]
+    command += ["-m", "bench.representative"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
     summary = re.findall(r"(ERROR SUMMARY: .*|RACECHECK SUMMARY: .*)", text)
     launched = [line for line in done.stdout.splitlines() if "verified" in line and not line.startswith("=")]
-    passed = (
-        done.returncode == 0 and bool(summary) and all(re.search(r"\b0 (errors|hazards)", s) for s in summary)
-    )
+    is_clean = bool(summary) and all(re.search(r"\b0 (errors|hazards)", line) for line in summary)
+    passed = done.returncode == 0 and is_clean
     if not passed:
         print(text[-4000:], file=sys.stderr)
     sentence = f"{'; '.join(summary) or f'ended with {done.returncode}'} ({len(launched)} launches)"
@@ -105,14 +94,11 @@ def run_sanitizer(tool: str) -> tuple[Outcome, list[str]]:
 
 def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str, str]]) -> list[str]:
     """Return the Markdown between the markers, line by line."""
-    rows = [
-        f"| `{o.name}` | {(TESTS | TOOLS)[o.name]} | {o.sentence} | {'yes' if o.passed else 'NO'} |"
-        for o in outcomes
-    ]
+    rows = [(o.name, (TESTS | TOOLS)[o.name], o.sentence, "yes" if o.passed else "NO") for o in outcomes]
     return [
         "| check | what it shows | outcome | passed |",
         "|---|---|---|---|",
-        *rows,
+        *(f"| `{name}` | {' | '.join(cells)} |" for name, *cells in rows),
         "",
         "| | |",
         "|---|---|",
@@ -129,9 +115,7 @@ def main() -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/proof.md"))
     parser.add_argument("--skip-tests", action="store_true", help="only compute-sanitizer")
-    parser.add_argument(
-        "--commit", default="", help="what is tested, for a tree that was copied without its history"
-    )
+    parser.add_argument("--commit", default="", help="what is tested, for a tree without its history")
     arguments = parser.parse_args()
     outcomes = [] if arguments.skip_tests else run_tests()
     launched: list[str] = []

@@ -1,4 +1,4 @@
-"""The real program in an X server of its own, driven by keys and clicks as a person does. Linux only.
+"""The real program in a separate X server, driven by keys and clicks as a person does. Linux only.
 
 Nothing of the program is imported here: that hid faults which only `python main.py` has. What is known of it
 is what anybody sees: window titles, pixels, its files, its exit status.
@@ -112,7 +112,7 @@ class Screen:
         return path
 
     def drag(self, start: tuple[object, ...], end: tuple[object, ...], is_dropped: bool = True) -> None:
-        """Drag from a place to another one; each is a window's number, x and y within it."""
+        """Drag from one point to another; each is a window's number, x and y within it."""
         words: list[object] = ["mousemove", "--window", *start, "mousedown", 1]
         # In steps, as a hand does: what is dragged first has to notice that it is.
         for step in (4, 12, 24):
@@ -177,7 +177,7 @@ class Program:
         asked = "search", "--all", "--onlyvisible", "--pid", self.process.pid, "--name", re.escape(title)
         return self.screen.xdotool(*asked).partition("\n")[0]
 
-    # What a person does. Places are within the window, in pixels.
+    # What a person does. Coordinates are within the window, in pixels.
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other, such as "ctrl+o"."""

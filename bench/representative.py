@@ -5,6 +5,7 @@ kernel
 """
 
 from itertools import product
+from math import comb
 
 import numpy as np
 
@@ -24,10 +25,7 @@ from engine.tasks.pictures import as_samples
 
 def binomial(side: int) -> np.ndarray:
     """Return the row of Pascal's triangle with `side` numbers, its sum 1."""
-    row = np.array([1.0])
-    for _ in range(side - 1):
-        row = np.convolve(row, [0.5, 0.5])
-    return row
+    return np.array([comb(side - 1, k) for k in range(side)]) / 2.0 ** (side - 1)
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
@@ -54,17 +52,17 @@ def launch_each_filter() -> None:
     for variant in (known for known in VARIANTS if known.has_kernels):
         mask = mask_for(variant, 5, 7)
         if variant.uint8_only:
-            launched(variant, mask, colours, "constant", cval=7.0, result_dtype="uint8")
+            launched(variant, mask, colours, "constant", 7.0, out="uint8")
         else:
             if "uint8" in variant.picture_types:
                 launched(variant, mask, colours, "mirror")
-            launched(variant, mask, grey, "constant", cval=0.5)
+            launched(variant, mask, grey, "constant", 0.5)
         if variant.integer_output:
-            launched(variant, mask_for(variant, 5, 5), colours, "wrap", result_dtype="uint8")
+            launched(variant, mask_for(variant, 5, 5), colours, "wrap", out="uint8")
     # Groups that are split, and some that are not.
-    strange = random.standard_normal((97, 131)).astype(np.float32)
-    strange[40, 50] = np.nan
-    launched(variant_named("split-float16"), mask_of("random", 15), strange, "mirror")
+    with_nan = random.standard_normal((97, 131)).astype(np.float32)
+    with_nan[40, 50] = np.nan
+    launched(variant_named("split-float16"), mask_of("random", 15), with_nan, "mirror")
     fused = variant_named("separable-fused")
     launched(fused, mask_for(fused, 35, 3), colours, "reflect")
     # Only where there is work for all multiprocessors does a block take several steps.
@@ -72,27 +70,14 @@ def launch_each_filter() -> None:
 
 
 def launched(
-    variant: Variant,
-    mask: Mask,
-    picture: np.ndarray,
-    border: str,
-    *,
-    cval: float = 0.0,
-    result_dtype: str = "float32",
+    variant: Variant, mask: Mask, picture: np.ndarray, border: str, cval: float = 0.0, *, out: str = "float32"
 ) -> None:
-    """Filter a picture once and compare every pixel.
-
-    Raises
-    ------
-    EngineError
-        The result was wrong, or there was none.
-    """
+    """Filter a picture once and compare every pixel; `out` is the type of the result."""
     samples = as_samples(picture)
-    problem = describe_problem(samples, mask, border, cval, result_dtype)
-    choice = Choice(variant, variant.default_block)
-    types = problem.dtype if result_dtype == "float32" else f"{problem.dtype} to {result_dtype}"
-    name = f"{variant.key}, {mask.name}, {problem.size_text}, {types}"
-    measured(filter_job(choice, problem, mask, samples), name)
+    problem = describe_problem(samples, mask, border, cval, out)
+    types = problem.dtype if out == "float32" else f"{problem.dtype} to {out}"
+    job = filter_job(Choice(variant, variant.default_block), problem, mask, samples)
+    measured(job, f"{variant.key}, {mask.name}, {problem.size_text}, {types}")
 
 
 def measured(job: AnyJob, name: str) -> None:

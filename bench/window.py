@@ -16,7 +16,7 @@ from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
 from bench.markers import TABLES, DocumentTable
-from bench.options import add_json, parser_of
+from bench.options import parser_of
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
@@ -37,31 +37,23 @@ def make_picture(path: Path) -> None:
 
 
 class Ticks:
-    """Gaps between the ticks of a precise timer, ms, under the name of what goes on.
-
-    `own` is what the thread of the window itself did in them: the rest is waiting for a core.
-    """
+    """Gaps between the ticks of a precise timer, ms, under the name of what goes on."""
 
     def __init__(self) -> None:
         self.gaps: dict[str, list[float]] = {}
-        self.own: dict[str, list[float]] = {}
-        self.phase = "start"
-        self._last, self._last_own = time.perf_counter(), time.thread_time()
-        self._timer = QTimer()
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self.enter("start")
+        self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=TICK_MS)
         self._timer.timeout.connect(self._tick)
-        self._timer.start(TICK_MS)
+        self._timer.start()
 
     def _tick(self) -> None:
-        now, own = time.perf_counter(), time.thread_time()
+        now = time.perf_counter()
         self.gaps.setdefault(self.phase, []).append((now - self._last) * 1e3)
-        self.own.setdefault(self.phase, []).append((own - self._last_own) * 1e3)
-        self._last, self._last_own = now, own
+        self._last = now
 
     def enter(self, phase: str) -> None:
         """Count the gaps from now on under another name."""
-        self.phase = phase
-        self._last, self._last_own = time.perf_counter(), time.thread_time()
+        self.phase, self._last = phase, time.perf_counter()
 
 
 class ResultWatch(QObject):
@@ -119,7 +111,8 @@ def measure(folder: Path) -> dict[str, object]:
     haloscope.window.show()
 
     shown: list[float] = []
-    watch = ResultWatch(haloscope.window.first_page.surface)
+    page = haloscope.window.first_page
+    watch = ResultWatch(page.surface)
     haloscope.state.filtered.connect(watch.note_result)
 
     wait_until(lambda: watch.painted >= 1)
@@ -133,23 +126,23 @@ def measure(folder: Path) -> dict[str, object]:
         weights[0, 0] = edit / EDITS
         painted_before = watch.painted
         begin = time.perf_counter()
-        haloscope.window.first_page.workspace.set_mask(Mask(weights))
+        page.workspace.set_mask(Mask(weights))
         wait_until(lambda before=painted_before: watch.painted > before)
         shown.append((time.perf_counter() - begin) * 1e3)
         settle(0.05)
 
     ticks.enter("a run of cpu-serial (compiles, verifies, samples)")
-    haloscope.window.first_page.workspace.change(variant="cpu-serial")
+    page.workspace.change(variant="cpu-serial")
     settle(0.3)
-    haloscope.window.first_page.runs.run()
+    page.runs.run()
     wait_until(lambda: not haloscope.state.busy)
 
     ticks.enter("every variant that can run here")
-    haloscope.window.first_page.runs.run_every_variant()
+    page.runs.run_every_variant()
     wait_until(lambda: not haloscope.state.busy)
 
     ticks.enter(f"{CELLS} cells of a run of several blocks, one after the other")
-    feed_cells(haloscope.window.first_page)
+    feed_cells(page)
     ticks.enter("end")
 
     found = {
@@ -160,12 +153,7 @@ def measure(folder: Path) -> dict[str, object]:
             "all": shown,
         },
         "timer_gap_ms": {
-            phase: {
-                "max": max(gaps),
-                "own_max": max(ticks.own[phase]),
-                "median": statistics.median(gaps),
-                "ticks": len(gaps),
-            }
+            phase: {"max": max(gaps), "median": statistics.median(gaps)}
             for phase, gaps in ticks.gaps.items()
             if phase not in ("start", "end") and gaps
         },
@@ -216,30 +204,22 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
         f"| {edit['median']:.1f} ms | {edit['p80']:.1f} ms | {edit['max']:.1f} ms |",
     ]
     for phase, gap in found["timer_gap_ms"].items():
-        lines.append(
-            f"| gaps of a {TICK_MS} ms timer during: {phase} "
-            f"| {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
-        )
+        during = f"gaps of a {TICK_MS} ms timer during: {phase}"
+        lines.append(f"| {during} | {gap['median']:.1f} ms | | {gap['max']:.1f} ms |")
     return [DocumentTable(TABLES, "window", lines)]
 
 
 def main() -> None:
     """Measure and print."""
     parser = parser_of(__doc__)
-    add_json(parser)
+    parser.add_argument("--json", type=Path, help="also write everything as JSON")
     arguments = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as folder:
         # A fresh cache of compiled code: the run has to compile while the timer ticks.
         os.environ["NUMBA_CACHE_DIR"] = folder
         found = measure(Path(folder))
-    edit = found["edit_to_pixels_ms"]
-    print(f"edit to pixels, 1920 × 1080 RGB, 5 × 5, {EDITS} edits: ", end="")
-    print(f"median {edit['median']:.1f} ms, p80 {edit['p80']:.1f}, max {edit['max']:.1f}")
-    print(f"gaps of a {TICK_MS} ms timer:")
-    for phase, gap in found["timer_gap_ms"].items():
-        own = f"at most {gap['own_max']:.1f} of the window's own"
-        print(f"  {phase:62} longest {gap['max']:6.1f} ms, {own}, median {gap['median']:.1f}")
+    print("\n".join(tables(found)[0].lines))
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 

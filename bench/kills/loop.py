@@ -4,6 +4,7 @@ import os
 import random
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -60,26 +61,20 @@ class Kills:
 
     def start_something(self) -> str:
         """Begin one of the kinds of work; return its name."""
-        haloscope = self.window.haloscope
-        work = self.random.choices(
-            ("preview", "run", "run all", "save", "course", "course save", "open"), (4, 2, 1, 2, 1, 1, 3)
-        )[0]
-        if work == "preview":
-            self.window.show_mask(self.new_mask())
-        elif work == "run":
-            haloscope.window.first_page.runs.run()
-        elif work == "run all":
-            haloscope.window.first_page.runs.run_every_variant()
-        elif work == "save":
-            haloscope.window.first_page.pictures.save_result(
-                self.folder / self.random.choice(("a.png", "b.tif", "c.webp"))
-            )
-        elif work == "course":
-            haloscope.window.page_of("course").courses.measure(self.papers[0])
-        elif work == "course save":
-            haloscope.window.page_of("course").courses.save(self.papers[0], self.folder)
-        else:
-            haloscope.window.first_page.pictures.open_path(self.random.choice(self.pictures))
+        page = self.window.haloscope.window.first_page
+        courses = self.window.haloscope.window.page_of("course").courses
+        name = self.folder / self.random.choice(("a.png", "b.tif", "c.webp"))
+        works: dict[str, tuple[int, Callable[[], object]]] = {
+            "preview": (4, lambda: self.window.show_mask(self.new_mask())),
+            "run": (2, page.runs.run),
+            "run all": (1, page.runs.run_every_variant),
+            "save": (2, lambda: page.pictures.save_result(name)),
+            "course": (1, lambda: courses.measure(self.papers[0])),
+            "course save": (1, lambda: courses.save(self.papers[0], self.folder)),
+            "open": (3, lambda: page.pictures.open_path(self.random.choice(self.pictures))),
+        }
+        work = self.random.choices([*works], [weight for weight, _ in works.values()])[0]
+        works[work][1]()
         return work
 
     def kill_once(self) -> None:
@@ -92,9 +87,8 @@ class Kills:
             self.window.wait(lambda: self._empty_segment(before), 0.1)
         else:
             # Most of what a job does at its start lies in the first 20 ms.
-            self.window.wait(
-                lambda: False, self.random.choice((0.002, 0.02, 0.02, 0.3)) * self.random.random()
-            )
+            most_s = self.random.choice((0.002, 0.02, 0.02, 0.3))
+            self.window.wait(lambda: False, most_s * self.random.random())
         pid = self.window.client.host_pid
         self.in_the_work += bool(self.window.client.unanswered())
         self._kill(pid)
@@ -155,19 +149,16 @@ class Kills:
             self._failed(f"no fault of the device was met: {window.lost[lost:]}")
         window.show_mask(self.new_mask())
         self.check("a fault of the device")
-        rows = haloscope.window.first_page.results.rowCount()
+        results = haloscope.window.first_page.results
+        rows = results.rowCount()
         haloscope.window.first_page.runs.run()
-        if not window.wait(
-            lambda: window.is_at_rest and haloscope.window.first_page.results.rowCount() > rows, PATIENCE_S
-        ):
+        if not window.wait(lambda: window.is_at_rest and results.rowCount() > rows, PATIENCE_S):
             self._failed("no run after a fault of the device")
             return
-        result = haloscope.window.first_page.results.results()[-1]
+        result = results.results()[-1]
         verified = result.verification is not None and result.verification.passed
         if not verified or not window.result_is_right() or not result.device.startswith("cuda"):
-            self._failed(
-                f"a run on {result.device} after a fault of the device: {result.failure or verified}"
-            )
+            self._failed(f"a run on {result.device} after a fault: {result.failure or verified}")
 
     def _failed(self, what: str) -> None:
         text = f"kill {sum(self.kills.values())}: {what}: {self.window.describe()}"

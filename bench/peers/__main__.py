@@ -22,8 +22,7 @@ from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
 from bench.peers.history import append, line_of
 from bench.peers.machine import describe, gpu_state
-from bench.peers.measure import Measurement, Plan
-from bench.peers.session import add_arguments, opened
+from bench.peers.measure import Plan, add_arguments, opened
 from bench.peers.tables import document_lines, table_lines, untimed_lines
 from engine.device.versions import commit
 from engine.errors import EngineError
@@ -38,9 +37,12 @@ _AXES = {"mask_side": "mask", "height": "picture", "channels": "channels", "batc
 def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what came of the whole run, as plain data."""
     begin = time.monotonic()
-    tables = list(tables_of(arguments.device, quick=arguments.quick))
-    if arguments.tables:
-        tables = [table for table in tables if table.name in arguments.tables.split(",")]
+    names = arguments.tables.split(",") if arguments.tables else ()
+    tables = [
+        table
+        for table in tables_of(arguments.device, quick=arguments.quick)
+        if table.name in names or not names
+    ]
     plan = QUICK if arguments.quick else FULL
     ours, only = (tuple(filter(None, text.split(","))) for text in (arguments.ours, arguments.only))
     with opened(arguments, plan, ours=ours, only=only) as measurement:
@@ -48,25 +50,27 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             print(f"{key}: not measured: {why}", flush=True)
         if not measurement.facts:
             raise EngineError("Nothing can be measured", f"no library can be used on the {arguments.device}")
-        facts, absent = measurement.facts, measurement.absent
-        machine = describe(arguments.device, arguments.threads, facts)
+        run = {
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "commit": arguments.commit or commit(),
+            "device_kind": arguments.device,
+            "grid": "quick" if arguments.quick else "full",
+            "machine": describe(arguments.device, arguments.threads, measurement.facts),
+            "libraries": measurement.facts,
+            "absent": measurement.absent,
+        }
         cells: dict[str, Any] = {}
-        run: dict[str, Any] = {}
         for table in tables:
-            _measure_table(measurement, table, cells, begin, arguments.deadline)
-            state = {"state after": gpu_state()} if arguments.device == "gpu" else {}
-            run = {
-                "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-                "commit": arguments.commit or commit(),
-                "device_kind": arguments.device,
-                "grid": "quick" if arguments.quick else "full",
-                "machine": machine | state,
-                "libraries": facts,
-                "absent": absent,
-                "took_s": round(time.monotonic() - begin),
-                "tables": [described(t, cells) for t in tables if any(c.key in cells for c in t.cells)],
-                "cells": cells,
-            }
+            for cell in (cell for cell in table.cells if cell.key not in cells):
+                if time.monotonic() - begin > arguments.deadline:
+                    print(f"{cell.key}: left out: {arguments.deadline:.0f} s are over", flush=True)
+                else:
+                    cells |= measurement.cells([cell])
+            if arguments.device == "gpu":
+                run["machine"]["state after"] = gpu_state()
+            run["took_s"] = round(time.monotonic() - begin)
+            run["tables"] = [described(t, cells) for t in tables if any(c.key in cells for c in t.cells)]
+            run["cells"] = cells
             # After each table: a run that is cut off keeps what it has.
             atomic_write(_path_of(arguments), as_text(run).encode())
     return run
@@ -77,28 +81,15 @@ def _path_of(arguments: argparse.Namespace) -> Path:
     return path
 
 
-def _measure_table(
-    measurement: Measurement, table: Table, cells: dict[str, Any], begin: float, deadline_s: float
-) -> None:
-    """Add the cells of a table that are not there yet, as long as there is time."""
-    for cell in table.cells:
-        if cell.key in cells:
-            continue
-        if time.monotonic() - begin > deadline_s:
-            print(f"{cell.key}: left out: {deadline_s:.0f} s are over", flush=True)
-            continue
-        cells |= measurement.cells([cell])
-
-
 def described(table: Table, cells: dict[str, Any]) -> dict[str, Any]:
     """Return a table as plain data: its cells that were measured, and what each is called in it."""
-    there = [cell for cell in table.cells if cell.key in cells]
+    shown = [cell for cell in table.cells if cell.key in cells]
     return {
         "name": table.name,
         "title": table.title,
         "axis_title": _AXES[table.axis],
-        "cells": [cell.key for cell in there],
-        "labels": [_label(table.axis, cell) for cell in there],
+        "cells": [cell.key for cell in shown],
+        "labels": [_label(table.axis, cell) for cell in shown],
     }
 
 

@@ -14,32 +14,16 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One filtering: a picture of `height` x `width` x `channels`, `batch` of them, and a square mask.
-
-    Parameters
-    ----------
-    height, width : int
-    mask_side : int
-        Odd.
-    channels : int
-        Interleaved.
-    dtype : str
-        "float32" or "uint8".
-    kind : str
-        Kind of mask, a key of `KINDS`.
-    batch : int
-        Pictures of one run.
-    cache : str
-        "warm": the same buffers again and again; "cold": so many copies in turn that no cache keeps them.
-    """
+    """One filtering: a picture of `height` x `width` x `channels`, `batch` of them, and a square mask."""
 
     height: int
     width: int
-    mask_side: int
-    channels: int = 1
-    dtype: str = "float32"
-    kind: str = "random"
-    batch: int = 1
+    mask_side: int  # Odd
+    channels: int = 1  # Interleaved
+    dtype: str = "float32"  # "float32" or "uint8"
+    kind: str = "random"  # Kind of mask, a key of `KINDS`
+    batch: int = 1  # Pictures of one run
+    # "warm": the same buffers again and again; "cold": so many copies alternately that no cache keeps them
     cache: str = "warm"
 
     @property
@@ -80,21 +64,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellMask:
-    """The mask of a cell in every form that a library may want.
+    """The mask of a cell in every form that a library may want."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (k, k), float64
-        What counts is their float32 rounding.
-    factor : ndarray of shape (k,), float64, optional
-        `weights` is the outer product of this with itself.
-    divisor : int, optional
-        weights x divisor are whole numbers.
-    """
-
-    weights: np.ndarray
-    factor: np.ndarray | None = None
-    divisor: int | None = None
+    weights: np.ndarray  # What counts is their float32 rounding
+    factor: np.ndarray | None = None  # `weights` is the outer product of this with itself
+    divisor: int | None = None  # weights x divisor are whole numbers
 
     @property
     def weights32(self) -> np.ndarray:

@@ -38,21 +38,17 @@ def use_device() -> int:
     return int(device)
 
 
+def fact(name: str, device: int) -> int:
+    """Return an attribute of a device, such as "MULTIPROCESSOR_COUNT"."""
+    attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return int(check(driver.cuDeviceGetAttribute(attribute, device)))
+
+
 class DeviceClock:
     """Times runs on one stream.
 
-    Parameters
-    ----------
-    run : callable of int
-        Enqueues one run on that copy's buffers.
-    copies : int
-    stream : int
-        The stream's handle.
-    capture : callable of (callable) -> callable, optional
-        Captures what the given function enqueues and returns what replays it; by default by the driver's own
-        calls.
-    guard : callable, optional
-        A context to capture in.
+    `run` enqueues one run on that copy's buffers. `capture` captures what the given function enqueues and
+    returns what replays it; by default by the driver's own calls, in the context `guard`.
     """
 
     def __init__(

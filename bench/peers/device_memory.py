@@ -13,23 +13,13 @@ ALIGNMENT = 512
 
 @dataclass
 class DevicePicture:
-    """Rows on the device, with room for ghost cells (zeros) around them.
+    """Rows on the device, with room for ghost cells (zeros) around them."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (rows, columns, channels).
-    dtype : numpy dtype
-    margin : int
-        Ghost cells above, below, left and right; the picture's first sample stays on a 128-byte boundary.
-    fill : int
-        The byte that everything holds at first: 255 makes NaN.
-    """
-
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # (rows, columns, channels)
     dtype: np.dtype[Any]
+    # Ghost cells above, below, left and right; the picture's first sample stays on a 128-byte boundary
     margin: int = 0
-    fill: int = 0
+    fill: int = 0  # The byte that everything holds at first: 255 makes NaN
     step: int = field(init=False)
     address: int = field(init=False)
 
@@ -49,27 +39,25 @@ class DevicePicture:
 
     def put(self, picture: np.ndarray) -> None:
         """Copy a picture to the device and wait."""
-        dense = np.ascontiguousarray(picture)
-        self._copy(dense, to_device=True)
+        self._copy(np.ascontiguousarray(picture), "src", "dst")
 
     def get(self) -> np.ndarray:
         """Return a copy of the rows."""
         check(driver.cuCtxSynchronize())
         dense = np.empty(self.shape, self.dtype)
-        self._copy(dense, to_device=False)
+        self._copy(dense, "dst", "src")
         return dense
 
-    def _copy(self, dense: np.ndarray, *, to_device: bool) -> None:
+    def _copy(self, dense: np.ndarray, host: str, device: str) -> None:
+        """Copy rows: `host` and `device` are "src" and "dst", or the other way round."""
         row_bytes = self.shape[1] * self.shape[2] * self.dtype.itemsize
-        host, device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-        copy = driver.CUDA_MEMCPY2D()
+        kinds, copy = driver.CUmemorytype, driver.CUDA_MEMCPY2D()
         copy.WidthInBytes, copy.Height = row_bytes, self.shape[0]
-        if to_device:
-            copy.srcMemoryType, copy.srcHost, copy.srcPitch = host, dense.ctypes.data, row_bytes
-            copy.dstMemoryType, copy.dstPitch = device, self.step
-            copy.dstDevice = driver.CUdeviceptr(self.address)
-        else:
-            copy.srcMemoryType, copy.srcPitch = device, self.step
-            copy.srcDevice = driver.CUdeviceptr(self.address)
-            copy.dstMemoryType, copy.dstHost, copy.dstPitch = host, dense.ctypes.data, row_bytes
+        fields = {
+            f"{host}MemoryType": kinds.CU_MEMORYTYPE_HOST, f"{host}Host": dense.ctypes.data,
+            f"{host}Pitch": row_bytes, f"{device}MemoryType": kinds.CU_MEMORYTYPE_DEVICE,
+            f"{device}Device": driver.CUdeviceptr(self.address), f"{device}Pitch": self.step,
+        }  # fmt: skip
+        for name, value in fields.items():
+            setattr(copy, name, value)
         check(driver.cuMemcpy2D(copy))

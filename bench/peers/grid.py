@@ -16,21 +16,11 @@ GAUSSIANS = (3, 5, 7, 9, 11, 15, 21, 31)
 
 @dataclass(frozen=True)
 class Table:
-    """Cells that differ in one thing.
+    """Cells that differ in one thing."""
 
-    Parameters
-    ----------
-    name : str
-        "main" is drawn too, and so is "gaussian".
-    title : str
-    axis : str
-        What differs: a field of `Cell`.
-    cells : tuple of Cell
-    """
-
-    name: str
+    name: str  # "main" is drawn too, and so is "gaussian"
     title: str
-    axis: str
+    axis: str  # What differs: a field of `Cell`
     cells: tuple[Cell, ...]
 
 
@@ -46,25 +36,14 @@ def _tables(
     base: Cell, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool, suffix: str = ""
 ) -> list[Table]:
     """Return the tables of every device: around pictures of one size, float32 with one channel, or 8-bit."""
-    shape = f"{base.width} × {base.height}"
-    gaussians = (5, 15) if quick else GAUSSIANS
+    shape, gaussian = f"{base.width} × {base.height}", replace(base, kind="gaussian")
+    rank_1 = f"Gaussian masks (rank 1): {shape} float32, one channel"
+    gaussians, bytes_masks = ((5, 15), (5,)) if quick else (GAUSSIANS, bytes_masks)
     return [
         _along(f"main{suffix}", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
-        _along(
-            f"gaussian{suffix}",
-            f"Gaussian masks (rank 1): {shape} float32, one channel",
-            "mask_side",
-            replace(base, kind="gaussian"),
-            gaussians,
-        ),
+        _along(f"gaussian{suffix}", rank_1, "mask_side", gaussian, gaussians),
         *(
-            _along(
-                words.lower() + suffix,
-                f"8-bit {words}, {shape}",
-                "mask_side",
-                cell,
-                (5,) if quick else bytes_masks,
-            )
+            _along(words.lower() + suffix, f"8-bit {words}, {shape}", "mask_side", cell, bytes_masks)
             for words, cell in _bytes_cells(base)
         ),
     ]
@@ -87,7 +66,7 @@ def _channels_and_batches(side: int) -> list[Table]:
 
 
 def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a GPU: around 4096 x 4096 and a photograph's 4000 x 3000, float32, one channel."""
+    """Return the tables of a GPU: around 4096 × 4096 and a photograph's 4000 × 3000, float32, one channel."""
     masks = SOME if quick else MASKS
     tables = _tables(Cell(4096, 4096, 5), masks, SOME, quick=quick)
     if not quick:
@@ -100,33 +79,19 @@ def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
 
 
 def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a CPU: around 2048 x 2048, float32, one channel."""
+    """Return the tables of a CPU: around 2048 × 2048, float32, one channel."""
     base = Cell(2048, 2048, 5)
     tables = _tables(base, SOME if quick else MASKS, TO_15, quick=quick)
     if quick:
         return tuple(tables)
-    return (
-        *tables,
-        *(
-            _along(
-                f"gaussian-{words.lower()}",
-                f"Gaussian masks (rank 1): 8-bit {words}, 2048 × 2048",
-                "mask_side",
-                replace(cell, kind="gaussian"),
-                (3, 5, 7, 9, 15, 31),
-            )
-            for words, cell in _bytes_cells(base)
-        ),
-        _along(
-            "photograph",
-            "Mask size: 3000 × 2000 float32, one channel",
-            "mask_side",
-            replace(base, height=2000, width=3000),
-            TO_15,
-        ),
-        _along("size-warm", "Picture size, 5 × 5 float32, one channel", "height", base, SIDES),
-        *_channels_and_batches(2048),
-    )
+    for words, cell in _bytes_cells(base):
+        name, title = f"gaussian-{words.lower()}", f"Gaussian masks (rank 1): 8-bit {words}, 2048 × 2048"
+        tables.append(_along(name, title, "mask_side", replace(cell, kind="gaussian"), (3, 5, 7, 9, 15, 31)))
+    photograph = replace(base, height=2000, width=3000)
+    title = "Mask size: 3000 × 2000 float32, one channel"
+    tables.append(_along("photograph", title, "mask_side", photograph, TO_15))
+    tables.append(_along("size-warm", "Picture size, 5 × 5 float32, one channel", "height", base, SIDES))
+    return (*tables, *_channels_and_batches(2048))
 
 
 def tables_of(device: str, *, quick: bool) -> tuple[Table, ...]:

@@ -22,23 +22,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A cell with its data.
-
-    Parameters
-    ----------
-    cell : Cell
-    pictures : ndarray of shape (batch, H, W, C)
-        Read-only.
-    mask : CellMask
-    copies : int
-        Copies of the pictures and of the results, used in turn; 1 where the cache is warm.
-    threads : int
-    """
+    """A cell with its data."""
 
     cell: Cell
-    pictures: np.ndarray
+    pictures: np.ndarray  # Read-only
     mask: CellMask
-    copies: int
+    copies: int  # Copies of the pictures and of the results, used alternately; 1 where the cache is warm
     threads: int
 
 
@@ -63,53 +52,34 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class Ready:
-    """A filter with its clock, and what has to be known to compare it.
-
-    Parameters
-    ----------
-    filter : Filter
-    clock : callable of () -> Clock
-        Called when the results are verified.
-    border : str
-        "zero" as asked; "replicate" where the library has no other; "interior": the border's results do not
-        count; "copy": nothing is filtered, the result is the picture.
-    note : str
-        For people: what was really called.
-    added_error : float
-        What a result of our own may be off beyond the rounding of a direct sum, as a part of the largest
-        sample (`Variant.added_error`). Peers are granted nothing.
-    steps : int
-        What an 8-bit result may be off; ours promise to round half to even.
-    """
+    """A filter with its clock, and what has to be known to compare it."""
 
     filter: Filter
-    clock: Callable[[], Clock]
+    clock: Callable[[], Clock]  # Called when the results are verified
+    # "zero" as asked; "replicate" where the library has no other; "interior": the border's results do not
+    # count; "copy": nothing is filtered, the result is the picture
     border: str = "zero"
-    note: str = ""
+    note: str = ""  # For people: what was really called
+    # What a result of our own may be off beyond the rounding of a direct sum, as a part of the largest sample
+    # (`Variant.added_error`). Peers are granted nothing.
     added_error: float = 0.0
-    steps: int = 1
+    steps: int = 1  # What an 8-bit result may be off; ours promise to round half to even
 
 
 @dataclass(frozen=True)
 class About:
-    """Facts about a library.
-
-    Parameters
-    ----------
-    versions : dict of str to str
-    threads : int
-        That it uses; 0 where a GPU computes.
-    notes : dict of str to Any
-        Numbers and words for the record.
-    """
+    """Facts about a library."""
 
     versions: dict[str, str]
-    threads: int = 0
-    notes: dict[str, Any] = field(default_factory=dict)
+    threads: int = 0  # That it uses; 0 where a GPU computes
+    notes: dict[str, Any] = field(default_factory=dict)  # Numbers and words for the record
 
 
 class Library(Protocol):
     """One file of `libraries`: `open_library(threads, methods)` returns one of these, or raises `Refused`."""
+
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
+        """Open it with so many threads; `methods` are keys of our variants."""
 
     def about(self) -> About:
         """Return facts; called once, before anything else."""
@@ -137,19 +107,11 @@ def plain(picture: np.ndarray) -> np.ndarray:
 
 @dataclass
 class HostFilter:
-    """Runs a function on host arrays, one picture after another.
-
-    Parameters
-    ----------
-    job : Job
-    one : callable of (picture, result)
-        Both (H, W), or (H, W, C) for several channels.
-    empty : callable of picture
-        Returns the array for a result, (H, W, C), as the library's callers get it.
-    """
+    """Runs a function on host arrays, one picture after another."""
 
     job: Job
-    one: Callable[[np.ndarray, np.ndarray], object]
+    one: Callable[[np.ndarray, np.ndarray], object]  # Both (H, W), or (H, W, C) for several channels
+    # Returns the array for a result, (H, W, C), as the library's callers get it
     empty: Callable[[np.ndarray], np.ndarray] = np.empty_like
 
     def __post_init__(self) -> None:

@@ -26,13 +26,7 @@ def gpu_state() -> dict[str, str]:
 def describe(device_kind: str, threads: int, facts: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the machine for the record: device, threads, facts in words, and the GPU's state now.
 
-    Parameters
-    ----------
-    device_kind : str
-        "gpu" or "cpu".
-    threads : int
-    facts : dict
-        What each library says about itself, by its key.
+    `device_kind`: "gpu" or "cpu". `facts`: what each library says about itself, by its key.
     """
     if device_kind == "cpu":
         info = cpu_info().facts
@@ -46,21 +40,17 @@ def describe(device_kind: str, threads: int, facts: dict[str, dict[str, Any]]) -
     said = []
     if limits:
         said = [
-            "limit: max(copy, multiply-adds / rate); a copy of 1 GiB moves "
-            f"{limits['copy_bytes_per_s'] / 1e12:.2f} TB/s "
-            f"(read and written); {limits['multiply_adds_per_s'] / 1e12:.1f} T multiply-adds/s = "
-            f"{limits['multiprocessors']} multiprocessors at {limits['clock_mhz']:.0f} MHz; "
-            "a picture is copied no slower than a smaller one past the L2 cache was; the multiply-adds of "
-            "two passes where the mask is Gaussian",
+            f"limit: max(copy, multiply-adds / rate); a copy of 1 GiB moves "
+            f"{limits['copy_bytes_per_s'] / 1e12:.2f} TB/s (read and written); "
+            f"{limits['multiply_adds_per_s'] / 1e12:.1f} T multiply-adds/s = {limits['multiprocessors']} "
+            f"multiprocessors at {limits['clock_mhz']:.0f} MHz; a picture is copied no slower than a smaller "
+            "one past the L2 cache was; the multiply-adds of two passes where the mask is Gaussian",
             f"L2 {limits['l2_bytes'] / 1e6:.0f} MB; warm: the same buffers again and again; cold: 256 MiB or "
-            "more of "
-            "pictures and results in turn",
+            "more of pictures and results in turn",
         ]
     if state:
-        said.append(
-            f"driver {state['driver_version']}, clocks now {state['clocks.sm']} (memory "
-            f"{state['clocks.mem']}), "
-            f"{state['temperature.gpu']} degrees, {state['power.draw']}"
-        )
+        clocks = f"clocks now {state['clocks.sm']} (memory {state['clocks.mem']})"
+        heat = f"{state['temperature.gpu']} degrees, {state['power.draw']}"
+        said.append(f"driver {state['driver_version']}, {clocks}, {heat}")
     device = limits.get("device") or state.get("name") or "unknown GPU"
     return {"device": device, "threads": 0, "facts": said, "state": state}

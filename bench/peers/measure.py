@@ -1,10 +1,13 @@
 """One cell after another: each library's filters are made ready and verified, then sampled A B C A B C ..."""
 
+import argparse
 import math
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,7 +18,8 @@ import numpy as np
 from bench.peers.cells import Cell, pictures_of
 from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
-from bench.peers.roster import OURS_AUTO, Entry, name_of
+from bench.peers.roster import OURS, OURS_AUTO, ROSTERS, Entry, name_of
+from engine.device.core_count import cores
 from engine.results.measurement import Spread
 
 COLD_BYTES = 256 << 20
@@ -25,43 +29,22 @@ MOST_COPIES = 512
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is sampled.
+    """How much is sampled."""
 
-    Parameters
-    ----------
-    rounds : int
-        Samples of each contender, where its budget allows.
-    fewest : int
-        Samples whatever the budget says.
-    budget_s : float
-        Time for all samples of one contender in one cell, seconds.
-    cap_s : float
-        What would take longer than this for a single run is left out, and says so, seconds.
-    """
-
-    rounds: int = 11
-    fewest: int = 3
-    budget_s: float = 1.0
-    cap_s: float = 4.0
+    rounds: int = 11  # Samples of each contender, where its budget allows
+    fewest: int = 3  # Samples whatever the budget says
+    budget_s: float = 1.0  # Time for all samples of one contender in one cell, seconds
+    cap_s: float = 4.0  # What would take longer than this for a single run is left out, and says so, seconds
 
 
 @dataclass
 class Contender:
-    """A library's way to filter one cell, and what came of it.
-
-    Parameters
-    ----------
-    worker : Worker
-    entry : Entry
-    method : str
-    reason : str
-        Why it has no time; empty if it has.
-    """
+    """A library's way to filter one cell, and what came of it."""
 
     worker: Worker
     entry: Entry
     method: str
-    reason: str = ""
+    reason: str = ""  # Why it has no time; empty if it has
     border: str = ""
     added_error: float = 0.0
     steps: int = 1
@@ -86,20 +69,10 @@ class Contender:
 
 
 class Measurement:
-    """Measures cells beside peers.
+    """Measures cells beside peers."""
 
-    Parameters
-    ----------
-    workers : list of (Entry, Worker)
-    plan : Plan
-    say : callable of str
-    """
-
-    def __init__(
-        self, workers: list[tuple[Entry, Worker]], plan: Plan, say: Callable[[str], None] = lambda text: None
-    ) -> None:
+    def __init__(self, workers: list[tuple[Entry, Worker]], plan: Plan) -> None:
         self._workers, self._plan = workers, plan
-        self._say = say
         self._fastest: dict[tuple[str, str], float] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="haloscope-peers-")
         self._pictures: tuple[tuple[Any, ...], Path, np.ndarray] | None = None
@@ -117,15 +90,15 @@ class Measurement:
 
         with ThreadPoolExecutor(max(1, len(self._workers))) as pool:
             answers = list(pool.map(ask, self._workers))
-        there = []
+        available = []
         for pair, answer in zip(self._workers, answers, strict=True):
             if answer.pop("ok", False):
                 self.facts[pair[0].key] = {"title": pair[0].title} | answer
-                there.append(pair)
+                available.append(pair)
             else:
                 self.absent[pair[0].key] = answer.get("refused") or answer["failed"]
                 pair[1].end()
-        self._workers = there
+        self._workers = available
 
     def close(self) -> None:
         """End every process."""
@@ -134,33 +107,26 @@ class Measurement:
         self._folder.cleanup()
 
     def cells(self, cells: Iterable[Cell], methods: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return what came of each contender of each cell, by the cell's key.
-
-        Parameters
-        ----------
-        cells : iterable of Cell
-        methods : iterable of str, optional
-            Names of the contenders; all of them by default.
-        """
-        wanted = None if methods is None else set(methods)
+        """Return what came of all contenders of each cell, or of those named, by the cell's key."""
+        names = None if methods is None else set(methods)
         found = {}
         for cell in dict.fromkeys(cells):
             begin = time.perf_counter()
-            contenders = self._cell(cell, wanted)
+            contenders = self._cell(cell, names)
             found[cell.key] = {
                 "cell": cell.as_json(),
                 "contenders": {one.name: one.as_json() | _over_auto(one, contenders) for one in contenders},
             }
-            self._say(_line(cell, contenders, time.perf_counter() - begin))
+            print(_line(cell, contenders, time.perf_counter() - begin), flush=True)
         return found
 
-    def _cell(self, cell: Cell, wanted: set[str] | None) -> list[Contender]:
+    def _cell(self, cell: Cell, names: set[str] | None) -> list[Contender]:
         path, pictures = self._placed(cell)
         copies = copies_of(cell)
         oracle = Oracle(cell, pictures)
 
         def ready(pair: tuple[Entry, Worker]) -> list[Contender]:
-            return self._ready(pair, cell, path, copies, wanted)
+            return self._ready(pair, cell, path, copies, names)
 
         with ThreadPoolExecutor(max(1, len(self._workers))) as pool:
             contenders = [one for found in pool.map(ready, self._workers) for one in found]
@@ -187,12 +153,12 @@ class Measurement:
         return self._pictures[1], self._pictures[2]
 
     def _ready(
-        self, pair: tuple[Entry, Worker], cell: Cell, path: Path, copies: int, wanted: set[str] | None
+        self, pair: tuple[Entry, Worker], cell: Cell, path: Path, copies: int, names: set[str] | None
     ) -> list[Contender]:
         entry, worker = pair
         methods = self._ask(worker, "methods", cell=cell.as_json()).get("methods", [])
         contenders = [Contender(worker, entry, method) for method in methods]
-        contenders = [one for one in contenders if wanted is None or one.name in wanted]
+        contenders = [one for one in contenders if names is None or one.name in names]
         for one in contenders:
             foreseen_s = self._fastest.get((one.name, cell.dtype), 0.0) * cell.multiply_adds / 1e3
             if foreseen_s > self._plan.cap_s:
@@ -272,3 +238,33 @@ def _line(cell: Cell, contenders: list[Contender], took_s: float) -> str:
         for one in contenders
     ]
     return f"{cell.key}: us: {', '.join(parts)}  ({took_s:.1f} s)"
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, device_required: bool = True) -> None:
+    """Add what `bench.peers` and `bench.check` understand."""
+    parser.add_argument("--device", choices=("gpu", "cpu"), required=device_required)
+    parser.add_argument("--threads", type=int, default=cores(), help="of every library on the CPU")
+    parser.add_argument("--peer-python", default=sys.executable, help="the Python that has the peers")
+    parser.add_argument("--commit", default="", help="for the record, where there is no git to ask")
+
+
+@contextmanager
+def opened(
+    arguments: argparse.Namespace, plan: Plan, *, ours: tuple[str, ...] = (), only: tuple[str, ...] = ()
+) -> Iterator[Measurement]:
+    """Open the processes of every library, or of those with the keys `only`, and end them at the end.
+
+    `ours` are keys of our variants: none is the library's choice, "all" every one.
+    """
+    workers = []
+    for entry in ROSTERS[arguments.device]:
+        if not only or entry.key in only:
+            python = arguments.peer_python if entry.is_peer else sys.executable
+            module, methods = f"bench.peers.libraries.{entry.file}", ours if entry.key == OURS else ()
+            workers.append((entry, Worker(module, max(1, arguments.threads), methods, python)))
+    measurement = Measurement(workers, plan)
+    try:
+        measurement.open()
+        yield measurement
+    finally:
+        measurement.close()

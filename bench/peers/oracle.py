@@ -4,11 +4,9 @@ What is compared, and how closely:
 
 - float32 results lie within the rounding bound of `engine.tasks.filtering.agreement`, sample by sample;
 - 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or
-half to even; our
-  own have to be equal to it where the mask is such that no sum is rounded before, and within half a step and
-  the float32 bound elsewhere;
-- float32 results of 8-bit pictures have the float32 bound, and are exact where no order of summation may
-round;
+  half to even; our own have to be equal to it where no sum is rounded before, and within half a step and the
+  float32 bound elsewhere;
+- float32 results of 8-bit pictures are exact where no order of summation may round;
 - "interior": where a library does not filter the border, the cells within half a mask of it do not count;
 - "replicate": where a library has no zero border, the oracle has the replicated one too.
 
@@ -37,40 +35,23 @@ AFFORDABLE_MULTIPLY_ADDS = 60_000_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a comparison.
-
-    Parameters
-    ----------
-    passed : bool
-    text : str
-        For people: how it was compared, or what is wrong.
-    max_error : float
-        Largest |result - oracle|.
-    """
+    """What came of a comparison."""
 
     passed: bool
-    text: str
-    max_error: float = 0.0
+    text: str  # For people: how it was compared, or what is wrong
+    max_error: float = 0.0  # Largest |result - oracle|
 
 
 @dataclass(frozen=True)
 class _Part:
     picture: int
     region: Region
-    wanted: np.ndarray
+    expected: np.ndarray
     magnitudes: np.ndarray
 
 
 class Oracle:
-    """The right results of one cell.
-
-    Parameters
-    ----------
-    cell : Cell
-    pictures : ndarray of shape (batch, H, W, C)
-    affordable : int
-        Multiply-adds that it may spend on one picture.
-    """
+    """The right results of one cell; `affordable` multiply-adds may be spent on one picture."""
 
     def __init__(self, cell: Cell, pictures: np.ndarray, affordable: int = AFFORDABLE_MULTIPLY_ADDS) -> None:
         self._cell, self._pictures = cell, pictures
@@ -88,16 +69,7 @@ class Oracle:
         return "every pixel" if share == 1 else f"{share:.1%} of the pixels"
 
     def verdict(self, results: np.ndarray, border: str, added_error: float = 0.0, steps: int = 1) -> Verdict:
-        """Compare results with the oracle's.
-
-        Parameters
-        ----------
-        results : ndarray of shape (batch, H, W, C)
-        border : str
-        added_error : float
-        steps : int
-            As in `Ready`.
-        """
+        """Compare results with the oracle's; the other arguments are those of `Ready`."""
         if results.shape != self._pictures.shape:
             return Verdict(
                 False, f"not verified: results of shape {results.shape}, not {self._pictures.shape}"
@@ -118,36 +90,36 @@ class Oracle:
                 for everything, kept in zip(part.region.ranges, region.ranges, strict=True)
             )
             found = results[part.picture][region.slices]
-            error, wrong = self._compared(found, part.wanted[inner], part.magnitudes[inner], added, steps)
+            error, wrong = self._compared(found, part.expected[inner], part.magnitudes[inner], added, steps)
             largest = max(largest, error)
             if wrong is not None:
                 row, column, _ = wrong
                 return Verdict(
                     False,
                     f"not verified: row {region.top + row}, column {region.left + column} is "
-                    f"{found[wrong]!s}, the oracle says {part.wanted[inner][wrong]:.9g}",
+                    f"{found[wrong]!s}, the oracle says {part.expected[inner][wrong]:.9g}",
                     error,
                 )
         return Verdict(True, self._text(results.dtype, border, added, steps), largest)
 
     def _compared(
-        self, found: np.ndarray, wanted: np.ndarray, magnitudes: np.ndarray, added: float, allowed: int
+        self, found: np.ndarray, expected: np.ndarray, magnitudes: np.ndarray, added: float, allowed: int
     ) -> tuple[float, tuple[Any, ...] | None]:
         if found.dtype == np.uint8 and allowed == 0 and not self._is_exact:
-            past = np.abs(found - np.clip(wanted, 0.0, 255.0)) - 0.5
+            past = np.abs(found - np.clip(expected, 0.0, 255.0)) - 0.5
             past -= rounding_bound(magnitudes, self._problem.taps) + added
             at = np.unravel_index(int(np.argmax(past)), past.shape)
             return float(past.max()) + 0.5, tuple(int(i) for i in at) if past[at] > 0.0 else None
         if found.dtype == np.uint8:
-            steps = np.abs(found.astype(np.int64) - np.clip(np.rint(wanted), 0, 255).astype(np.int64))
+            steps = np.abs(found.astype(np.int64) - np.clip(np.rint(expected), 0, 255).astype(np.int64))
             at = np.unravel_index(int(np.argmax(steps)), steps.shape)
             return float(steps[at]), tuple(int(i) for i in at) if steps[at] > allowed else None
         bound = (
-            np.zeros_like(wanted)
+            np.zeros_like(expected)
             if self._is_exact
             else rounding_bound(magnitudes, self._problem.taps) + added
         )
-        closeness = compare(found.astype(np.float32, copy=False), wanted, lambda: (magnitudes, bound))
+        closeness = compare(found.astype(np.float32, copy=False), expected, lambda: (magnitudes, bound))
         return closeness.max_error, closeness.wrong
 
     @cached_property

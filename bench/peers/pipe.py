@@ -28,32 +28,18 @@ class Lost(Exception):
 
 @dataclass
 class Worker:
-    """The process of one library.
+    """The process of one library."""
 
-    Parameters
-    ----------
-    module : str
-        The library's module, such as "bench.peers.libraries.opencv".
-    threads : int
-    methods : tuple of str
-        Handed to the library; empty: its own choice.
-    python : str
-        The interpreter that has the library.
-    """
-
-    module: str
+    module: str  # The library's module, such as "bench.peers.libraries.opencv"
     threads: int = 1
-    methods: tuple[str, ...] = ()
-    python: str = sys.executable
+    methods: tuple[str, ...] = ()  # Passed to the library; empty: it chooses
+    python: str = sys.executable  # The interpreter that has the library
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def ask(self, do: str, *, timeout_s: float = 60.0, **fields: Any) -> dict[str, Any]:
         """Send a command and return the answer.
 
-        Raises
-        ------
-        Lost
-            The next command starts a new process.
+        Raises Lost where it ended or is silent; the next command starts a new process.
         """
         process = self._started()
         assert process.stdin is not None

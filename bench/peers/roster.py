@@ -9,47 +9,34 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Entry:
-    """A library of the benchmark.
+    """A library of the benchmark."""
 
-    Parameters
-    ----------
-    key : str
-        Name in files: "opencv"; ours is "haloscope", what measures the limits "limit".
-    title : str
-        Name for people.
-    module : str
-    """
-
-    key: str
-    title: str
-    module: str
+    key: str  # Name in files: "opencv"; ours is "haloscope", what measures the limits "limit"
+    title: str  # Name for people
+    file: str  # In `libraries`
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is neither ours nor a limit: it may have a Python of its own."""
+        """Whether it is neither ours nor a limit: it may run in another Python."""
         return self.key not in (OURS, LIMIT)
 
 
-def _entry(key: str, title: str, file: str) -> Entry:
-    return Entry(key, title, f"bench.peers.libraries.{file}")
-
-
-ROSTERS: dict[str, tuple[Entry, ...]] = {
+ROSTERS = {
     "gpu": (
-        _entry(LIMIT, "limit", "device_limits"),
-        _entry(OURS, "Haloscope", "haloscope_cuda"),
-        _entry("torch", "torch (cuDNN)", "torch_cuda"),
-        _entry("cupy", "CuPy", "cupy_ndimage"),
-        _entry("npp", "NPP", "npp"),
+        Entry(LIMIT, "limit", "device_limits"),
+        Entry(OURS, "Haloscope", "haloscope_cuda"),
+        Entry("torch", "torch (cuDNN)", "torch_cuda"),
+        Entry("cupy", "CuPy", "cupy_ndimage"),
+        Entry("npp", "NPP", "npp"),
     ),
     "cpu": (
-        _entry(LIMIT, "limit", "host_copy"),
-        _entry(OURS, "Haloscope", "haloscope_cpu"),
-        _entry("opencv", "OpenCV", "opencv"),
-        _entry("torch", "torch", "torch_cpu"),
-        _entry("scipy", "SciPy", "scipy_ndimage"),
-        _entry("scikit-image", "scikit-image", "scikit_image"),
-        _entry("pillow", "Pillow", "pillow_kernel"),
+        Entry(LIMIT, "limit", "host_copy"),
+        Entry(OURS, "Haloscope", "haloscope_cpu"),
+        Entry("opencv", "OpenCV", "opencv"),
+        Entry("torch", "torch", "torch_cpu"),
+        Entry("scipy", "SciPy", "scipy_ndimage"),
+        Entry("scikit-image", "scikit-image", "scikit_image"),
+        Entry("pillow", "Pillow", "pillow_kernel"),
     ),
 }
 

@@ -34,12 +34,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     has rank 1, at the device's theoretical rate. Where no rate is known (a CPU) it is the copy; of 8-bit
     pictures too, whose products tensor cores form.
 
-    Parameters
-    ----------
-    entry : dict
-        The entry of one cell.
-    limits : dict
-        As `limits_of` gives them.
+    `entry`: the entry of one cell. `limits`: as `limits_of` gives them.
     """
     cell = Cell.from_json(entry["cell"])
     copy = median_ms(entry, COPY)
@@ -88,13 +83,3 @@ def behind_best(entry: dict[str, Any]) -> float | None:
         if "median_ms" in found and name.startswith(f"{OURS} ")
     }
     return ours[OURS_AUTO] / min(ours.values()) if OURS_AUTO in ours else None
-
-
-def reasons(entries: list[dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
-    """Return why contenders have no time: {contender: {reason: positions of the cells}}."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for index, entry in enumerate(entries):
-        for name, one in entry["contenders"].items():
-            if one["reason"]:
-                found.setdefault(name, {}).setdefault(one["reason"], []).append(index)
-    return found

@@ -1,10 +1,11 @@
 """A run as Markdown: a table per axis, in us on a GPU, in ms on a CPU, or why there is no time."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from bench.peers.roster import COPY, LIMIT, OURS, OURS_AUTO
-from bench.peers.summary import behind_best, contenders_of, limit_ms, limits_of, peers_of, ratios, reasons
+from bench.peers.roster import LIMIT, OURS, OURS_AUTO
+from bench.peers.summary import behind_best, contenders_of, limit_ms, limits_of, peers_of, ratios
 
 # A spread smaller than this is not written beside the median.
 QUIET = 0.03
@@ -14,12 +15,7 @@ UNITS = {"gpu": ("microseconds", 1e3), "cpu": ("milliseconds", 1.0)}
 def document_lines(run: dict[str, Any], picture: str) -> list[str]:
     """Return the Markdown of a run.
 
-    Parameters
-    ----------
-    run : dict
-        As `bench.peers` keeps it.
-    picture : str
-        Where the plot is, seen from the document.
+    `run`: as `bench.peers` keeps it. `picture`: where the plot is, seen from the document.
     """
     lines = [*_about(run), "", f"![Time against the size of Gaussian masks]({picture})", ""]
     for table in run["tables"]:
@@ -87,71 +83,42 @@ def number(value: float) -> str:
 
 def untimed_lines(entries: list[dict[str, Any]]) -> list[str]:
     """Return why contenders have no time: a line per contender and kind of reason, with an example."""
-    lines = []
-    for name, by_reason in reasons(entries).items():
-        if name == COPY:
-            continue
-        # Reasons of a kind may differ in their numbers: the first one is the example.
-        by_kind: dict[str, tuple[str, int]] = {}
-        for reason, cells in by_reason.items():
-            kind = reason.split(":")[0]
-            text, count = by_kind.get(kind, (reason, 0))
-            by_kind[kind] = (text, count + len(cells))
-        for text, count in by_kind.values():
-            lines.append(f"- `{name}`, {count} {'cell' if count == 1 else 'cells'}: {text}")
-    return lines
+    # Reasons of a kind may differ in their numbers: the first one is the example.
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in contenders_of(entries):
+        for one in (entry["contenders"].get(name) for entry in entries):
+            if one and one["reason"]:
+                found.setdefault((name, one["reason"].split(":")[0]), []).append(one["reason"])
+    return [
+        f"- `{name}`, {len(texts)} {'cell' if len(texts) == 1 else 'cells'}: {texts[0]}"
+        for (name, _), texts in found.items()
+    ]
 
 
-def _calls(entries: Iterable[dict[str, Any]]) -> list[str]:
-    """Return what `auto` chose, and what was called of those peers that say so."""
-    chosen: dict[str, int] = {}
-    notes: dict[str, list[str]] = {}
-    for entry in entries:
-        for name, one in entry["contenders"].items():
-            if name == OURS_AUTO and "median_ms" in one:
-                key = one["note"].split(" ")[0]
-                chosen[key] = chosen.get(key, 0) + 1
-            elif one["note"] and not name.startswith(f"{OURS} "):
-                notes.setdefault(name, []).append(one["note"])
-    lines = []
-    if chosen:
-        said = ", ".join(f"`{key}` in {count}" for key, count in chosen.items())
-        lines.append(f"- `auto` chose {said} cells.")
-    return lines + [f"- `{name}`: {'; '.join(_joined(texts))}" for name, texts in notes.items()]
-
-
-def _joined(notes: Iterable[str]) -> list[str]:
-    """Return notes without repetition: calls that differ in their names alone share one sentence."""
-    names: dict[str, list[str]] = {}
-    for note in dict.fromkeys(notes):
-        name, _, rest = note.partition(", ")
-        names.setdefault(rest, []).append(name)
-    return [f"{', '.join(found)}{', ' if rest else ''}{rest}" for rest, found in names.items()]
+def _chosen(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Return what `auto` chose, as a line."""
+    autos = [one for entry in entries if (one := entry["contenders"].get(OURS_AUTO)) and "median_ms" in one]
+    counts = Counter(one["note"].split(" ")[0] for one in autos)
+    said = ", ".join(f"`{key}` in {count}" for key, count in counts.items())
+    return [f"- `auto` chose {said} cells."] if said else []
 
 
 def _about(run: dict[str, Any]) -> list[str]:
     unit, _ = UNITS[run["device_kind"]]
     machine = run["machine"]
+    quick = ", --quick" if run["grid"] == "quick" else ""
+    on_cpu = f"{machine['threads']} threads for every library that has threads."
     lines = [
-        f"Measured {run['date']} on {machine['device']}, commit {run['commit'] or 'unknown'}"
-        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 in parentheses where "
-        "they "
-        f"are more than {QUIET:.0%} apart. "
-        + (
-            "Device events around many runs in one graph."
-            if run["device_kind"] == "gpu"
-            else f"{machine['threads']} threads for every library that has threads."
-        ),
+        f"Measured {run['date']} on {machine['device']}, commit {run['commit'] or 'unknown'}{quick}: {unit}, "
+        f"medians; p20 to p80 in parentheses where they are more than {QUIET:.0%} apart. "
+        f"{'Device events around many runs in one graph.' if run['device_kind'] == 'gpu' else on_cpu}",
         "",
         "- Every time belongs to a result that was compared with the float64 oracle: float32 within the "
-        "rounding bound, 8 bit "
-        "within one step (ours: equal, rounded half to even, or within half a step and that bound where "
-        "weights round). "
-        "Pillow leaves the border unfiltered, so it is compared without the border. "
-        "`npp border` replicates the border, and is compared with that.",
+        "rounding bound, 8 bit within one step (ours: equal, rounded half to even, or within half a step and "
+        "that bound where weights round). Pillow leaves the border unfiltered, so it is compared without the "
+        "border. `npp border` replicates the border, and is compared with that.",
         "- `reached` is the share of the limit that our fastest variant reaches; `lead` is how many times "
-        "faster `auto` is "
-        "than the fastest peer.",
+        "faster `auto` is than the fastest peer.",
     ]
     lines += [f"- {text}" for text in machine["facts"]]
     for key, about in run["libraries"].items():
@@ -159,7 +126,7 @@ def _about(run: dict[str, Any]) -> list[str]:
         threads = f"; threads: {about['threads']}" if about["threads"] else ""
         lines.append(f"- {about['title'] if key != LIMIT else 'limits'}: {versions}{threads}")
     lines += [f"- {title}: not measured: {why}" for title, why in run["absent"].items()]
-    lines += _calls(run["cells"].values())
+    lines += _chosen(run["cells"].values())
     worst = [found for entry in run["cells"].values() if (found := behind_best(entry)) is not None]
     if worst:
         lines.append(f"- `auto` takes at most {max(worst):.2f} times the time of our fastest variant.")

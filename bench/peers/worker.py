@@ -19,6 +19,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -28,15 +29,12 @@ from bench.options import parser_of
 from bench.peers.cells import Cell, mask_of
 from bench.peers.library import Clock, Job, Library, Ready, Refused
 
+Command = dict[str, Any]
+"""A command or an answer, as JSON."""
+
 
 class Server:
-    """Answers commands for one library.
-
-    Parameters
-    ----------
-    library : Library
-    threads : int
-    """
+    """Answers commands for one library."""
 
     def __init__(self, library: Library, threads: int) -> None:
         self._library = library
@@ -44,22 +42,22 @@ class Server:
         self._ready: dict[str, Ready] = {}
         self._clocks: dict[str, Clock] = {}
 
-    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, command: Command) -> Command:
         """Return the answer to one command."""
         try:
             return {"ok": True} | getattr(self, f"_{command['do']}")(command)
         except Refused as refused:
             return {"refused": str(refused)}
         except Exception as error:  # noqa: BLE001 - whatever a library raises is told to the other side
-            return {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+            return {"failed": _words(error)}
 
-    def _about(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _about(self, command: Command) -> Command:
         return asdict(self._library.about())
 
-    def _methods(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _methods(self, command: Command) -> Command:
         return {"methods": list(self._library.methods(Cell.from_json(command["cell"])))}
 
-    def _prepare(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _prepare(self, command: Command) -> Command:
         cell = Cell.from_json(command["cell"])
         pictures = np.load(command["pictures"], mmap_mode="r")
         job = Job(cell, pictures, mask_of(cell), command["copies"], self._threads)
@@ -74,56 +72,50 @@ class Server:
             "steps": ready.steps,
         }
 
-    def _verify(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _verify(self, command: Command) -> Command:
         ready = self._ready[command["method"]]
         ready.filter.run(0)
         np.save(command["result"], ready.filter.results())
         return {}
 
-    def _sample(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _sample(self, command: Command) -> Command:
         method = command["method"]
         if method not in self._clocks:
             self._clocks[method] = self._ready[method].clock()
         ms, runs = self._clocks[method].sample()
         return {"ms": ms, "runs": runs, "clock": self._clocks[method].name}
 
-    def _drop(self, command: dict[str, Any]) -> dict[str, Any]:
+    def _drop(self, command: Command) -> Command:
         self._clocks.clear()
         self._ready.clear()
         gc.collect()
         return {}
 
 
-class Absent:
-    """Stands for a library that is not there: tells why."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
-        return {"refused": self._reason}
-
-
-def opened(module: str, threads: int, methods: tuple[str, ...]) -> Server | Absent:
-    """Return a server for the library of that module, or what tells why there is none."""
+def opened(module: str, threads: int, methods: tuple[str, ...]) -> Callable[[Command], Command]:
+    """Return what answers for the library of that module, or what tells why it is not there."""
     try:
-        library = importlib.import_module(module).open_library(threads, methods)
+        return Server(importlib.import_module(module).open_library(threads, methods), threads).answer
     except ImportError as error:
-        return Absent(f"not installed ({error.name or error})")
+        why = f"not installed ({error.name or error})"
     except Refused as refused:
-        return Absent(str(refused))
+        why = str(refused)
     except Exception as error:  # noqa: BLE001 - a library that cannot even start must not end the benchmark
-        return Absent(f"cannot be used: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    return Server(library, threads)
+        why = f"cannot be used: {_words(error)}"
+    return lambda command: {"refused": why}
 
 
-def serve(server: Server | Absent, commands: TextIO, answers: TextIO) -> None:
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def serve(answer: Callable[[Command], Command], commands: TextIO, answers: TextIO) -> None:
     """Answer until the end is asked for, or until nobody asks any more."""
     for line in commands:
         command = json.loads(line)
         if command["do"] == "end":
             return
-        answers.write(json.dumps(server.answer(command)) + "\n")
+        answers.write(json.dumps(answer(command)) + "\n")
         answers.flush()
 
 

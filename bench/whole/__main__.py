@@ -8,8 +8,9 @@ work, are named.
 """
 
 import json
+from pathlib import Path
 
-from bench.options import add_json, parser_of
+from bench.options import parser_of
 from bench.whole.session import Settings, measured, record
 from bench.whole.tables import lines_of
 
@@ -26,12 +27,12 @@ def main() -> None:
     parser.add_argument("--peer-python", help="the Python that has OpenCV, if another one")
     parser.add_argument("--commit", default="", help="for the record, where there is no git to ask")
     parser.add_argument("--history", action="store_true", help="add the ratios to bench/history-whole.jsonl")
-    add_json(parser)
+    parser.add_argument("--json", type=Path, help="also write everything as JSON")
     arguments = parser.parse_args()
     small = {"count": 4, "many": 12, "rounds": 1} if arguments.quick else {}
-    given = {name: getattr(arguments, name) for name in ("count", "many", "rounds", "device", "peer_python")}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    settings = Settings(is_quick=arguments.quick, **(small | chosen))
+    names = "count", "many", "rounds", "device", "peer_python"
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    settings = Settings(is_quick=arguments.quick, **(small | given))
     run = measured(settings, arguments.rows.split(",") if arguments.rows else ())
     run["commit"] = arguments.commit or run["commit"]
     print("\n" + "\n".join(lines_of(run)))

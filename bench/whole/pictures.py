@@ -1,6 +1,6 @@
 """Pictures like photographs, the same on every machine: `python -m bench.whole.pictures FILE COLUMNS ROWS`.
 
-Each is made in a process of its own, so that the one that measures stays small.
+Each is made in a separate process, so that the one that measures stays small.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Running whole processes in turn: time from start to exit, time of the processors, peak memory."""
+"""Running whole processes alternately: time from start to exit, time of the processors, peak memory."""
 
 import os
 import subprocess
@@ -14,22 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one process took.
+    """What one process took."""
 
-    Parameters
-    ----------
-    elapsed_s : float
-        From before its start to after its exit.
-    cpu_s, system_s : float
-        CPU time of all its threads: in total, and the system's part of it.
-    peak_bytes : int, optional
-        Most memory that was in place; None where the system does not say.
-    """
-
-    elapsed_s: float
-    cpu_s: float
+    elapsed_s: float  # From before its start to after its exit
+    cpu_s: float  # CPU time of all its threads: in total, and the system's part of it
     system_s: float
-    peak_bytes: int | None
+    peak_bytes: int | None  # Peak resident memory; None where the system does not say
 
 
 class ProcessFailed(Exception):
@@ -70,31 +60,14 @@ def _own_peak(peak_bytes: int) -> int | None:
     return peak_bytes if peak_bytes > own else None
 
 
-def in_turns(
-    commands: Mapping[str, Callable[[], Sequence[str]]],
-    rounds: int,
-    log: Callable[[str], None],
-    *,
-    counts_first: bool = False,
+def interleaved_runs(
+    commands: Mapping[str, Callable[[], Sequence[str]]], rounds: int, *, counts_first: bool = False
 ) -> tuple[dict[str, list[Spent]], dict[str, str]]:
-    """Run every command so many times, in turns that begin with another one each time.
+    """Run every command so many times, in rounds that begin with another one each time.
 
-    A first run of each finds out whether it works; it is not counted, unless `counts_first`, because it
-    brings files into the system's memory and code into caches.
-
-    Parameters
-    ----------
-    commands : dict of callable
-        Each makes a command anew, with an empty place for its results.
-    rounds : int
-    log : callable of str
-
-    Returns
-    -------
-    dict of list of Spent
-        Times of the commands that worked, in their order.
-    dict of str
-        Why, of those that did not.
+    Each of `commands` makes a command anew, with an empty folder for its results. A first run of each finds
+    out whether it works; it is not counted, unless `counts_first`, because it brings files into the system's
+    memory and code into caches. Returned is what the commands took that worked, and why the others did not.
     """
     spent: dict[str, list[Spent]] = {}
     failures: dict[str, str] = {}
@@ -103,7 +76,7 @@ def in_turns(
             first_run = run_once(make())
         except ProcessFailed as failure:
             failures[key] = str(failure)
-            log(f"{key} does not take part: {failure}")
+            print(f"  {key} does not take part: {failure}")
         else:
             spent[key] = [first_run] if counts_first else []
     keys = list(spent)

@@ -33,25 +33,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The pictures and the places of one run.
-
-    Parameters
-    ----------
-    png, jpeg : Path
-    folder : Path
-        For folders of pictures and for results.
-    png_size, jpeg_size : (int, int)
-        Columns and rows.
-    """
+    """The pictures and the folders of one run."""
 
     png: Path
     jpeg: Path
-    folder: Path
-    png_size: tuple[int, int]
+    folder: Path  # For folders of pictures and for results
+    png_size: tuple[int, int]  # Columns and rows
     jpeg_size: tuple[int, int]
 
     def folder_of(self, count: int) -> Path:
-        """Return a folder with the JPEG so many times, under names of its own each."""
+        """Return a folder with so many copies of the JPEG."""
         folder = self.folder / f"in-{count}"
         if not folder.exists():
             folder.mkdir()
@@ -82,61 +73,30 @@ def rows_of(
 ) -> list[Row]:
     """Return the rows.
 
-    Parameters
-    ----------
-    files : Files
-    peers : dict of list of str
-        As `installed` returns them.
-    cores : int
-    count : int
-        Pictures of the batch.
-    many : int
-        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
-    rounds : int
-        Runs of each row; rows of memory have one.
-    device : str
-        That ours are given.
+    `peers` is what `installed` returns, `count` and `many` are pictures of the batches; the memory of the
+    larger batch stands beside that of one of 10, or of two for each core. Ours are given `device`.
     """
     on_device = ["--device", device]
-    filters = [
-        ("filter-png", "filter a {} × {} PNG".format(*files.png_size), files.png),
-        ("filter-jpeg", "filter a {} × {} JPEG".format(*files.jpeg_size), files.jpeg),
-    ]
+    png, jpeg = ("{} × {}".format(*size) for size in (files.png_size, files.jpeg_size))
+    batches = _batches(files, peers, count, cores, on_device)
     rows = [
-        Row(key, title, _filters(files, source, peers, on_device), rounds) for key, title, source in filters
+        Row("filter-png", f"filter a {png} PNG", _filters(files, files.png, peers, on_device), rounds),
+        Row("filter-jpeg", f"filter a {jpeg} JPEG", _filters(files, files.jpeg, peers, on_device), rounds),
     ]
-    rows += [
-        Row(
-            command,
-            f"list: {command}",
-            {
-                OURS: lambda command=command: [*_MAIN, command],
-                NUMPY: lambda: [sys.executable, "-c", "import numpy"],
-            },
-            rounds,
-        )
-        for command in ("devices", "variants", "masks")
-    ]
+    for command in ("devices", "variants", "masks"):
+        both = {OURS: lambda command=command: [*_MAIN, command], NUMPY: lambda: _python("import numpy")}
+        rows.append(Row(command, f"list: {command}", both, rounds))
     rows.append(Row("first-filter", "first filter of a new Python", _firsts(peers), rounds))
-    rows.append(
-        Row(
-            f"batch-{count}",
-            f"batch of {count} such JPEGs",
-            _batches(files, peers, count, cores, on_device),
-            rounds,
-        )
-    )
-    rows += [
-        Row(
-            f"batch-memory-{number}",
-            f"memory of a batch of {number}",
-            {OURS: lambda number=number: _batch(files, number, on_device)},
-            1,
-            counts_first=True,
-        )
-        for number in (max(10, 2 * cores), many)
-    ]
+    rows.append(Row(f"batch-{count}", f"batch of {count} such JPEGs", batches, rounds))
+    for number in (max(10, 2 * cores), many):
+        key, title = f"batch-memory-{number}", f"memory of a batch of {number}"
+        ours = {OURS: lambda number=number: _batch(files, number, on_device)}
+        rows.append(Row(key, title, ours, 1, counts_first=True))
     return rows
+
+
+def _python(code: str, python: Sequence[str] = (sys.executable,)) -> list[str]:
+    return [*python, "-c", code]
 
 
 def _filters(
@@ -152,7 +112,7 @@ def _filters(
             OURS: lambda: [*_MAIN, "filter", *to(OURS), *_MASK, *on_device],
             OPENCV: lambda: [*peers[OPENCV], script, *to(OPENCV)],
             VIPS: lambda: [*peers[VIPS], "gaussblur", *to(VIPS), "1.5"],
-            # A radius of 4 is a mask of 9 x 9.
+            # A radius of 4 is a mask of 9 × 9.
             MAGICK: lambda: [*peers[MAGICK], to(MAGICK)[0], "-gaussian-blur", "4x1.5", to(MAGICK)[1]],
         },
     )
@@ -167,7 +127,7 @@ def _firsts(peers: dict[str, list[str]]) -> dict[str, Callable[[], Sequence[str]
         "import numpy, cv2; "
         "cv2.filter2D(numpy.ones((64, 64), numpy.float32), -1, numpy.ones((3, 3), numpy.float32) / 9)"
     )
-    return {OURS: lambda: [sys.executable, "-c", ours], OPENCV: lambda: [*peers[OPENCV], "-c", opencv]}
+    return {OURS: lambda: _python(ours), OPENCV: lambda: _python(opencv, peers[OPENCV])}
 
 
 def _batch(files: Files, count: int, on_device: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""One run of all rows: the pictures, the turns, and what is kept of them."""
+"""One run of all rows: the pictures, the rounds, and what is kept of them."""
 
 import datetime
 import subprocess
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.whole.processes import ROOT, Spent, in_turns
+from bench.whole.processes import ROOT, Spent, interleaved_runs
 from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
 
 HISTORY = Path("bench/history-whole.jsonl")
@@ -19,30 +19,15 @@ QUICK_PNG, QUICK_JPEG = (480, 270), (800, 600)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is measured.
+    """What is measured."""
 
-    Parameters
-    ----------
-    count : int
-        Pictures of the batch.
-    many : int
-        Pictures of the batch whose memory stands beside that of one of 10, or of two for each core.
-    rounds : int
-        Runs of each process that count.
-    device : str
-        That ours are given.
-    peer_python : str
-        The Python that has OpenCV.
-    is_quick : bool
-        Small pictures, to see that everything works; the figures mean nothing.
-    """
-
-    count: int = 20
+    count: int = 20  # Pictures of the batch
+    # Pictures of the batch whose memory stands beside that of one of 10, or of two for each core
     many: int = 100
-    rounds: int = 7
-    device: str = "auto"
-    peer_python: str = sys.executable
-    is_quick: bool = False
+    rounds: int = 7  # Runs of each process that count
+    device: str = "auto"  # That ours are given
+    peer_python: str = sys.executable  # The Python that has OpenCV
+    is_quick: bool = False  # Small pictures, to see that everything works; the figures mean nothing
 
 
 def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
@@ -55,25 +40,12 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         sizes = (QUICK_PNG, QUICK_JPEG) if settings.is_quick else (PNG, JPEG)
         files = make_files(Path(name), *sizes)
-        rows = rows_of(
-            files,
-            peers,
-            cores=cores(),
-            count=settings.count,
-            many=settings.many,
-            rounds=settings.rounds,
-            device=settings.device,
-        )
-        for row in rows:
+        chosen = {name: getattr(settings, name) for name in ("count", "many", "rounds", "device")}
+        for row in rows_of(files, peers, cores=cores(), **chosen):
             if only and row.key not in only:
                 continue
             print(f"{row.title}: {', '.join(row.commands)}", flush=True)
-            spent, failures = in_turns(
-                row.commands,
-                row.rounds,
-                lambda text: print(f"  {text}"),
-                counts_first=row.counts_first,
-            )
+            spent, failures = interleaved_runs(row.commands, row.rounds, counts_first=row.counts_first)
             if OURS in failures:
                 raise SystemExit(f"{row.title}: {failures[OURS]}")
             absent |= failures
@@ -83,14 +55,10 @@ def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
 
 def _entry(row: Row, spent: dict[str, list[Spent]]) -> dict[str, Any]:
     fields = ("elapsed_s", "cpu_s", "system_s", "peak_bytes")
-    return {
-        "key": row.key,
-        "title": row.title,
-        "contenders": {
-            key: {name: [getattr(one, name) for one in runs] for name in fields}
-            for key, runs in spent.items()
-        },
+    contenders = {
+        key: {name: [getattr(one, name) for one in runs] for name in fields} for key, runs in spent.items()
     }
+    return {"key": row.key, "title": row.title, "contenders": contenders}
 
 
 def make_files(folder: Path, png: tuple[int, int], jpeg: tuple[int, int]) -> Files:

@@ -235,7 +235,7 @@ class ExplorePage(Page):
             (self.speed_up_slot, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS),
         ):
             _fill(slot, MetricPlot(results, key, name, empty, turns))
-        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
+        self.blocks_panel = BlocksPanel(self.workspace, self._services.state, self.cells, turns)
         _fill(self.blocks_slot, self.blocks_panel)
         self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()

@@ -1,13 +1,15 @@
 """Colours of heat maps: Cividis, whose steps are even for eyes with any colour vision and in grey."""
 
+from functools import lru_cache
+
 from PySide6.QtGui import QColor
 
 # From the worst to the best.
 HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
-# (1.05) / (l + 0.05) = (l + 0.05) / 0.05
-_SAME_CONTRAST = 0.179
 
 
+# Cells are painted again and again in the same colours.
+@lru_cache(maxsize=512)
 def heat(share: float) -> QColor:
     """Return the colour between the worst (0) and the best (1)."""
     position = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
@@ -15,11 +17,3 @@ def heat(share: float) -> QColor:
     low, high, part = QColor(HEAT[below]), QColor(HEAT[below + 1]), position - below
     sides = (low.red(), high.red()), (low.green(), high.green()), (low.blue(), high.blue())
     return QColor(*(round(a + (b - a) * part) for a, b in sides))
-
-
-def text_on(colour: QColor) -> QColor:
-    """Return black or white, whichever is read better on a colour."""
-    sides = (0.2126, colour.redF()), (0.7152, colour.greenF()), (0.0722, colour.blueF())
-    # Close enough to the curve of sRGB to tell which of the two has more contrast.
-    luminance = sum(weight * side**2.2 for weight, side in sides)
-    return QColor("#000000" if luminance > _SAME_CONTRAST else "#ffffff")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLayout,
+    QMenu,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.style.icons import icon
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.widgets.scroll_area import ScrollArea
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
@@ -86,6 +87,22 @@ def text_button(icon_name: str, text: str, name: str, tooltip: str) -> QToolButt
     button = _tool_button(icon_name, name, tooltip)
     button.setText(text)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    return button
+
+
+def menu_button(text: str, name: str, tooltip: str, menu: QMenu) -> QToolButton:
+    """Return a button that opens a menu at once; `name` is for screen readers."""
+    button = QToolButton()
+    button.setText(text)
+    button.setAccessibleName(name)
+    button.setToolTip(tooltip)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    # Fusion draws the arrow over the text without this.
+    button.setMinimumWidth(button.sizeHint().width() + GRID + HALF_GRID)
+    menu.setParent(button, menu.windowFlags())
+    menu.setToolTipsVisible(True)
+    button.setMenu(menu)
     return button
 
 

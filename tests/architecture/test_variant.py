@@ -11,7 +11,7 @@ import pytest
 import engine
 from bench import representative
 from bench.auto import able, cost_rows, is_too_long
-from bench.peers import own
+from bench.peers import our_variants
 from engine.commands.arguments import read
 from engine.commands.benchmark import BenchSettings, filter_cells
 from engine.device.device_list import cpu_info
@@ -97,7 +97,7 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
     assert cost_rows(PLAIN) == {"box": PLAIN.key}
     assert cost_rows(ONE_ROW) == {"row": ONE_ROW.key}
     assert not is_too_long(PLAIN, problem)
-    assert own.keys(("all",), DeviceKind.CPU)[-1] == PLAIN.key
+    assert our_variants.keys(("all",), DeviceKind.CPU)[-1] == PLAIN.key
     assert representative.mask_for(PLAIN, 5, 7).shape == (5, 7)
     assert representative.mask_for(ONE_ROW, 5, 7).shape == (1, 7)
 

@@ -40,7 +40,8 @@ def test_that_the_best_block_is_kept_for_this_device(device, capsys):
     assert "best block" in capsys.readouterr().out
     known, note = load_best_blocks(best_blocks_path())
     assert note == ""
-    entries = known[device_named(device).title]
-    assert [one.variant for one in entries] == ["tiled", "naive"]
-    assert all(one.block.threads > 1 for one in entries)
-    assert backend(device).environment().device in known
+    assert device_named(device).title == backend(device).environment().device
+    assert [(one.device, one.variant) for one in known] == [
+        (device_named(device).title, key) for key in ("tiled", "naive")
+    ]
+    assert all(one.block.threads > 1 for one in known)

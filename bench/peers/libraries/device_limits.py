@@ -10,7 +10,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from bench.peers.cells import Cell
-from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
+from bench.peers.device_clock import DeviceClock, check, fact, refuse_without_device, use_device
 from bench.peers.library import About, Job, Ready
 
 LARGE_BYTES = 1 << 30
@@ -44,21 +44,15 @@ class _Copies:
 
 
 class DeviceLimits:
-    def __init__(self) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         refuse_without_device()
         self._device = use_device()
         self._stream = check(driver.cuStreamCreate(int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)))
 
     def about(self) -> About:
-        attribute = driver.CUdevice_attribute
-
-        def fact(name: str) -> int:
-            wanted = getattr(attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-            return int(check(driver.cuDeviceGetAttribute(wanted, self._device)))
-
-        capability = (fact("COMPUTE_CAPABILITY_MAJOR"), fact("COMPUTE_CAPABILITY_MINOR"))
-        multiprocessors, clock_khz = fact("MULTIPROCESSOR_COUNT"), fact("CLOCK_RATE")
-        theoretical = multiprocessors * LANES.get(capability, 128) * clock_khz * 1e3
+        names = "COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT", "CLOCK_RATE"
+        *capability, multiprocessors, clock_khz = (fact(name, self._device) for name in names)
+        theoretical = multiprocessors * LANES.get(tuple(capability), 128) * clock_khz * 1e3
         name = check(driver.cuDeviceGetName(96, self._device)).split(b"\0")[0].decode()
         driver_version = int(check(driver.cuDriverGetVersion()))
         return About(
@@ -67,7 +61,7 @@ class DeviceLimits:
                 "device": name,
                 "multiprocessors": multiprocessors,
                 "clock_mhz": clock_khz / 1e3,
-                "l2_bytes": fact("L2_CACHE_SIZE"),
+                "l2_bytes": fact("L2_CACHE_SIZE", self._device),
                 "copy_bytes_per_s": self._copy_rate(),
                 "multiply_adds_per_s": theoretical,
             },
@@ -88,5 +82,4 @@ class DeviceLimits:
         return 2 * LARGE_BYTES / (ms * 1e-3)
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> DeviceLimits:
-    return DeviceLimits()
+open_library = DeviceLimits

@@ -4,7 +4,7 @@ import numpy as np
 
 from bench.peers.cells import Cell
 from bench.peers.library import About, Job, Ready, host_ready
-from bench.peers.own import chosen, keys
+from bench.peers.our_variants import chosen, keys
 from engine.device.anti_aliasing import empty_result
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
@@ -43,5 +43,4 @@ class HaloscopeCPU:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> HaloscopeCPU:
-    return HaloscopeCPU(threads, methods)
+open_library = HaloscopeCPU

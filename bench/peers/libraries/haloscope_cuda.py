@@ -7,7 +7,7 @@ import numpy as np
 from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock
 from bench.peers.library import About, Job, Ready, Refused
-from bench.peers.own import chosen, keys
+from bench.peers.our_variants import chosen, keys
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
@@ -43,7 +43,7 @@ class _Filter:
 
 
 class HaloscopeCUDA:
-    def __init__(self, methods: tuple[str, ...]) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         try:
             self._device = device_named("cuda:0")
             backend("cuda:0").activate()
@@ -74,5 +74,4 @@ class HaloscopeCUDA:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> HaloscopeCUDA:
-    return HaloscopeCUDA(methods)
+open_library = HaloscopeCUDA

@@ -9,7 +9,7 @@ from bench.peers.library import About, Job, Ready, host_ready
 
 
 class HostCopy:
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads)
 
@@ -30,5 +30,4 @@ class HostCopy:
         return host_ready(job, copy, border="copy")
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> HostCopy:
-    return HostCopy(threads)
+open_library = HostCopy

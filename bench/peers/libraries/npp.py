@@ -3,17 +3,12 @@
 What its header says (nppi_filtering_functions.h, "Common parameters for nppiFilter functions"), and what is
 easily done wrong:
 
-- it is a convolution: coefficients "are expected to be stored in reverse order". A correlation has to hand in
-its mask turned
-  by 180 degrees. With positive weights the unturned one gives plausible results all the same: off by 0.1 to
-  0.3 of the largest at most (random masks of 3 x 3 to 15 x 15), a few per cent of most;
+- it is a convolution: coefficients "are expected to be stored in reverse order". With positive weights the
+  unturned mask gives plausible results all the same;
 - mask and picture lie in device memory; the anchor is (x, y); steps are bytes;
-- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells of its own:
-zeros, laid down
-  before, which costs it no time here;
+- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells;
 - `nppiFilterBorder` knows a replicated border only, and is compared with that;
-- since CUDA 13 there are only functions with `_Ctx`, and the context (stream, device facts) is filled by the
-caller.
+- since CUDA 13 there are only functions with `_Ctx`, whose context the caller fills.
 """
 
 import ctypes
@@ -27,7 +22,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from bench.peers.cells import Cell
-from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
+from bench.peers.device_clock import DeviceClock, check, fact, refuse_without_device, use_device
 from bench.peers.device_memory import DevicePicture
 from bench.peers.library import About, Job, Ready, Refused
 
@@ -65,7 +60,7 @@ class Version(ctypes.Structure):
 
 
 class NPP:
-    def __init__(self) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         refuse_without_device()
         core, self._filters = _loaded()
         core.nppGetLibVersion.restype = ctypes.POINTER(Version)
@@ -164,25 +159,10 @@ class _Filter:
 
 def _context(stream: int) -> Context:
     device = use_device()
-    attribute = driver.CUdevice_attribute
-
-    def fact(name: str) -> int:
-        return int(
-            check(driver.cuDeviceGetAttribute(getattr(attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), device))
-        )
-
-    return Context(
-        stream,
-        device,
-        fact("MULTIPROCESSOR_COUNT"),
-        fact("MAX_THREADS_PER_MULTIPROCESSOR"),
-        fact("MAX_THREADS_PER_BLOCK"),
-        fact("MAX_SHARED_MEMORY_PER_BLOCK"),
-        fact("COMPUTE_CAPABILITY_MAJOR"),
-        fact("COMPUTE_CAPABILITY_MINOR"),
-        int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING),
-        0,
-    )
+    names = "MULTIPROCESSOR_COUNT MAX_THREADS_PER_MULTIPROCESSOR MAX_THREADS_PER_BLOCK "
+    names += "MAX_SHARED_MEMORY_PER_BLOCK COMPUTE_CAPABILITY_MAJOR COMPUTE_CAPABILITY_MINOR"
+    facts = [fact(name, device) for name in names.split()]
+    return Context(stream, device, *facts, int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING), 0)
 
 
 def _loaded() -> tuple[Any, Any]:
@@ -200,5 +180,4 @@ def _loaded() -> tuple[Any, Any]:
     raise Refused("not installed (libnppif)")
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> NPP:
-    return NPP()
+open_library = NPP

@@ -7,7 +7,7 @@ from bench.peers.library import About, Job, Ready, host_ready
 
 
 class OpenCV:
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         cv2.setNumThreads(threads)
 
     def about(self) -> About:
@@ -35,5 +35,4 @@ class OpenCV:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> OpenCV:
-    return OpenCV(threads)
+open_library = OpenCV

@@ -5,10 +5,10 @@ import skimage
 from skimage import filters
 
 from bench.peers.cells import Cell
-from bench.peers.library import About, Job, Ready, host_ready
+from bench.peers.library import About, Job, Library, Ready, host_ready
 
 
-class ScikitImage:
+class ScikitImage(Library):
     def about(self) -> About:
         return About({"scikit-image": skimage.__version__}, 1)
 
@@ -31,5 +31,4 @@ class ScikitImage:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> ScikitImage:
-    return ScikitImage()
+open_library = ScikitImage

@@ -5,10 +5,10 @@ import scipy
 from scipy import ndimage
 
 from bench.peers.cells import Cell
-from bench.peers.library import About, Job, Ready, host_ready
+from bench.peers.library import About, Job, Library, Ready, host_ready
 
 
-class SciPy:
+class SciPy(Library):
     def about(self) -> About:
         return About({"scipy": scipy.__version__}, 1)
 
@@ -32,5 +32,4 @@ class SciPy:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> SciPy:
-    return SciPy()
+open_library = SciPy

@@ -7,16 +7,14 @@ import torch
 
 from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock, refuse_without_device
-from bench.peers.libraries.torch_cpu import methods_of, weights_of
+from bench.peers.libraries.torch_cpu import convolved, interleaved, methods_of, planar, weights_of
 from bench.peers.library import About, Job, Ready, Refused
 
 
 class _Convolution:
     def __init__(self, job: Job, method: str, stream: torch.cuda.Stream) -> None:
         self._shape = job.pictures.shape
-        _, height, width, _ = self._shape
-        planar = np.ascontiguousarray(np.moveaxis(job.pictures, 3, 1)).reshape(-1, 1, height, width)
-        self._in = [torch.from_numpy(planar.copy()).cuda() for _ in range(job.copies)]
+        self._in = [planar(job).cuda() for _ in range(job.copies)]
         self._weights = [weights.cuda() for weights in weights_of(job, method)]
         # Every copy's result is kept: else the allocator would hand out the same memory, warm, again and
         # again.
@@ -26,18 +24,13 @@ class _Convolution:
     @torch.inference_mode()
     def run(self, copy: int) -> None:
         with torch.cuda.stream(self._stream):
-            result = self._in[copy]
-            for weights in self._weights:
-                padding = (weights.shape[2] // 2, weights.shape[3] // 2)
-                result = torch.nn.functional.conv2d(result, weights, padding=padding)
-            self._out[copy] = result
+            self._out[copy] = convolved(self._in[copy], self._weights)
 
     def results(self) -> np.ndarray:
         torch.cuda.synchronize()
         found = self._out[0]
         assert found is not None
-        batch, height, width, channels = self._shape
-        return np.moveaxis(found.cpu().numpy().reshape(batch, channels, height, width), 1, 3)
+        return interleaved(found.cpu(), self._shape)
 
     def captured(self, enqueue: Callable[[], None]) -> Callable[[], None]:
         """Capture by torch's own means: its allocator has to know."""
@@ -53,7 +46,7 @@ class _Convolution:
 
 
 class TorchCUDA:
-    def __init__(self) -> None:
+    def __init__(self, threads: int, methods: tuple[str, ...]) -> None:
         if not torch.cuda.is_available():
             raise Refused("torch sees no CUDA device")
         refuse_without_device()
@@ -79,5 +72,4 @@ class TorchCUDA:
         )
 
 
-def open_library(threads: int, methods: tuple[str, ...]) -> TorchCUDA:
-    return TorchCUDA()
+open_library = TorchCUDA

@@ -246,21 +246,17 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
-    from numba import types
-
-    from engine.device.cuda_kernels import float32
-    from engine.variants.kernel_types import image_type, result_type
+    from engine.variants.kernel_types import filter_pass
 
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)
     shape, (launch,) = box_shape(problem), plan(problem, block)
-    signature = (image_type(problem), float32, *(types.int64,) * 3, float32, float32, result_type(problem))
     numbers = (problem.width, problem.anchor[0], rows_of(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
     arguments = (Operand.IMAGE, mask.weights32[0, 0], *numbers, *constants, Operand.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    return (Pass("correlate_box", function, signature, launch, arguments),)
+    return (filter_pass(function, problem, launch, arguments),)
 
 
 VARIANT = Variant(

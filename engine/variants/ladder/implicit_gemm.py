@@ -225,20 +225,16 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
 
 def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple[Pass, ...]:
     """Return the one pass that applies all masks of a bank."""
-    from numba import types
-
-    from engine.variants.kernel_types import filter_signature
+    from engine.variants.kernel_types import filter_pass
 
     (launch,) = bank_plan(problem, block, len(bank))
     function = kernel(problem.border, problem.mask_shape, block)
     # As every filter kernel's, with a matrix of weights and an array of offsets.
-    *types_before, _, out_type = filter_signature(problem)
     image, _, *numbers, _, out = filter_arguments(problem, bank[0])
-    signature = (*types_before, types.Array(types.float32, 1, "C"), out_type)
     weights = np.stack([mask.weights32.reshape(-1) for mask in bank])
     offsets = np.array([mask.offset for mask in bank], np.float32)
     arguments = (image, weights, *numbers, offsets, out)
-    return (Pass("correlate_implicit_gemm", function, signature, launch, arguments),)
+    return (filter_pass(function, problem, launch, arguments),)
 
 
 def bank_block(masks: int) -> Block:

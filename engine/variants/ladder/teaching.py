@@ -24,10 +24,9 @@ DEFAULT_BLOCK = Block(32, 8)
 
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
-    from engine.variants.kernel_types import filter_signature
+    from engine.variants.kernel_types import filter_pass
 
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
+    return (filter_pass(kernel, problem, launches[0], filter_arguments(problem, mask)),)
 
 
 def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
@@ -35,15 +34,11 @@ def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
 
     It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
     """
-    from numba import types
+    from engine.variants.kernel_types import filter_pass
 
-    from engine.variants.kernel_types import image_type, result_type
-
-    numbers = (types.int64, types.int64, types.float32, types.float32)
-    signature = (image_type(problem), types.Array(types.float32, 1, "C"), *numbers, result_type(problem))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
     arguments = (Operand.IMAGE, mask.weights32[0], problem.width, problem.anchor[1], *constants, Operand.OUT)
-    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
+    return (filter_pass(kernel, problem, launches[0], arguments),)
 
 
 def teaching_variant(

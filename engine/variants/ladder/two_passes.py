@@ -60,29 +60,15 @@ def two_passes(
     `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
     (scratch, factor, width, anchor, ghost_value, offset, out).
     """
-    from numba import types
-
-    from engine.device.cuda_kernels import SCRATCH, float32
-    from engine.variants.kernel_types import image_type, result_type
+    from engine.variants.kernel_types import filter_pass
 
     factors = required_factors(mask)
     ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
     row_numbers = (problem.width, problem.anchor[1], ghosts)
     column_numbers = (problem.width, problem.anchor[0], ghost_row, np.float32(mask.offset))
-    weights, types_of_numbers = types.Array(float32, 1, "C"), (types.int64, types.int64, float32)
+    along = (Operand.IMAGE, factors.row, *row_numbers, Operand.SCRATCH)
+    down = (Operand.SCRATCH, factors.column, *column_numbers, Operand.OUT)
     return (
-        Pass(
-            horizontal.py_func.__name__,
-            horizontal,
-            (image_type(problem), weights, *types_of_numbers, SCRATCH),
-            launches[0],
-            (Operand.IMAGE, factors.row, *row_numbers, Operand.SCRATCH),
-        ),
-        Pass(
-            vertical.py_func.__name__,
-            vertical,
-            (SCRATCH, weights, *types_of_numbers, float32, result_type(problem)),
-            launches[1],
-            (Operand.SCRATCH, factors.column, *column_numbers, Operand.OUT),
-        ),
+        filter_pass(horizontal, problem, launches[0], along),
+        filter_pass(vertical, problem, launches[1], down),
     )

@@ -164,6 +164,4 @@ def pass_of(problem: Problem, columns: NDArray[np.float32], rows: NDArray[np.flo
     grid = grid_of(problem, shape)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     pitch, launch = shape.along.weight_pitch, grid.launch(4 * shape.weights)
-    return fused_pass(
-        "correlate_strips", function, problem, launch, grid.rows, (columns, rows), pitch, offset
-    )
+    return fused_pass(function, problem, launch, grid.rows, (columns, rows), pitch, offset)

@@ -285,19 +285,18 @@ def byte_kernel(border: Border, shape: ByteTileShape):
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.kernel_types import filter_signature
+    from engine.variants.kernel_types import filter_pass
 
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
     if isinstance(shape, ByteTileShape):
-        name, function = "correlate_byte_tiles", byte_kernel(problem.border, shape)
+        function = byte_kernel(problem.border, shape)
     else:
-        name = "correlate_register_blocked"
         function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
     constant[:, : shape.mask_columns] = mask.weights32
-    return (Pass(name, function, signature, launch, arguments, (WEIGHTS, constant)),)
+    arguments = filter_arguments(problem, mask)
+    return (filter_pass(function, problem, launch, arguments, (WEIGHTS, constant)),)
 
 
 VARIANT = Variant(

@@ -283,6 +283,4 @@ def pass_of(problem: Problem, shape: InPlaceShape, factors: Factors32, offset: f
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     launch, rows = launch_of(problem, shape), rows_of(problem, shape)
-    return fused_pass(
-        "correlate_in_place", function, problem, launch, rows, factors, shape.along.weights, offset
-    )
+    return fused_pass(function, problem, launch, rows, factors, shape.along.weights, offset)

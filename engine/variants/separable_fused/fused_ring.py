@@ -195,4 +195,4 @@ def pass_of(problem: Problem, shape: RingShape, factors: Factors32, offset: floa
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     launch, rows = launch_of(problem, shape), rows_of(problem, shape)
-    return fused_pass("correlate_ring", function, problem, launch, rows, factors, shape.along_weights, offset)
+    return fused_pass(function, problem, launch, rows, factors, shape.along_weights, offset)

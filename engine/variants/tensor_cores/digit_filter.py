@@ -1,9 +1,9 @@
 """Sums of digits of weights over bytes on tensor cores, combined as float32, packed and stored.
 
 A warp's lanes hold their samples of one channel in registers, four pixels per word, while a loop goes over
-the digits, the top one first (`engine.variants.tensor_cores.weight_digits` has the arithmetic); then those of
-the next channel. One instruction multiplies 16 x 32 samples by 32 x 8 digits and adds integers of 32 bits
-(`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
+the digits, the top one first (`weight_digits.py` has the arithmetic); then those of the next channel. One
+instruction multiplies 16 x 32 samples by 32 x 8 digits and adds integers of 32 bits (`mma.m16n8k32`, PTX ISA
+9.7.14.5, compute capability 8.0).
 
 A lone top digit's sums begin with the bits of the float32 number 1.5 x 2^23, so that the bits of sum D are
 those of 1.5 x 2^23 + D: one subtraction makes it a float32, exactly. A pair's sums are those of the upper
@@ -24,9 +24,15 @@ from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
 from engine.variants.ir.value import F32, I32, Value
-from engine.variants.tensor_cores.digit_layout import Sample, Samples, chains_of, fragment_cells
-from engine.variants.tensor_cores.digit_shape import PIXELS, POSITIONS, DigitShape
-from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
+from engine.variants.tensor_cores.digit_shape import (
+    PIXELS,
+    POSITIONS,
+    DigitShape,
+    Sample,
+    chains_of,
+    fragment_cells,
+)
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word, store_words
 from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]
@@ -37,15 +43,15 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
     """Return the function that computes and stores a lane's results of 8 bit.
 
     `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
-    byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's own
-    `shape.stage_bytes`; `fragments` are the words of all lanes (`digit_layout`), of `digits` digits, of which
+    byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's
+    `shape.stage_bytes`; `fragments` are the words of all lanes (`fragments_of`), of `digits` digits, of which
     `unit` is the top one's; `row` and `sample` are those of the warp's first result, and a row of the picture
     has `samples` samples. All lanes of a warp have to call it together.
     """
     chains, vectors = chains_of(shape), shape.digit_vectors
 
     def filter_(code, tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
-        at, lane, stage, digits, *place = (
+        at, lane, stage, digits, *first = (
             code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
         )
         along, row_of_four = lane >> 2, lane & 3
@@ -57,27 +63,26 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         first_cell = first_cell.pointing_to(I32)
         # 0, and the bytes as they are: that there are less than 2^29 digits the compiler cannot know.
         nothing = digits >> 30
-        in_place = (digits >> 29) + 0x3210
+        in_order = (digits >> 29) + 0x3210
 
         def words_of(channel):
             """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
             rows: list[dict[int, Value]] = [{} for _ in range(shape.fours_of_rows)]
             for row, words in enumerate(rows):
-                for first, count in shape.loads_of(channel):
-                    loaded = (first_cell + (row * shape.tile_samples + first)).load(count)
-                    words.update(zip(range(first, first + count), loaded, strict=True))
+                for word, count in shape.loads_of(channel):
+                    loaded = (first_cell + (row * shape.tile_samples + word)).load(count)
+                    words.update(zip(range(word, word + count), loaded, strict=True))
             sources = {group: shape.sources(group, channel) for group in shape.pixel_groups}
             return {
-                (row, group): planar_word(code, words, places)
+                (row, group): sorted_word(code, words, sources[group])
                 for row, words in enumerate(rows)
-                for group, places in sources.items()
-                if any(places)
+                for group in shape.pixel_groups
             }
 
         def registers_of(channel):
             """Return a channel's samples as multiplications take them, no register in two positions."""
-            words, taken = words_of(channel), set[Sample]()
-            registers: dict[Samples, Values] = {}
+            words, registers = words_of(channel), {}
+            taken: set[Sample] = set()
             for step in (step for chain in chains for step in chain.steps):
                 if step.samples not in registers:
                     registers[step.samples] = [in_register(words[one], one in taken) for one in step.samples]
@@ -87,28 +92,26 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         def in_register(word, is_taken):
             """Return a word in a register of its own: equal ones the compiler would keep in one, and move."""
             if is_taken:
-                return code.statement("prmt.b32 $0, $1, $1, $2;", "=r,r,r", [word, in_place], I32)
+                return code.statement("prmt.b32 $0, $1, $1, $2;", "=r,r,r", [word, in_order], I32)
             # Words of one channel lie beside those they were loaded with, not those of their multiplications.
             return word ^ nothing if shape.channels == 1 else word
 
         def words_of_digit(number):
-            first = first_digits + number * (32 * 4 * vectors)
-            return [word for vector in range(vectors) for word in (first + vector * 32 * 4).load(4)]
+            vector = first_digits + number * (32 * 4 * vectors)
+            return [word for at in range(vectors) for word in (vector + at * 32 * 4).load(4)]
 
         def multiplied(registers, words, sums, kind="s8"):
             """Return the sums of each chain with all multiplications with one digit, side by side.
 
             A multiplication takes about 30 cycles until the next of its chain may begin.
             """
-            multiplication = f"m16n8k32.row.col.s32.u8.{kind}.s32"
+            kind = f"m16n8k32.row.col.s32.u8.{kind}.s32"
             for number in range(max(len(chain.steps) for chain in chains)):
-                for place, chain in enumerate(chains):
+                for at, chain in enumerate(chains):
                     if number < len(chain.steps):
                         step = chain.steps[number]
                         own = words[step.first_word :][:2]
-                        sums[place] = code.multiplied(
-                            multiplication, registers[step.samples], own, sums[place]
-                        )
+                        sums[at] = code.multiplied(kind, registers[step.samples], own, sums[at])
             return sums
 
         def by_pixel(sums):
@@ -151,7 +154,7 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
             return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
 
         words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
-        store_words(code, out, place, shared + stage, lane, words, shape)
+        store_words(code, out, first, shared + stage, lane, words, shape)
 
     return device_function(types.void, filter_, digit_sums_reference(shape))
 
@@ -171,10 +174,9 @@ def digit_sums_reference(shape: DigitShape) -> Callable[..., None]:
         results = np.zeros((PIXELS, PIXELS * POSITIONS, shape.channels), np.float32)
         for channel in range(shape.channels):
             cells = _cells(shape, tile, at + across, channel)
-            weights = _weights(shape, fragments, digits, lane)
             products = [
                 weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
-                for (m, n), weight in np.ndenumerate(weights)
+                for (m, n), weight in np.ndenumerate(_weights(shape, fragments, digits, lane))
             ]
             # Not `sum`: the counting tests count additions to its 0.
             totals = reduce(add, products).astype(np.float64)
@@ -187,34 +189,23 @@ def digit_sums_reference(shape: DigitShape) -> Callable[..., None]:
 
 def _cells(shape: DigitShape, tile: np.ndarray, at: int, channel: int) -> np.ndarray:
     """Return the samples of one channel that four lanes load: (rows of the tile, columns)."""
-    loads = shape.loads_of(channel)
-    samples = [
-        4 * word + byte for first, count in loads for word in range(first, first + count) for byte in range(4)
-    ]
-    loaded = [
-        {sample: tile[at + row * shape.tile_samples + sample] for sample in samples}
-        for row in range(PIXELS * shape.fours_of_rows)
-    ]
-    first = channel - shape.left
-    columns = range(first, first + shape.across + shape.left + shape.right, shape.channels)
-    cells = np.array([[row[sample] for sample in columns] for row in loaded])
+    samples = [4 * word + byte for word, count in shape.loads_of(channel) for byte in range(4 * count)]
+    rows = range(at, at + PIXELS * shape.fours_of_rows * shape.tile_samples, shape.tile_samples)
+    loaded = np.array([[tile[row + sample] for sample in samples] for row in rows])
+    cells = loaded[:, [samples.index(shape.channels * pixel + channel) for pixel in shape.pixels]]
     # The counting tests have numbers of their own in there.
     return cells.astype(np.int64) if cells.dtype == np.uint8 else cells
 
 
 def _weights(shape: DigitShape, fragments: np.ndarray, digits: int, first_lane: int) -> np.ndarray:
     """Return the mask's weights in units of the top digit, from the words that four lanes load."""
-    lanes, vectors = range(first_lane, first_lane + 4), shape.digit_vectors
+    vectors, weights = shape.digit_vectors, np.zeros(shape.mask_rows * shape.mask_columns + 1)
     cells = fragment_cells(shape)[first_lane : first_lane + 4]
-    weights = np.zeros(shape.mask_rows * shape.mask_columns + 1)
     for number in range(digits):
+        firsts = [(number * vectors + vector) * 32 * 4 for vector in range(vectors)]
         words = [
-            [
-                int(fragments[((number * vectors + vector) * 32 + lane) * 4 + word])
-                for vector in range(vectors)
-                for word in range(4)
-            ]
-            for lane in lanes
+            [int(fragments[first + lane * 4 + word]) for first in firsts for word in range(4)]
+            for lane in range(first_lane, first_lane + 4)
         ]
         own = (np.array(words)[..., np.newaxis] >> 8 * np.arange(4)) & 255
         if number == 0 or (digits - number) % 2 == 0:

@@ -1,20 +1,25 @@
 """The shape of a block's work where digits of weights are summed on tensor cores. Pure integers.
 
-One multiplication (`mma.m16n8k32`) has 16 rows, 8 columns and 32 products per sum. Here a row is a position
-in the picture: 8 lanes along a row of it, each with two fours of pixels of one channel. A column is one of 2
+One multiplication (`mma.m16n8k32`) has 16 rows, 8 columns and 32 products per sum. A row is a position in the
+picture: 8 lanes along a row of it, each with two fours of pixels of one channel. A column is one of 2
 neighbouring results in 4 rows, one below the other. The 32 products are two halves: each 4 pixels of 4 rows,
-the same ones counted from every position. So all samples that a multiplication takes from a lane are its own,
-and two of them with each piece of the mask make 4 rows of results of all 16 fours.
+the same ones counted from every position. So a lane multiplies samples that it loaded itself, and two of them
+with each piece of the mask make 4 rows of results of all 16 fours.
 
 A lane (g, t) = (lane / 4, lane modulo 4) holds samples of rows t, t + 4, ... of the tile, and gets results of
-row t.
+row t. Of the matrix with 8 columns it holds rows 4 t to 4 t + 3 of column g, and the same of its second half
+(PTX ISA 9.7.14.5.8, fragments of `mma.m16n8k32` with 8-bit integers).
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-from engine.variants.tiles.byte_tile_shape import aligned_loads
+import numpy as np
+
+from engine.variants.tensor_cores.fragments import fragment_words
+from engine.variants.tiles.byte_tile_shape import PIECE, aligned_loads
 
 PIXELS = 4
 """Neighbouring pixels of one channel in a word, and rows of results that four lanes share."""
@@ -22,12 +27,25 @@ PIXELS = 4
 POSITIONS = 4
 """Fours of pixels in a row of one lane: 16 bytes per channel, the most that it stores at once."""
 
-PIECE = 16
 WARPS = 4
 """Warps of a block, one above the other."""
 
-HalfStep = tuple[int, int] | None
-"""Half a multiplication: (fours of rows, fours of pixels); None for one of zeros."""
+Sample = tuple[int, int]
+"""A lane's word of samples of one channel: (row of the tile in steps of 4 rows, four of pixels)."""
+
+
+class Step(NamedTuple):
+    """A multiplication: the lane's four words of samples, and the first of its two words of digits."""
+
+    samples: tuple[Sample, Sample, Sample, Sample]
+    first_word: int
+
+
+class Chain(NamedTuple):
+    """Multiplications that add to the same four sums, and which of the lane's pixels these are."""
+
+    steps: list[Step]
+    pixels: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +77,6 @@ class DigitShape:
         return next((registers for side, registers in limits.items() if longest <= side), None)
 
     @property
-    def is_staged(self) -> bool:
-        """Whether results go through shared memory: a lane has more per row than it stores at once."""
-        return self.channels > 1
-
-    @property
     def threads(self) -> int:
         """Threads of a block."""
         return 32 * WARPS
@@ -79,14 +92,19 @@ class DigitShape:
         return 8 * self.across
 
     @property
-    def warp_rows(self) -> int:
-        """Rows of results of a warp."""
-        return PIXELS * self.rounds
-
-    @property
     def out_rows(self) -> int:
         """Rows of results of the block."""
-        return WARPS * self.warp_rows
+        return WARPS * self.rounds * PIXELS
+
+    @property
+    def pixels(self) -> range:
+        """The pixels of a row that a lane's results need, counted from its first one."""
+        return range(-self.left_pixels, PIXELS * POSITIONS + self.mask_columns - 1 - self.left_pixels)
+
+    @property
+    def pixel_groups(self) -> range:
+        """The fours of these pixels."""
+        return range(self.pixels.start // PIXELS, -(-self.pixels.stop // PIXELS))
 
     @property
     def left(self) -> int:
@@ -94,14 +112,9 @@ class DigitShape:
         return self.left_pixels * self.channels
 
     @property
-    def right_pixels(self) -> int:
-        """Columns right of the anchor."""
-        return self.mask_columns - 1 - self.left_pixels
-
-    @property
     def right(self) -> int:
         """Samples right of the anchor."""
-        return self.right_pixels * self.channels
+        return (self.mask_columns - 1) * self.channels - self.left
 
     @property
     def before(self) -> int:
@@ -149,33 +162,28 @@ class DigitShape:
 
     @property
     def stage_bytes(self) -> int:
-        """Bytes of results that a warp stages at once."""
-        return PIXELS * self.stage_pitch if self.is_staged else 0
+        """Bytes that a warp stages at once: of several channels a lane has more per row than it stores."""
+        return PIXELS * self.stage_pitch if self.channels > 1 else 0
 
     @property
     def shared_bytes(self) -> int:
         """The tile, then the stages of all warps."""
         return self.tile_bytes + WARPS * self.stage_bytes
 
-    @property
-    def pixel_groups(self) -> range:
-        """All fours of pixels under a lane's results in a row, counted from the first one of its own."""
-        return range(-self.left_pixels // PIXELS, POSITIONS + (PIXELS - 1 + self.right_pixels) // PIXELS)
-
-    def half_steps(self, pair: int) -> list[HalfStep]:
+    def half_steps(self, pair: int) -> list[Sample | None]:
         """Return the halves of the multiplications for results 2 pair and 2 pair + 1 of each four, in pairs.
 
-        Where possible both halves of a multiplication are fours of rows of one column: then others use the
-        same words.
+        None is a half of zeros. Where possible both halves of a multiplication are fours of rows of one
+        column: then others use the same words.
         """
-        first, last = 2 * pair - self.left_pixels, 2 * pair + 1 + self.right_pixels
-        groups = range(first // PIXELS, last // PIXELS + 1)
+        first = 2 * pair - self.left_pixels
+        groups = range(first // PIXELS, (first + self.mask_columns) // PIXELS + 1)
         paired = self.fours_of_rows // 2 * 2
-        found: list[HalfStep] = [
+        halves: list[Sample | None] = [
             (rows + below, group) for group in groups for rows in range(0, paired, 2) for below in (0, 1)
         ]
-        found += [(paired, group) for group in groups if self.fours_of_rows % 2]
-        return [*found, None] if len(found) % 2 else found
+        halves += [(paired, group) for group in groups if self.fours_of_rows % 2]
+        return [*halves, None] if len(halves) % 2 else halves
 
     @property
     def digit_vectors(self) -> int:
@@ -187,36 +195,69 @@ class DigitShape:
 
         None for samples that no result needs.
         """
-        needed = range(-self.left_pixels, PIXELS * POSITIONS + self.right_pixels)
         return [
-            divmod(self.channels * pixel + channel, 4) if pixel in needed else None
+            divmod(self.channels * pixel + channel, 4) if pixel in self.pixels else None
             for pixel in range(PIXELS * group, PIXELS * (group + 1))
         ]
 
-    def _needed_words(self, channels: Iterable[int]) -> set[int]:
-        """Return the words of a row of the tile in which channels have samples that a lane needs."""
-        sources = (self.sources(group, channel) for group in self.pixel_groups for channel in channels)
-        return {place[0] for places in sources for place in places if place}
+    def loads_of(self, channel: int) -> list[tuple[int, int]]:
+        """Return the loads of a row of the tile that a lane needs for a channel, (first word, words).
 
-    @property
-    def words(self) -> range:
-        """The words of a row of the tile that a lane reads, counted from its first result."""
-        words = self._needed_words(range(self.channels))
-        return range(min(words), max(words) + 1)
+        They are those of all channels, as wide as every lane's alignment allows.
+        """
+        first, end = self.pixels.start * self.channels // 4, -(-self.pixels.stop * self.channels // 4)
+        needed = {(self.channels * pixel + channel) // 4 for pixel in self.pixels}
+        loads = aligned_loads(first, end, math.gcd(self.across // 4, 4))
+        return [load for load in loads if needed & set(range(load[0], sum(load)))]
 
-    @property
-    def loads(self) -> tuple[tuple[int, int], ...]:
-        """The loads of those words, (first word, words): as wide as every lane's alignment allows."""
-        words = self.words
-        return tuple(aligned_loads(words[0], words[-1] + 1, math.gcd(self.across // 4, 4)))
 
-    def loads_of(self, channel: int) -> tuple[tuple[int, int], ...]:
-        """Return those of the loads in which a channel has samples that are needed."""
-        words = self._needed_words([channel])
-        return tuple(load for load in self.loads if words & set(range(load[0], sum(load))))
+def chains_of(shape: DigitShape) -> list[Chain]:
+    """Return what a lane multiplies with one digit in one channel, per pair of results and 2 fours of pixels.
 
-    @property
-    def loaded_words(self) -> int:
-        """Words of the tile that a lane loads for its results in one row, channel by channel."""
-        loads = [self.loads_of(channel) for channel in range(self.channels)]
-        return self.fours_of_rows * sum(count for of_channel in loads for _, count in of_channel)
+    The two lie half of the lane's fours apart: then fewer words are used twice (of 4, the inner ones by 5
+    columns).
+    """
+    apart = POSITIONS // 2
+
+    def chain(position: int, pair: int) -> Chain:
+        halves = shape.half_steps(pair)
+        before, steps = len(shape.half_steps(0)) * pair, []
+        for number in range(0, len(halves), 2):
+            first, second = halves[number : number + 2]
+            # Only the last one may be of zeros, which may meet any samples.
+            assert first is not None
+            both = [(rows, group + position) for rows, group in (first, second or first)]
+            a, b, c, d = ((rows, group + far) for rows, group in both for far in (0, apart))
+            steps.append(Step((a, b, c, d), before + number))
+        w, x, y, z = (PIXELS * (position + far) + 2 * pair + one for far in (0, apart) for one in (0, 1))
+        return Chain(steps, (w, x, y, z))
+
+    return [chain(position, pair) for position in range(apart) for pair in (0, 1)]
+
+
+@lru_cache(maxsize=64)
+def fragment_cells(shape: DigitShape) -> np.ndarray:
+    """Return the mask's cell in each byte, row after row; one past the last for a zero: (lanes, words, 4)."""
+    nothing = shape.mask_rows * shape.mask_columns
+    cells = np.full((32, 4 * shape.digit_vectors, 4), nothing)
+    result_row, result_of_pair, row_of_four = np.unravel_index(np.arange(32)[:, None], (4, 2, 4))
+    halves = [(pair, half) for pair in (0, 1) for half in shape.half_steps(pair)]
+    for word, (pair, half) in enumerate(halves):
+        if half is None:
+            continue
+        rows = PIXELS * half[0] + row_of_four - result_row
+        columns = PIXELS * half[1] + np.arange(4) - 2 * pair - result_of_pair + shape.left_pixels
+        is_cell = (rows >= 0) & (rows < shape.mask_rows) & (columns >= 0) & (columns < shape.mask_columns)
+        cells[:, word] = np.where(is_cell, rows * shape.mask_columns + columns, nothing)
+    return cells
+
+
+def fragments_of(shape: DigitShape, digits: np.ndarray) -> np.ndarray:
+    """Return the words of all lanes as they are loaded: flat uint32 (digits, vectors, lanes, 4).
+
+    `digits` has shape (digits, rows, columns), integers of -128 to 255; -1 and 255 are the same byte, which
+    the multiplication takes as signed or not.
+    """
+    count = len(digits)
+    words = fragment_words((digits.reshape(count, -1) & 255).astype(np.uint8), fragment_cells(shape))
+    return np.ascontiguousarray(words.reshape(count, 32, -1, 4).swapaxes(1, 2)).ravel()

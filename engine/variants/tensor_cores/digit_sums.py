@@ -8,11 +8,7 @@ Idea
 Who loads what
     The block copies its input tile into shared memory as bytes. A lane loads every fourth row, 16 bytes at a
     time, once per channel, and sorts the channel's samples in registers. Digits lie in global memory in the
-    order in which lanes need them: a mask edit compiles nothing, and the number of digits is known at run
-    time.
-What it saves
-    Against `register-blocked`: a multiply-add with a general mask becomes multiplications with 4 digits, with
-    whole weights or sixteenths one or two, each about a fortieth of its time in float32.
+    order in which lanes need them: a mask edit compiles nothing.
 Limit
     Multiplications and the float32 arithmetic between them, which hardly overlap; then sorting samples and
     results (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
@@ -20,8 +16,7 @@ Limit
 Sources: slices with exact products: Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
 multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59
 (2012) 95-118; 8-bit slices on tensor cores: Ootomo, Ozaki and Yokota, "DGEMM on integer matrix multiplication
-unit" (2023), arXiv:2306.11975. Both split both factors; here samples are bytes already. `weight_digits.py`
-has the rounding.
+unit" (2023), arXiv:2306.11975. Both split both factors; here samples are bytes already.
 """
 
 from functools import lru_cache
@@ -41,9 +36,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.tensor_cores.digit_layout import fragments_of
-from engine.variants.tensor_cores.digit_shape import WARPS, DigitShape
-from engine.variants.tensor_cores.fragments import INSTEAD, refuse_device
+from engine.variants.tensor_cores.digit_shape import PIXELS, WARPS, DigitShape, fragments_of
+from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
@@ -75,21 +69,21 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def work(problem: Problem, block: Block) -> Work:
     """Return the work for weights of one digit; each further digit multiplies once more and loads its words.
 
-    The multiply-adds are whole-number ones of tensor cores; those with the zeros that fill a multiplication
-    up are not counted. Nor is the way of results through shared memory, on several channels, to whole lines
-    of the picture.
+    Not counted are multiply-adds with the zeros that fill a multiplication up, and the way of results of
+    several channels through shared memory to whole lines of the picture.
     """
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
     across, down = launch.grid[:2]
     lefts = [index * shape.out_samples - shape.before for index in range(across)]
     bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
-    lanes = launch.blocks * shape.threads * shape.rounds
+    lanes, channels = launch.blocks * shape.threads * shape.rounds, range(shape.channels)
+    loaded_words = sum(count for channel in channels for _, count in shape.loads_of(channel))
     return filter_work(
         problem,
         picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
         weight_loads=lanes * shape.channels * 4 * shape.digit_vectors,
-        shared_loads=lanes * 4 * shape.loaded_words,
+        shared_loads=lanes * 4 * shape.fours_of_rows * loaded_words,
         shared_stores=cells,
         multiply_adds=lanes * shape.across * problem.taps,
     )
@@ -101,7 +95,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
     top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
 
     def thread_of(row, sample):
-        return row // shape.warp_rows * LANES + sample // shape.across * 4 + row % 4
+        return row // (shape.rounds * PIXELS) * LANES + sample // shape.across * 4 + row % 4
 
     loads = piece_loads(problem, shape, top, left)
     results, note = (shape.out_rows, shape.out_samples), "A thread loads 16 bytes at once."
@@ -113,45 +107,28 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     too_old = refuse_device(limits, "tensor cores for 8-bit integers")
     if too_old is not None:
         return too_old
-    ghost = problem.ghost_value
+    ghost, (rows, columns) = problem.ghost_value, problem.mask_shape
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
-        return Refusal(
-            "ghost-value",
-            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255",
-            f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255: they have to "
-            "be bytes as the picture's.",
-            "Use register-blocked, or another border or value.",
-        )
-    rows, columns = problem.mask_shape
+        short = f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255"
+        remedy = "Use register-blocked, or another border or value."
+        return refusal("ghost-value", short, ": they have to be bytes as the picture's", remedy)
     if problem.taps > MOST_CELLS:
-        return Refusal(
-            "mask-too-large",
-            f"Takes masks of up to {MOST_CELLS} cells",
-            f"A mask of {rows} × {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
-            f"{MOST_CELLS}, such as 11 × 11.",
-            INSTEAD,
+        more = (
+            f"; {rows} × {columns} has {problem.taps} cells, and a digit's sum would not be exact in float32"
         )
+        return refusal("mask-too-large", f"Takes masks of up to {MOST_CELLS} cells", more)
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
-        return Refusal(
-            "shared-memory",
-            f"A mask of {rows} × {columns} needs more shared memory than there is",
-            f"A mask of {rows} × {columns} on {problem.channels} channels needs more samples in shared "
-            "memory than there is room for.",
-            "Use register-blocked, or fewer channels.",
-        )
+        short = f"A mask of {rows} × {columns} needs more shared memory than there is"
+        remedy = "Use register-blocked, or fewer channels."
+        return refusal("shared-memory", short, f" ({problem.channels} channels)", remedy)
     if overflows(mask):
-        short = "The weights are so large that sums on the way could overflow"
-        return Refusal("weights-too-large", short, remedy=INSTEAD)
+        return refusal("weights-too-large", "The weights are so large that sums on the way could overflow")
     digits = digits_of(mask)
     if not digits.holds_bound:
-        return Refusal(
-            "bound-exceeded",
-            f"The weights take {digits.count} digits of 8 bit",
-            f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up "
-            f"could round more than a direct sum of {mask.taps} cells does.",
-            INSTEAD,
-        )
+        short = f"The weights take {digits.count} digits of 8 bit"
+        more = f" because they lie so far apart; their sums could round more than one of {mask.taps} cells"
+        return refusal("bound-exceeded", short, more)
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
 
@@ -199,27 +176,14 @@ def kernel(border: Border, shape: DigitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from numba import types
+    from engine.variants.kernel_types import filter_pass
 
-    from engine.device.cuda_kernels import float32, int64
-    from engine.variants.kernel_types import image_type, result_type
-
-    (launch,) = plan(problem, block)
-    shape, digits = _shape_of(problem), digits_of(mask)
-    numbers = (int64, float32, int64, int64, float32, float32)
-    signature = (image_type(problem), types.Array(types.uint32, 1, "C"), *numbers, result_type(problem))
-    arguments = (
-        Operand.IMAGE,
-        fragments_of(shape, digits.digits),
-        digits.count,
-        np.float32(digits.unit),
-        problem.width,
-        problem.anchor[0],
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
-    return (Pass("correlate_digits", kernel(problem.border, shape), signature, launch, arguments),)
+    (launch,), shape, digits = plan(problem, block), _shape_of(problem), digits_of(mask)
+    words, numbers = fragments_of(shape, digits.digits), (digits.count, np.float32(digits.unit))
+    constants = np.float32(problem.ghost_value), np.float32(mask.offset)
+    sides = problem.width, problem.anchor[0]
+    arguments = (Operand.IMAGE, words, *numbers, *sides, *constants, Operand.OUT)
+    return (filter_pass(kernel(problem.border, shape), problem, launch, arguments),)
 
 
 VARIANT = Variant(

@@ -1,4 +1,4 @@
-"""What kernels on tensor cores share: the device that they need, and weights as words that lanes hold."""
+"""What both kernels on tensor cores need: the device, refusals, and weights as the words that lanes hold."""
 
 import numpy as np
 
@@ -6,7 +6,11 @@ from engine.geometry.block import Limits
 from engine.geometry.refusal import Refusal
 
 LEAST_CAPABILITY = (8, 0)
-INSTEAD = "Use register-blocked."
+
+
+def refusal(code: str, short: str, more: str = "", remedy: str = "Use register-blocked.") -> Refusal:
+    """Return a refusal whose sentence goes on after its short form, with what else to use."""
+    return Refusal(code, short, f"{short}{more}.", remedy)
 
 
 def refuse_device(limits: Limits, needed: str) -> Refusal | None:
@@ -15,22 +19,13 @@ def refuse_device(limits: Limits, needed: str) -> Refusal | None:
     if capability is None or capability >= LEAST_CAPABILITY:
         return None
     has = ".".join(map(str, capability))
-    short = "Needs tensor cores of compute capability 8.0"
-    detail = f"It needs {needed} of compute capability 8.0; this device has {has}."
-    return Refusal("tensor-cores", short, detail, INSTEAD)
+    return refusal("tensor-cores", f"Needs {needed} of compute capability 8.0", f"; this device has {has}")
 
 
-def words_of(parts: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return parts of weights as words of uint32, whose bytes or halves come from these `cells`.
+def fragment_words(parts: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return parts of weights (bytes or float16) as words of uint32.
 
-    The last axis of `parts` are the cells of a mask, or of its rows, and after them a zero: cells that lie
-    past the mask have its number.
+    `cells` has the cell of each byte or half along the last axis of `parts`; one past the last is a zero.
     """
-    return np.ascontiguousarray(parts[..., cells]).view(np.uint32)
-
-
-def with_zero(parts: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
-    """Return parts of weights of that type, with a zero after the last axis's cells."""
-    padded = np.zeros((*parts.shape[:-1], parts.shape[-1] + 1), dtype)
-    padded[..., :-1] = parts
-    return padded
+    padded = np.concatenate([parts, np.zeros_like(parts[..., :1])], axis=-1)
+    return np.ascontiguousarray(padded[..., cells]).view(np.uint32)

@@ -8,23 +8,19 @@ Idea
     zeros there.
 Who loads what
     As `low-rank-2`: each warp streams down a strip of 128 samples, whose rows are copied to shared memory a
-    group ahead of need, and borders are decided there. Weights stay in registers all the way down, and so do
-    the sums of results that wait for further rows. A mask edit needs no compiling.
-What it saves
-    Against `register-blocked`: multiply-adds, which are what that waits for with masks from 7 x 7 on.
+    group ahead of need, and borders are decided there. Weights and the sums of results that wait for further
+    rows stay in registers all the way down. A mask edit needs no compiling.
 Limit
     Registers leave two warps per scheduler, which hardly hide what one of them waits for: tensor cores work
-    for half of the time.
+    for half of the time. Groups of rows with NaN, infinity, or samples too far apart for float16 are
+    multiplied in float32 instead, and take about five times as long.
 
-What is rounded stands in `weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for
-float16 are multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such
-groups take about five times as long.
-
-Sources: Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core programmability, performance &
-precision" (2018), arXiv:1803.04014, section V; Ootomo and Yokota, "Recovering single precision accuracy from
-tensor cores while surpassing the FP32 theoretical peak performance" (2022), arXiv:2203.03341. A correlation
-as a product with a matrix of moved weights (Toeplitz): Chen et al., "ConvStencil: Transform Stencil
-Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
+Sources: splitting into two lower-precision numbers, Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA
+tensor core programmability, performance & precision" (2018), arXiv:1803.04014, section V; the lower parts
+scaled, and added up apart so that their cut does not matter, Ootomo and Yokota, "Recovering single precision
+accuracy from tensor cores while surpassing the FP32 theoretical peak performance" (2022), arXiv:2203.03341; a
+correlation as a product with a matrix of moved weights (Toeplitz), Chen et al., "ConvStencil: Transform
+Stencil Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 """
 
 import numpy as np
@@ -44,20 +40,16 @@ from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.tensor_cores.fragments import INSTEAD, refuse_device
+from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.split_shape import (
     MOST_REGISTERS,
     PAIR,
     SplitShape,
+    fragments_of,
     registers_of,
     shape_of,
 )
-from engine.variants.tensor_cores.weight_halves import (
-    fragments_of,
-    halves_of,
-    is_in_range,
-    roundings_of,
-)
+from engine.variants.tensor_cores.weight_halves import halves_of, is_in_range, roundings_of
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
 from engine.variants.tiles.strip_tiles import strip_tiles
 
@@ -107,55 +99,29 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     shape, (rows, columns) = shape_of(problem), problem.mask_shape
     if (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
-        return _refusal(
-            "float32-grey-only",
-            "Takes float32 pictures of one channel",
-            f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}, where "
-            "register-blocked is faster.",
-        )
+        more = f", not {problem.dtype} with {channels}, where register-blocked is faster"
+        return refusal("float32-grey-only", "Takes float32 pictures of one channel", more)
     if registers_of(rows, shape.eights) > MOST_REGISTERS:
-        return _refusal(
-            "mask-too-large",
-            f"The weights of {rows} × {columns} cells do not fit into registers",
-            f"The weights of {rows} × {columns} cells and the sums that wait do not fit into a thread's "
-            "registers; those of 17 × 17 and 9 × 31 do.",
-        )
+        short = f"The weights of {rows} × {columns} cells do not fit into registers"
+        return refusal("mask-too-large", short, " beside the sums that wait; those of 17 × 17 and 9 × 31 do")
     if shape.shared_bytes > limits.shared_bytes:
         short = f"Needs {shape.shared_bytes:,} bytes of shared memory"
-        return _refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
-    return _refuse_weights(mask, shape)
-
-
-def _refusal(code: str, short: str, detail: str) -> Refusal:
-    return Refusal(code, short, detail, INSTEAD)
-
-
-def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
+        return refusal("shared-memory", short, f"; a block has {limits.shared_bytes:,}")
     if not is_in_range(mask):
-        return _refusal(
-            "weights-out-of-range",
-            "The largest weight is not between 2^-30 and 2^30",
-            "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too "
-            "large for float32.",
-        )
+        short = "The largest weight is not between 2^-30 and 2^30"
+        more = ": units of the sums could be too small or too large for float32"
+        return refusal("weights-out-of-range", short, more)
     if may_be_exact(mask.weights32):
-        return _refusal(
-            "exact-sums",
-            "The weights have so few digits that sums are exact",
-            "The weights have so few digits that sums of them over whole numbers are exact, and promised bit "
-            "for bit; samples of more than 22 bits would lose their last one here.",
-        )
+        short = "The weights have so few digits that sums are exact"
+        more = " over whole numbers, and promised bit for bit; samples of more than 22 bits would be rounded"
+        return refusal("exact-sums", short, more)
     steps = min(shape.group_rows, shape.mask_rows) * len(shape.products)
     additions = -(-shape.mask_rows // shape.group_rows) + 1
     needed, granted = roundings_of(mask, steps, additions), mask.taps + 2
-    if needed <= granted:
-        return None
-    return _refusal(
-        "bound-exceeded",
-        f"Could round as {needed:.0f} additions do",
-        f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum of "
-        f"{mask.taps} cells is granted {granted}.",
-    )
+    if needed > granted:
+        more = f"; a direct sum of {mask.taps} cells is granted {granted}"
+        return refusal("bound-exceeded", f"Could round as {needed:.0f} additions do", more)
+    return None
 
 
 # What the compiler must know: few of them are in use at a time.
@@ -180,7 +146,7 @@ def kernel(border: Border, shape: SplitShape):
     columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
-    zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)
+    zeros, weights_of = zero_accumulators(shape.kept), lane_weights(shape)
     accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows)
     BEFORE = shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = WARPS * shape.ring_cells, shape.ring_cells, shape.group_cells
@@ -197,8 +163,7 @@ def kernel(border: Border, shape: SplitShape):
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
         ring = int32(warp * RING_CELLS)
         ring_end = int32(ring + RING_CELLS)
-        # Where the group that is loaded lies, and after that the one that is filtered: the oldest of the
-        # ring.
+        # Where the group that is loaded lies, then the one that is filtered: the oldest of the ring.
         there = ring
         # The first row that the group completes; the last block may have warps below the picture.
         row = int32(first - ROWS_BEFORE - ROWS_AHEAD)
@@ -208,11 +173,10 @@ def kernel(border: Border, shape: SplitShape):
         columns = columns_of(width, lane, left - BEFORE)
         sample = int32(left + PAIR * lane)
         clear(tile, ring, width, left - BEFORE, lane)
-        accumulators, scaling, weights = zeros(), fresh_scaling(), weights_of(fragments, lane)
+        accumulators, scaling, weights = zeros(), first_scaling(), weights_of(fragments, lane)
         for step in range(steps):
             wait()
-            # The group is there, and no lane reads the one before it any more, whose cells the next one
-            # takes.
+            # The group is there, and no lane reads the one before it any more, whose cells come next.
             if SIMULATED:
                 cuda.syncthreads()
             else:
@@ -234,29 +198,14 @@ def kernel(border: Border, shape: SplitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from numba import types
+    from engine.variants.kernel_types import filter_pass
 
-    from engine.device.cuda_kernels import float32, int64
-    from engine.variants.kernel_types import image_type, result_type
-
-    shape, halves = shape_of(problem), halves_of(mask)
-    words, weights = types.Array(types.uint32, 1, "C"), types.Array(float32, 2, "C")
-    numbers = (float32, int64, int64, int64, float32, float32)
-    signature = (image_type(problem), words, weights, *numbers, result_type(problem))
-    arguments = (
-        Operand.IMAGE,
-        fragments_of(shape, halves),
-        mask.weights32,
-        np.float32(halves.unit),
-        problem.width,
-        problem.anchor[0],
-        grid_of(problem).rows,
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Operand.OUT,
-    )
-    function = kernel(problem.border, shape)
-    return (Pass("correlate_halves", function, signature, plan(problem, block)[0], arguments),)
+    shape, halves, grid = shape_of(problem), halves_of(mask), grid_of(problem)
+    weights = fragments_of(shape, halves), mask.weights32, np.float32(halves.unit)
+    constants = np.float32(problem.ghost_value), np.float32(mask.offset)
+    sides = problem.width, problem.anchor[0], grid.rows
+    arguments = (Operand.IMAGE, *weights, *sides, *constants, Operand.OUT)
+    return (filter_pass(kernel(problem.border, shape), problem, grid.launch(), arguments),)
 
 
 VARIANT = Variant(

@@ -8,9 +8,14 @@ eights of cells (`eights`); two eights are one product of 16.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
+from engine.variants.tensor_cores.fragments import fragment_words
+from engine.variants.tensor_cores.weight_halves import WeightHalves
 from engine.variants.tiles.strip_shape import StripShape
 
 EIGHT = 8
@@ -87,3 +92,21 @@ def shape_of(problem: Problem) -> SplitShape:
     group_rows = next((count for most, count in GROUP_ROWS.items() if taken <= most), 3)
     sides = {"mask_rows": rows, "mask_columns": columns}
     return SplitShape(along=along, **sides, shift=shift, group_rows=group_rows, ahead=2)
+
+
+@lru_cache(maxsize=64)
+def fragment_columns(shape: SplitShape) -> np.ndarray:
+    """Return the mask column of each half of a lane's words (eights, lanes, 2); past the last are zeros.
+
+    Lane (g, t) holds of an eight of the weights' rows those numbered 2 t and 2 t + 1, of column g (PTX ISA
+    9.7.14.5, fragments of `mma.m16n8k16` and `mma.m16n8k8` with float16).
+    """
+    lanes = np.arange(32)
+    cells = EIGHT * np.arange(shape.eights)[:, None, None] + (2 * (lanes % 4))[:, None] + np.arange(2)
+    columns = cells - (lanes // 4)[:, None] - shape.shift
+    return np.where((columns >= 0) & (columns < shape.mask_columns), columns, shape.mask_columns)
+
+
+def fragments_of(shape: SplitShape, halves: WeightHalves) -> np.ndarray:
+    """Return the words of all lanes as loaded: uint32, flat (upper and lower, mask rows, eights, lanes)."""
+    return fragment_words(np.stack([halves.upper, halves.lower]), fragment_columns(shape)).ravel()

@@ -2,16 +2,14 @@
 
 A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes
 2 past them. It scales them by a power of two that the warp has agreed on, splits each into an upper and a
-lower float16 (`weight_halves.py` has the arithmetic) and passes the words on to the lanes that need them for
-the overlapping rows of the products. A mask row's products with the group's rows form chains of tensor-core
-multiplications, uppers apart from what holds a lower part; the two sums are added to the result that the mask
-row belongs to. Sums of results that wait for further rows move up meanwhile, as in
-`engine/variants/low_rank/product_sums.py`.
+lower float16 (`weight_halves.py`) and passes the words on to the lanes that need them for the overlapping
+rows of the products. A mask row's products with the group's rows form chains of tensor-core multiplications,
+uppers apart from what holds a lower part; the two sums are added to the result that the mask row belongs to.
+Sums of results that wait for further rows move up meanwhile, as in `low_rank/product_sums.py`.
 
 With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN,
 infinity, cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the
-group is multiplied in float32, cell by cell, as a direct sum is: slower, and with every NaN in its place. A
-scale is kept as long as it suits.
+group is multiplied in float32, cell by cell. A scale is kept as long as it suits.
 """
 
 from functools import partial
@@ -52,44 +50,38 @@ def _suited(code: CudaCode, cells: Values, scaling: Values) -> tuple[Values, Val
     """Return a scaling for a warp's cells, the old one where it suits them, and whether it does."""
     line = "{ .reg .f32 a, b; abs.f32 a, $1; abs.f32 b, $2; max.NaN.f32 $0, a, b; }"
     larger = in_pairs(cells, lambda one, other: code.assembly(line, "=f,f,f", [one, other], F32))
-    # Those of NaN, if there is one, are past all others.
+    # The bits of NaN, if there is one, are past all others.
     largest = larger.bits_as(I32)
-    # Those of all but 0, doubled, less 1: so those of 0 are the largest.
+    # Doubled, less 1, the bits of 0 are the largest.
     smallest = in_pairs(
         [(cell.bits_as(I32) << 1) - 1 for cell in cells],
         lambda one, other: code.select(code.is_below(one, other), one, other),
     )
 
     def suits(largest: Value, smallest: Value, scaling: Values) -> Value:
-        return code.all_of(
-            code.compared(smallest, ">=", scaling[2]), code.compared(largest, "<=", scaling[3])
-        )
+        is_above = code.compared(smallest, ">=", scaling[2])
+        return code.all_of(is_above, code.compared(largest, "<=", scaling[3]))
+
+    def power(exponent: Value) -> Value:
+        return exponent << _MANTISSA_BITS
 
     def fresh_one() -> Values:
+        """Return whether there is a scaling, and it; for zeros where there is none."""
         most, least = code.of_all_lanes("max", largest), code.of_all_lanes("min", smallest)
-        fresh = _scaling_for(code, most)
+        exponent = most >> _MANTISSA_BITS
+        is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
+        found = [
+            power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
+            power(exponent - SCALED_TO).bits_as(F32),
+            (power(exponent - ROOM_BELOW) << 1) - 1,
+            power(exponent + ROOM_ABOVE),
+        ]
+        fresh = [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
         return [suits(most, least, fresh), *fresh]
 
     does_not = code.any_lane(code.negated(suits(largest, smallest, scaling)))
     is_suited, *found = code.when(does_not, fresh_one, [code.true, *scaling], likely=False)
     return found, is_suited
-
-
-def _scaling_for(code: CudaCode, largest: Value) -> Values:
-    """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
-
-    def power(exponent: Value) -> Value:
-        return exponent << _MANTISSA_BITS
-
-    exponent = largest >> _MANTISSA_BITS
-    is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
-    found = [
-        power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
-        power(exponent - SCALED_TO).bits_as(F32),
-        (power(exponent - ROOM_BELOW) << 1) - 1,
-        power(exponent + ROOM_ABOVE),
-    ]
-    return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
 
 
 def _halves(code: CudaCode, pair: Values, scale: Value) -> tuple[Value, Value]:
@@ -132,9 +124,9 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
     samples on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile;
     `accumulators` are those of `zero_accumulators` or of the call before: 4 sums for each result that waits
     for further rows, the newest first. `scaling` is that of `first_scaling` or of the call before; `weights`
-    are the lane's (`lane_weights`), `unit` what their halves count (`WeightHalves.unit`), `mask` the weights
-    as float32 for groups that are not split, `offset` what every result begins with. Row j of the results is
-    complete with input row j of the group. All lanes of a warp have to call it together.
+    are the lane's (`lane_weights`), `unit` what their halves count, `mask` the weights as float32 for groups
+    that are not split, `offset` what every result begins with. Row j of the results is complete with input
+    row j of the group. All lanes of a warp have to call it together.
     """
     results_type = types.UniTuple(types.float32, VECTOR * shape.group_rows)
     returns = types.Tuple((results_type, types.UniTuple(types.float32, shape.kept), SCALING))
@@ -151,10 +143,10 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
                 starts.append(code.select(has_third, own + 2 * HALF_STRIP, own))
             return [(rows + start + row * shape.along.tile_samples).load(PAIR) for start in starts]
 
-        def before(result, place):
+        def before(result, k):
             """Return the sum that a result has from earlier groups; the offset if it has none."""
             waiting = result - shape.group_rows
-            return accumulators[VECTOR * waiting + place] if waiting >= 0 else offset
+            return accumulators[VECTOR * waiting + k] if waiting >= 0 else offset
 
         def split_sums(cells, scaling):
             """Return the sums of all results that the rows enter, the newest first, by tensor cores."""
@@ -168,33 +160,25 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
             for result in range(shape.touched):
                 upper, lower = [code.f32(0.0)] * VECTOR, [code.f32(0.0)] * VECTOR
                 for row, (uppers, lowers) in enumerate(factors):
-                    # Results are counted from the last one, which has only the group's last row under the
-                    # mask.
+                    # The last result has only the group's last row under the mask.
                     mask_row = result - (shape.group_rows - 1) + row
-                    if not 0 <= mask_row < shape.mask_rows:
-                        continue
-                    for first, count in shape.products:
-                        samples = slice(2 * first, 2 * (first + count))
+                    for first, count in shape.products if 0 <= mask_row < shape.mask_rows else ():
                         # The lane's words of these eights of the mask row, upper parts and lower ones.
-                        place = mask_row * shape.eights + first
-                        words, lower_words = (
-                            weights[at:][:count] for at in (place, place + shape.fragments // 2)
-                        )
+                        word, samples = mask_row * shape.eights + first, slice(2 * first, 2 * (first + count))
+                        words, lower_words = weights[word:], weights[word + shape.fragments // 2 :]
                         kind = f"m16n8k{8 * count}.row.col.f32.f16.f16.f32"
-                        upper = code.multiplied(kind, uppers[samples], words, upper)
-                        lower = code.multiplied(kind, lowers[samples], words, lower)
-                        lower = code.multiplied(kind, uppers[samples], lower_words, lower)
-                for place in range(VECTOR):
-                    both = code.fma(lower[place], back_lower, before(result, place))
-                    sums.append(code.fma(upper[place], back, both))
+                        upper = code.multiplied(kind, uppers[samples], words[:count], upper)
+                        lower = code.multiplied(kind, lowers[samples], words[:count], lower)
+                        lower = code.multiplied(kind, uppers[samples], lower_words[:count], lower)
+                for k in range(VECTOR):
+                    sums.append(code.fma(upper[k], back, code.fma(lower[k], back_lower, before(result, k))))
             return sums
 
         def direct_sums():
             """Return the same in float32, in loops: few groups need it, and all would pay for registers."""
             sums = [[code.slot() for _ in range(VECTOR)] for _ in range(shape.touched)]
             for result, slots in enumerate(sums):
-                for place, slot in enumerate(slots):
-                    slot.store(before(result, place))
+                store_all(slots, [before(result, k) for k in range(VECTOR)])
             for number in code.loop(0, shape.touched):
                 result = shape.touched - 1 - number
                 for row in code.loop(0, shape.group_rows):
@@ -202,13 +186,15 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
                     for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
                         for slot, value in zip(sums[-1], row_sum(row, mask_row), strict=True):
                             slot.store(slot.load() + value)
-                # The next round's result moves to where this one was: after all rounds each is in its place
-                # again.
+                # The next round's result moves to where this one was: after all rounds each is back.
                 moved_on = [[slot.load() for slot in slots] for slots in [sums[-1], *sums[:-1]]]
                 for slots, values in zip(sums, moved_on, strict=True):
-                    for slot, value in zip(slots, values, strict=True):
-                        slot.store(value)
+                    store_all(slots, values)
             return [slot.load() for slots in sums for slot in slots]
+
+        def store_all(slots, values):
+            for slot, value in zip(slots, values, strict=True):
+                slot.store(value)
 
         def row_sum(row, mask_row):
             """Return a mask row's sums for a lane's 4 results, over an input row of the group."""
@@ -217,8 +203,8 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
             totals: Values = [code.f32(0.0)] * VECTOR
             for column in range(shape.mask_columns):
                 weight = (first_weight + column).load()
-                for place, apart in enumerate(PLACES):
-                    totals[place] = code.fma((cells + (column + apart)).load(), weight, totals[place])
+                for k, apart in enumerate(PLACES):
+                    totals[k] = code.fma((cells + (column + apart)).load(), weight, totals[k])
             return totals
 
         if code.has_warp:
@@ -229,7 +215,7 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
             sums = direct_sums()
         # The last rows of results have the group's first row under the mask's last one: they are complete.
         first = VECTOR * (shape.mask_rows - 1)
-        complete = [sums[place : place + VECTOR] for place in range(first, len(sums), VECTOR)]
+        complete = [sums[at : at + VECTOR] for at in range(first, len(sums), VECTOR)]
         results = [value for row in reversed(complete) for value in row]
         # A mask of one row keeps nothing, but a tuple has to have something in it.
         return results, sums[:first] or accumulators, scaling
@@ -237,14 +223,13 @@ def split_accumulator(shape: SplitShape) -> DeviceFunction:
     return device_function(returns, accumulate)
 
 
-def first_scaling() -> DeviceFunction:
-    """Return the function `fresh()` of the scaling before the first group."""
+def _first_scaling(code: CudaCode) -> Values:
+    scale, inverse, *bits = ZEROS_ONLY
+    return [code.f32(scale), code.f32(inverse), *(code.integer(number) for number in bits)]
 
-    def fresh(code):
-        scale, inverse, *bits = ZEROS_ONLY
-        return [code.f32(scale), code.f32(inverse), *(code.integer(number) for number in bits)]
 
-    return device_function(SCALING, fresh)
+first_scaling = device_function(SCALING, _first_scaling)
+"""The function `first_scaling()` of the scaling before the first group."""
 
 
 def lane_weights(shape: SplitShape) -> DeviceFunction:
@@ -265,10 +250,9 @@ def pair_storer(rows: int) -> DeviceFunction:
     """
 
     def store(code, out, row, first, end, sample, samples, results):
-        data = code.pointer(out)
         _, row_pixels, channels = code.shape(out)
         pitch = row_pixels * channels
-        pointers = row_pointers(data + (code.wide(row) * pitch + code.wide(sample)), pitch, rows)
+        pointers = row_pointers(code.pointer(out) + (code.wide(row) * pitch + code.wide(sample)), pitch, rows)
         row, first, end, sample, samples = (
             code.narrow(value) for value in (row, first, end, sample, samples)
         )
@@ -278,25 +262,22 @@ def pair_storer(rows: int) -> DeviceFunction:
         def is_row(i):
             return code.all_of(row + i >= first, row + i < end)
 
-        def is_before_end(at, i, place):
-            return at + place < samples
+        def is_before_end(at, i, k):
+            return at + k < samples
 
         def both_pairs():
-            for number, (pointer, place) in enumerate(product(pointers, (0, HALF_STRIP))):
-                stored_samples(code, results, 4).store(pointer + place, PAIR * number, PAIR)
+            for number, (pointer, apart) in enumerate(product(pointers, (0, HALF_STRIP))):
+                stored_samples(code, results, 4).store(pointer + apart, PAIR * number, PAIR)
 
         def each_pair():
             for pair in range(2):
                 at = sample + pair * HALF_STRIP
                 own = [value for i in range(rows) for value in results[4 * i + PAIR * pair :][:PAIR]]
                 for _ in code.where(at < samples):
+                    targets = [pointer + pair * HALF_STRIP for pointer in pointers]
+                    is_whole = signs | samples - (at + PAIR) >= 0
                     stored_samples(code, own, 4).store_rows(
-                        [pointer + pair * HALF_STRIP for pointer in pointers],
-                        range(PAIR),
-                        PAIR,
-                        signs | samples - (at + PAIR) >= 0,
-                        is_row,
-                        partial(is_before_end, at),
+                        targets, range(PAIR), PAIR, is_whole, is_row, partial(is_before_end, at)
                     )
 
         code.when(signs | samples - (sample + HALF_STRIP + PAIR) >= 0, both_pairs, each_pair)

@@ -1,47 +1,21 @@
 """float32 weights as 8-bit digits whose sums over bytes are exact, and the rounding that is left. Pure NumPy.
 
-A float32 weight is an integer times a power of two, so all weights of a mask are w = Q 2^low with integers Q,
-and
+All weights of a mask are w = Q 2^low with integers Q, and
 
     Q = sum over p of 65536^p h_p,   h_p = 256 a + b,   a of -128 .. 127, b of 0 .. 255,
 
-so that h_p is any number of -32768 .. 32767; the top one is a digit of -128 .. 127 alone where that is
-enough. Of n cells, the sum of one h_p over samples of 0 to 255 is an integer below 32768 x 255 x n, which 32
-bits hold up to `MOST_CELLS`; a lone digit's is below 2^22. Sums are combined in float32 from the top one
-down, in units of the top digit,
-
-    T = fma(float32(D_p), its unit, T),   then   fma(T, the top digit's unit, offset).
-
-Each step rounds once by at most u = 2^-24 of its result. With S = |weights| correlated with the samples, plus
-|offset|, as in `engine.tasks.filtering.agreement`, the roundings are
-
-- of float32(D_p): none where sums of |h_p| over samples cannot reach 2^24; else at most r u S, r the largest
-  of |h_p 65536^p| / |Q|;
-- of the multiply-add of all but the top one: none where sums of |Q from p up| cannot reach 2^24 of p's units,
-  because all are whole multiples of that; else r u S, r the largest of |Q from p up| / |Q|: 1 at the end,
-  never above `LARGEST_PART`;
-- of the last one: u S.
-
-`roundings` is the sum of these. A direct sum of n cells is granted n + 2. What a rounding makes of earlier
-errors is a millionth of them; `SPARE` leaves a hundredth for it.
-
-What is granted and not used may be spent on fewer digits: weights are rounded to multiples of a larger power
-of two, which adds the largest of |change of w| / (u |w|) to `roundings`, if the sum is still granted. A
-random 5 x 5 mask takes 4 digits so, 4 to 6 without. Weights are not changed where a result could have to be
-equal bit for bit: sums of multiples of one power of two that stay below 2^24 of it. A picture with a sample
-other than 0 has one of at least 1, so that asks for a sum of |Q| below 2^24; and then nothing above rounds,
-because no |h_p 65536^p| and no part is larger than |Q| where p = 0, or than 2.01 |Q| elsewhere, where it has
-65536 times fewer units.
-
-Nothing is lost below: all are multiples of the last digit's unit, at least 2^-120 of the top one's for
-`MOST_DIGITS` digits, and results are multiples of 2^-149. Nothing overflows above if 255 x 2.01 x the sum of
-|weights| is a float32: the top digit's unit is at most 2.01 times the largest weight.
+the top h_p a digit of -128 .. 127 alone where that is enough. Sums of one h_p over samples are integers that
+32 bits hold up to `MOST_CELLS` cells. They are combined in float32 from the top one down. Weights are rounded
+to fewer digits where the bound of a direct sum leaves room, but never where a result could have to be equal
+bit for bit. Why `roundings` is the sum of what each step rounds, in units of u = 2^-24 of the sum of
+magnitudes: docs/variants/digit-sums.md, "Error".
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -58,6 +32,11 @@ SPARE = 1.01
 _UNIT_ROUNDOFF = Fraction(1, 1 << 24)
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 _BYTE, _PAIR = 1 << 8, 1 << 16
+
+Integers = np.ndarray
+"""Python's integers, one per cell."""
+
+Number = TypeVar("Number", int, Integers)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,79 +76,59 @@ def digits_of(mask: Mask) -> WeightDigits:
     weights = mask.weights32
     step = Fraction(step_of(weights)) if weights.any() else Fraction(1)
     # Python's integers: between the largest and the smallest float32 lie 277 bits.
-    whole = [int(Fraction(weight) / step) for weight in weights.ravel().tolist()]
-    every = _split(whole)
-    if sum(map(abs, whole)) >= EXACT_STEPS:
-        for count in range(1, min(len(every), MOST_DIGITS + 1)):
-            shift = _shift(max(map(abs, whole)), count)
-            rounded = [_shifted(number, shift) for number in whole]
-            change = max(
-                Fraction(abs((after << shift) - before), abs(before))
-                for after, before in zip(rounded, whole, strict=True)
-                if before
-            )
-            if change > (len(whole) + 2) * _UNIT_ROUNDOFF:
-                continue
-            digits, change_us = _split(rounded), float(change / _UNIT_ROUNDOFF)
-            fewer = _weight_digits(mask, digits, rounded, step * 2**shift, change_us)
+    whole = np.array([int(Fraction(weight) / step) for weight in weights.ravel().tolist()], object)
+    every = _weight_digits(mask, whole, step, Fraction(0))
+    if np.abs(whole).sum() < EXACT_STEPS:
+        return every
+    for count in range(1, min(every.count, MOST_DIGITS + 1)):
+        shift = _shift(np.abs(whole).max(), count)
+        rounded = _shifted(whole, shift)
+        change = _largest_share((rounded << shift) - whole, whole) / _UNIT_ROUNDOFF
+        if change <= mask.taps + 2:
+            fewer = _weight_digits(mask, rounded, step * 2**shift, change)
             if fewer.holds_bound:
                 return fewer
-    return _weight_digits(mask, every, whole, step, 0.0)
+    return every
 
 
-def _weight_digits(
-    mask: Mask, digits: list[list[int]], whole: list[int], step: Fraction, change: float
-) -> WeightDigits:
+def _weight_digits(mask: Mask, whole: Integers, step: Fraction, change: Fraction) -> WeightDigits:
+    """Return the digits of integers in units of `step`, which are `change` u of the weights off."""
+    pairs, left = list[Integers](), whole
+    while ((left < -_BYTE // 2) | (left >= _BYTE // 2)).any():
+        pairs.insert(0, (left + _PAIR // 2) % _PAIR - _PAIR // 2)
+        left = (left - pairs[0]) // _PAIR
+    alone = [left] if left.any() or not pairs else []
+    digits = [*alone, *(digit for pair in pairs for digit in (pair // _BYTE, pair % _BYTE))]
+    shaped = np.array(digits).astype(np.int16).reshape(-1, *mask.shape)
     unit = math.ldexp(float(step), 8 * (len(digits) - 1))
-    shaped = np.array(digits, np.int16).reshape(-1, *mask.shape)
-    return WeightDigits(shaped, unit, change + _roundings(digits, whole))
-
-
-def _split(whole: list[int]) -> list[list[int]]:
-    """Return the digits of integers, the top ones first."""
-    digits: list[list[int]] = []
-    left = whole
-    while True:
-        if all(-_BYTE // 2 <= number < _BYTE // 2 for number in left):
-            if any(left) or not digits:
-                digits.append(left)
-            return digits[::-1]
-        pairs = [(number + _PAIR // 2) % _PAIR - _PAIR // 2 for number in left]
-        left = [(number - pair) // _PAIR for number, pair in zip(left, pairs, strict=True)]
-        digits += [[pair % _BYTE for pair in pairs], [pair // _BYTE for pair in pairs]]
+    return WeightDigits(shaped, unit, float(change) + _roundings([*alone, *pairs], whole))
 
 
 def _shift(largest: int, count: int) -> int:
     """Return how many low bits numbers up to `largest` have to lose to take `count` digits."""
     pairs, alone = divmod(count, 2)
-    place: int = _PAIR**pairs
-    most = (_PAIR // 2 - 1) * ((place - 1) // (_PAIR - 1))
-    if alone:
-        most += (_BYTE // 2 - 1) * place
+    most = sum((_PAIR // 2 - 1) * _PAIR**number for number in range(pairs))
+    most += (_BYTE // 2 - 1) * _PAIR**pairs * alone
     shift = max(0, largest.bit_length() - most.bit_length())
     return shift if _shifted(largest, shift) <= most else shift + 1
 
 
-def _shifted(number: int, shift: int) -> int:
-    """Return an integer over a power of two, rounded."""
+def _shifted(number: Number, shift: int) -> Number:
+    """Return integers over a power of two, rounded."""
     return (number + (1 << shift >> 1)) >> shift
 
 
-def _roundings(digits: list[list[int]], whole: list[int]) -> float:
+def _roundings(numbers: list[Integers], whole: Integers) -> float:
     """Return the sum of the r of all steps that may round, and 1 for the last."""
-    numbers, pairs = (digits[:1], digits[1:]) if len(digits) % 2 else ([], digits)
-    for upper, lower in zip(pairs[::2], pairs[1::2], strict=True):
-        numbers = [*numbers, [_BYTE * a + b for a, b in zip(upper, lower, strict=True)]]
-    total, parts = 1.0, [0] * len(whole)
+    total, parts = Fraction(1), 0 * whole
     for number, own in enumerate(numbers):
-        place = _PAIR ** (len(numbers) - 1 - number)
-        parts = [_PAIR * part + more for part, more in zip(parts, own, strict=True)]
+        unit = _PAIR ** (len(numbers) - 1 - number)
+        parts = _PAIR * parts + own
         for summed in (own, parts) if number else (own,):
-            if LARGEST_SAMPLE * sum(map(abs, summed)) > EXACT_STEPS:
-                shares = (
-                    Fraction(abs(part) * place, abs(one))
-                    for part, one in zip(summed, whole, strict=True)
-                    if one
-                )
-                total += float(max(shares))
-    return total
+            if LARGEST_SAMPLE * np.abs(summed).sum() > EXACT_STEPS:
+                total += _largest_share(summed * unit, whole)
+    return float(total)
+
+
+def _largest_share(parts: Integers, whole: Integers) -> Fraction:
+    return max(Fraction(abs(part), abs(one)) for part, one in zip(parts, whole, strict=True) if one)

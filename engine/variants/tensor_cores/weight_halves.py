@@ -1,25 +1,9 @@
 """float32 weights and samples as sums of two float16 numbers, and how products round. Pure NumPy.
 
 A number v of 24 bits, scaled by a power of two, is h + l / 4096 and a rest: h is v rounded to float16, which
-has 11 bits, and l is 4096 (v - h) rounded to float16. While |v| is in float16's normal range, 2^-14 to 2^16,
-the rest is at most 2 u |v|, u = 2^-24: v - h is a whole number of at most 12 bits and a sign in units of v's
-last place, and l keeps 11 of them. Of the products
-
-    (h + l / 4096) (h' + l' / 4096)  =  h h'  +  (l h' + h l') / 4096  +  l l' / 2^24
-
-the last is left out: at most 4 u |v v'|. All others are float16 times float16: exact in float32.
-
-How tensor cores round their sums NVIDIA does not say. Of Hopper's (and of Ampere's, with a bit less) it was
-found that products are lined up with the largest of them and cut two bits past float32's last place, and the
-sum is cut to float32; `STEP_ROUNDINGS` u of the sum of magnitudes is no less than what 17 numbers lose so.
-Measured on an H200, random masks of 5 x 5 to 17 x 17: at most 4.3 u in all.
-
-Sources: splitting into two lower-precision numbers, Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA
-tensor core programmability, performance & precision" (2018), arXiv:1803.04014; the lower parts scaled, and
-added up apart so that their cut does not matter, Ootomo and Yokota, "Recovering single precision accuracy
-from tensor cores while surpassing the FP32 theoretical peak performance" (2022), arXiv:2203.03341; how sums
-are rounded, Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
-Science 7 (2021), e330.
+has 11 bits, and l is 4096 (v - h) rounded to float16. Three of the four products of two such sums are exact
+in float32. Why the constants below bound what is left out and rounded, in units of u = 2^-24 of the sum of
+magnitudes: docs/variants/split-float16.md, "Error".
 """
 
 import math
@@ -29,8 +13,6 @@ from functools import lru_cache
 import numpy as np
 
 from engine.mask.mask import Mask
-from engine.variants.tensor_cores.fragments import with_zero, words_of
-from engine.variants.tensor_cores.split_shape import EIGHT, SplitShape
 from engine.verify.closeness import UNIT_ROUNDOFF
 
 LOWER_SCALE = 4096.0
@@ -74,12 +56,8 @@ def halves_of(mask: Mask) -> WeightHalves:
     lower = ((scaled - upper) * LOWER_SCALE).astype(np.float16)
     left = np.abs(scaled - upper - lower / LOWER_SCALE)
     shares = left[scaled != 0] / np.abs(scaled[scaled != 0])
-    return WeightHalves(
-        upper,
-        lower,
-        math.ldexp(1.0, exponent - LARGEST_EXPONENT),
-        float(shares.max(initial=0.0)) / UNIT_ROUNDOFF,
-    )
+    rest = float(shares.max(initial=0.0)) / UNIT_ROUNDOFF
+    return WeightHalves(upper, lower, math.ldexp(1.0, exponent - LARGEST_EXPONENT), rest)
 
 
 def is_in_range(mask: Mask) -> bool:
@@ -91,27 +69,8 @@ def is_in_range(mask: Mask) -> bool:
 def roundings_of(mask: Mask, steps: int, additions: int) -> float:
     """Return how many u of the sum of magnitudes a result may be off; a direct sum is granted cells + 2.
 
-    Of `steps` multiplications on tensor cores one after another for one sum, and `additions` of such sums to
-    a result, two roundings each; the last one adds the offset.
+    A sum takes `steps` multiplications on tensor cores one after another, a result `additions` of such sums,
+    two roundings each; the last one adds the offset.
     """
     rest = max(0.0, halves_of(mask).rest - 2)
     return SPLIT_ROUNDINGS + rest + STEP_ROUNDINGS * steps + 2 * additions + 1
-
-
-@lru_cache(maxsize=64)
-def fragment_columns(shape: SplitShape) -> np.ndarray:
-    """Return the mask column of each half of a lane's words (eights, lanes, 2); past the last are zeros.
-
-    Lane (g, t) holds of an eight of the weights' rows those numbered 2 t and 2 t + 1, of column g (PTX ISA
-    9.7.14.5, fragments of `mma.m16n8k16` and `mma.m16n8k8` with float16).
-    """
-    lanes = np.arange(32)
-    cells = EIGHT * np.arange(shape.eights)[:, None, None] + (2 * (lanes % 4))[:, None] + np.arange(2)
-    columns = cells - (lanes // 4)[:, None] - shape.shift
-    return np.where((columns >= 0) & (columns < shape.mask_columns), columns, shape.mask_columns)
-
-
-def fragments_of(shape: SplitShape, halves: WeightHalves) -> np.ndarray:
-    """Return the words of all lanes as loaded: uint32, flat (upper and lower, mask rows, eights, lanes)."""
-    parts = with_zero(np.stack([halves.upper, halves.lower]), np.float16)
-    return words_of(parts, fragment_columns(shape)).ravel()

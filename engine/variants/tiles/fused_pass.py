@@ -11,7 +11,6 @@ Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 def fused_pass(
-    name: str,
     function: Kernel,
     problem: Problem,
     launch: Launch,
@@ -25,19 +24,14 @@ def fused_pass(
     A block has `block_rows` rows of results; the launch's constant memory has room for all factors, `pitch`
     elements from one row to the next, the columns after all rows.
     """
-    from numba import types
-
     from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.kernel_types import image_type, result_type
+    from engine.variants.kernel_types import filter_pass
 
     down, along = factors
     constant = np.zeros(launch.constant_bytes // 4, np.float32)
     constant[: len(along) * pitch].reshape(-1, pitch)[:, : along.shape[1]] = along
     constant[len(along) * pitch :][: down.size] = down.ravel()
-    factor_type = types.Array(types.float32, 2, "C")
-    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
     values = (problem.width, problem.anchor[0], block_rows)
     constants = (np.float32(problem.ghost_value), np.float32(offset))
     arguments = (Operand.IMAGE, along, down, *values, *constants, Operand.OUT)
-    return Pass(name, function, signature, launch, arguments, (WEIGHTS, constant))
+    return filter_pass(function, problem, launch, arguments, (WEIGHTS, constant))

@@ -4,8 +4,6 @@ The runs are those of the results; a run of several blocks adds what is still to
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -18,25 +16,9 @@ from engine.tasks.filtering.results import RunResult
 from gui.explore.picture_job import PictureJob, comparable_of
 from gui.explore.results.results_model import ResultsModel
 
+Cells = dict[Block, Compared | Reason | None]
+"""By block the newest run of a kernel; the reason where it is refused; None where it waits for its turn."""
 
-class CellState(StrEnum):
-    """What became of a kernel with a block."""
-
-    RAN = "ran"  # its run has all else: a number, a failure
-    WAITING = "waiting"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockCell:
-    """A kernel with a block; `run` where it ran, `reason` where it is refused."""
-
-    state: CellState
-    run: Compared | None = None
-    reason: Reason | None = None
-
-
-Cells = dict[Block, BlockCell]
 # The problem with the weights, and the layout of the rows.
 _Key = tuple[Hashable, str]
 
@@ -44,16 +26,14 @@ _Key = tuple[Hashable, str]
 class BlockCells(QObject):
     """The cells of the newest problem and layout, by kernel and block."""
 
-    changed = (
-        Signal()
-    )  # emitted once per turn of the event loop, and not before `MANY_TURN_MS` if many changed
+    changed = Signal()  # once per turn of the event loop
 
     def __init__(self, results: ResultsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._results = results
         self._key: _Key | None = None
         self._planned_for: _Key | None = None
-        self._planned: dict[tuple[str, Block], BlockCell] = {}
+        self._planned: dict[tuple[str, Block], Reason | None] = {}
         self._cells: dict[str, Cells] | None = {}
         self.newest: RunResult | None = None
         """The newest run of the problem; None before the first."""
@@ -76,41 +56,27 @@ class BlockCells(QObject):
             self.newest = None
         self._key = self._planned_for = key
         self._planned = {
-            (entry.variant, entry.block): BlockCell(
-                CellState.REFUSED if entry.reason else CellState.WAITING, reason=entry.reason
-            )
-            for entry in entries
-            if entry.block is not None
+            (entry.variant, entry.block): entry.reason for entry in entries if entry.block is not None
         }
         self._refresh()
 
     def end_plan(self) -> None:
         """Note that the run is over: what still waits was stopped."""
-        waiting = [at for at, cell in self._planned.items() if cell.state is CellState.WAITING]
-        for at in waiting:
-            del self._planned[at]
+        self._planned = {at: reason for at, reason in self._planned.items() if reason}
         self._refresh()
 
     def all(self) -> dict[str, Cells]:
         """Return the cells of every kernel that ran with a block, or is going to."""
         if self._cells is None:
-            self._cells = self._read()
+            self._cells = {}
+            planned = self._planned.items() if self._planned_for == self._key else ()
+            for (variant, block), reason in planned:
+                self._cells.setdefault(variant, {})[block] = reason
+            for run in self._results.rows():
+                result = run.result
+                if result.block is not None and _key_of(result) == self._key:
+                    self._cells.setdefault(result.variant, {})[result.block] = run
         return self._cells
-
-    def of(self, variant: str) -> Cells:
-        """Return the cells of a kernel."""
-        return self.all().get(variant, {})
-
-    def _read(self) -> dict[str, Cells]:
-        cells: dict[str, Cells] = {}
-        if self._planned_for == self._key:
-            for (variant, block), cell in self._planned.items():
-                cells.setdefault(variant, {})[block] = cell
-        for run in self._results.rows():
-            result = run.result
-            if result.block is not None and _key_of(result) == self._key:
-                cells.setdefault(result.variant, {})[result.block] = BlockCell(CellState.RAN, run)
-        return cells
 
     def _follow_newest(self) -> None:
         newest = self._results.results()[-1]

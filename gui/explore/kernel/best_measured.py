@@ -4,7 +4,6 @@ from pathlib import Path
 
 from engine.tasks.filtering.best_blocks import (
     BestBlock,
-    Known,
     best_block_for,
     best_blocks_path,
     fastest_blocks,
@@ -32,7 +31,7 @@ class BestMeasured:
         self._results = results
         self._path = path or best_blocks_path()
         self._read: tuple[int, int] | None = None
-        self._kept: Known = {}
+        self._kept: tuple[BestBlock, ...] = ()
         self.note = ""
         """Why the file cannot be used; empty if it can, or there is none."""
 
@@ -46,9 +45,8 @@ class BestMeasured:
         self._read_file()
         # Runs of this session come after what is kept: of equals the newest counts.
         filtered = (run for run in self._results.results() if run.task == Problem.task)
-        runs = (run for run in fastest_blocks(filtered) if run.environment.device == device.title)
-        known = (*self._kept.get(device.title, ()), *map(BestBlock.of, runs))
-        return best_block_for(known, chosen.key, problem_of(job), str(settings.layout))
+        known = (*self._kept, *map(BestBlock.of, fastest_blocks(filtered)))
+        return best_block_for(known, device.title, chosen.key, problem_of(job), str(settings.layout))
 
     def _read_file(self) -> None:
         try:

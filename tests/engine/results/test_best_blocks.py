@@ -6,6 +6,8 @@ import pytest
 from engine.errors import FileWriteError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.results.export import FORMAT, VERSION
+from engine.results.strict_json import json_text
 from engine.tasks.filtering.best_blocks import (
     BestBlock,
     best_block_for,
@@ -31,7 +33,7 @@ def runs(variant="tiled", *, problem=PROBLEM, layout="pitched", **times):
 def kept(path):
     known, note = load_best_blocks(path)
     assert note == ""
-    return known[DEVICE]
+    return [one for one in known if one.device == DEVICE]
 
 
 def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
@@ -61,7 +63,7 @@ def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
 
 
 def test_that_they_are_kept_per_device_and_a_newer_one_replaces_that_of_the_same_problem(tmp_path):
-    path = tmp_path / "not yet" / "best-blocks.json"
+    path = tmp_path / "not yet" / "best-runs.json"
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b32x4=0.1))) == ""
     assert keep_best_blocks(path, fastest_blocks(runs(b8x8=0.4, b16x16=0.2, problem=LARGE))) == ""
     assert [str(one.block) for one in kept(path)] == ["32 × 4", "16 × 16"]
@@ -72,13 +74,26 @@ def test_that_they_are_kept_per_device_and_a_newer_one_replaces_that_of_the_same
         replace(one, environment=replace(ENVIRONMENT, device="NVIDIA L4")) for one in runs(b8x8=1.0, b4x4=2.0)
     ]
     keep_best_blocks(path, fastest_blocks(other))
-    assert sorted(load_best_blocks(path)[0]) == [DEVICE, "NVIDIA L4"]
-    assert load_best_blocks(tmp_path / "none.json") == ({}, "")
+    assert {one.device for one in load_best_blocks(path)[0]} == {DEVICE, "NVIDIA L4"}
+    assert load_best_blocks(tmp_path / "none.json") == ((), "")
 
 
-def changed(path, **fields):
+def test_that_the_file_is_one_of_results_without_samples(tmp_path):
+    path = tmp_path / "best-runs.json"
+    best = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
+    keep_best_blocks(path, best)
     document = json.loads(path.read_text())
-    document["devices"][DEVICE][0] |= fields
+    assert (document["format"], document["version"]) == (FORMAT, VERSION)
+    (run,) = document["results"]
+    assert run["problem"] == json.loads(json_text(best[0].as_json()))["problem"]
+    assert run["timing"] == {"kernel": best[0].timing.kernel.statistics}
+
+
+def changed(path, part, **fields):
+    """Return the file's text with other fields of its run, or of a part of it."""
+    document = json.loads(path.read_text())
+    (run,) = document["results"]
+    (run[part] if part else run).update(fields)
     return json.dumps(document)
 
 
@@ -87,46 +102,48 @@ DAMAGED = {
     "not JSON": lambda path: "hello",
     "not UTF-8": lambda path: b"\xff\xfe\x00",
     "too large": lambda path: " " * (2 << 20),
-    "of another program": lambda path: '{"format": "best-blocks", "version": 1, "devices": {}}',
-    "of a later version": lambda path: '{"format": "haloscope-best-blocks", "version": 2, "devices": {}}',
-    "no devices": lambda path: '{"format": "haloscope-best-blocks", "version": 1}',
+    "of another program": lambda path: '{"format": "best-runs", "version": 2, "results": []}',
+    "of a later version": lambda path: '{"format": "haloscope-results", "version": 3, "results": []}',
+    "no results": lambda path: '{"format": "haloscope-results", "version": 2}',
+    "not a list": lambda path: '{"format": "haloscope-results", "version": 2, "results": 7}',
     "twice a key": lambda path: '{"format": "a", "format": "b"}',
-    "a block of text": lambda path: changed(path, block="32x4"),
-    "a block of true": lambda path: changed(path, block=[True, 4]),
-    "an illegal block": lambda path: changed(path, block=[64, 64]),
-    "a negative time": lambda path: changed(path, kernel_ms=-0.1),
-    "an endless time": lambda path: changed(path, kernel_ms=10**400),
-    "an endless width": lambda path: changed(path, width=10**400),
-    "a width of nothing": lambda path: changed(path, width=0),
-    "another key": lambda path: changed(path, speed=3),
-    "a variant that is not text": lambda path: changed(path, variant=None),
+    "a block of text": lambda path: changed(path, "block", x="32"),
+    "no block": lambda path: changed(path, "", block=None),
+    "an illegal block": lambda path: changed(path, "block", x=64, y=64),
+    "a negative time": lambda path: changed(path, "timing", kernel={"median_ms": -0.1}),
+    "an endless time": lambda path: changed(path, "timing", kernel={"median_ms": 10**400}),
+    "an endless width": lambda path: changed(path, "problem", width=10**400),
+    "a width of nothing": lambda path: changed(path, "problem", width=0),
+    "another border": lambda path: changed(path, "problem", border="fog"),
+    "another key": lambda path: changed(path, "problem", speed=3),
+    "no device": lambda path: changed(path, "", environment={}),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
 def test_that_a_damaged_or_foreign_file_is_ignored_with_a_note_and_kept_beside_the_new_one(tmp_path, damage):
-    path = tmp_path / "best-blocks.json"
+    path = tmp_path / "best-runs.json"
     found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
     keep_best_blocks(path, found)
     content = damage(path)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     known, note = load_best_blocks(path)
-    assert known == {}
+    assert known == ()
     assert str(path) in note
     assert note.endswith(".")
     assert "\n" not in note
     before = path.read_bytes()
     assert keep_best_blocks(path, found) == note
     assert [str(one.block) for one in kept(path)] == ["32 × 4"]
-    assert path.with_name("best-blocks.json.bak").read_bytes() == before
+    assert path.with_name("best-runs.json.bak").read_bytes() == before
 
 
 def test_that_a_folder_in_its_place_is_refused_in_words(tmp_path):
     (tmp_path / "file").write_text("in the way")
     found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
     with pytest.raises(FileWriteError, match="cannot be written"):
-        keep_best_blocks(tmp_path / "file" / "best-blocks.json", found)
-    assert load_best_blocks(tmp_path / "file" / "best-blocks.json") == ({}, "")
+        keep_best_blocks(tmp_path / "file" / "best-runs.json", found)
+    assert load_best_blocks(tmp_path / "file" / "best-runs.json") == ((), "")
 
 
 def test_that_the_nearest_size_counts_and_what_else_differs_does_not():
@@ -140,7 +157,7 @@ def test_that_the_nearest_size_counts_and_what_else_differs_does_not():
     ]
 
     def best(problem, variant="tiled", layout="pitched"):
-        found = best_block_for(known, variant, problem, layout)
+        found = best_block_for(known, DEVICE, variant, problem, layout)
         return found and found.words(problem)
 
     assert best(PROBLEM) == "32 × 4 (0.100 ms)"

@@ -7,7 +7,6 @@ from engine.geometry.layout import Layout
 from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
-from gui.explore.blocks.block_cells import CellState
 from gui.explore.picture_job import failed_run
 from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.page.messages import Severity
@@ -164,8 +163,8 @@ def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_and_leaves_out_
     assert crossed(bench) == pairs
     assert [(result.variant, result.block) for result in bench.results.results()] == pairs
     assert all(request.budget_s < 0.5 for request in bench.fake.seen if isinstance(request, Run))
-    refused = bench.cells.of("naive")[Block(32, 32)]
-    assert (refused.state, "shared memory" in refused.reason.short) == (CellState.REFUSED, True)
+    refused = bench.cells.all()["naive"][Block(32, 32)]
+    assert "shared memory" in refused.short
     shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
     assert bench.fake.leaked == shown, "the pictures of the cells are given back"
 
@@ -194,14 +193,17 @@ def test_that_a_stopped_run_of_blocks_leaves_what_ran_and_what_is_refused(slow_b
     slow_bench.answer_all(Preview)
     slow_bench.runs.run()
     slow_bench.answer((Check, FilterJob))
-    states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
-    assert list(states.values()) == [CellState.WAITING, CellState.WAITING, CellState.REFUSED]
+    waiting, also_waiting, refused = slow_bench.cells.all()["tiled"].values()
+    assert waiting is also_waiting is None
+    assert refused
     assert slow_bench.state.stage.startswith("Tiled, block 8 × 8 (1 of 2)")
     slow_bench.answer(Run)
     slow_bench.jobs.cancel()
     slow_bench.settle()
-    states = {block: cell.state for block, cell in slow_bench.cells.of("tiled").items()}
-    assert states == {BLOCKS[0]: CellState.RAN, BLOCKS[2]: CellState.REFUSED}
+    left = slow_bench.cells.all()["tiled"]
+    assert set(left) == {BLOCKS[0], BLOCKS[2]}
+    assert left[BLOCKS[0]].result.block == BLOCKS[0]
+    assert left[BLOCKS[2]] == refused
 
 
 def test_that_blocks_that_no_kernel_takes_are_told(make_bench):

@@ -349,7 +349,7 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     blocks = [result.block for result in haloscope.results.results()]
     assert blocks == [Block(8, 8), Block(16, 8)]
     assert "with each of 2 blocks" in haloscope.actions["run"].toolTip()
-    qtbot.waitUntil(lambda: len(haloscope.blocks_panel.map.data.cells) == 2)
+    qtbot.waitUntil(lambda: len(haloscope.blocks_panel.table.shown.cells) == 2)
     page.blocks_panel.load("naive", Block(16, 8))
     assert haloscope.workspace.settings.block == Block(16, 8)
     haloscope.workspace.change(blocks=(Block(8, 8),))

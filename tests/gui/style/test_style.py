@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from engine.tasks.operation.variants import OPERATION_VARIANTS
 from gui.style import icons
-from gui.style.heat import HEAT, heat, text_on
+from gui.style.cell_colours import readable_text
+from gui.style.heat import HEAT, heat
 from gui.style.metrics import GRID, digits_width, number_font
 from gui.style.series import Series, series_for
 from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
@@ -38,8 +39,8 @@ def test_that_the_numbers_of_a_heat_map_can_be_read():
     assert brightness == sorted(brightness)
     assert (colours[0].name(), colours[-1].name()) == (HEAT[0], HEAT[-1])
     assert heat(-1.0) == heat(0.0)
-    unread = [one.name() for one in colours if contrast(one.name(), text_on(one).name()) < 4.5]
-    assert unread == []
+    texts = {(one.name(), readable_text(one, theme).name()) for one in colours for theme in (LIGHT, DARK)}
+    assert [pair for pair in texts if contrast(*pair) < 4.5] == []
 
 
 @pytest.mark.slow

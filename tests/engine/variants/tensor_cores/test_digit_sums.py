@@ -11,10 +11,9 @@ from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
-from engine.variants.tensor_cores.digit_layout import chains_of, fragment_cells, fragments_of
-from engine.variants.tensor_cores.digit_shape import PIXELS
+from engine.variants.tensor_cores.digit_shape import PIXELS, chains_of, fragment_cells, fragments_of
 from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
-from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, planar_word, store_words
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word, store_words
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, on_the_processor, ptx_of, unoptimised
 
 RANDOM = np.random.default_rng(31)
@@ -48,7 +47,7 @@ def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, chann
     assert "prmt" not in loop.split("cvt.pack")[0]
     loads = sum(len(work.loads_of(channel)) for channel in range(channels))
     # With those of results by whole lines.
-    staged = work.across // 16 if work.is_staged else 0
+    staged = work.across // 16 if work.stage_bytes else 0
     assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads + staged
     assert ptx.count("bar.warp.sync") == (channels > 1)
     # A register may be named %f64, and an unused one may be declared.
@@ -92,26 +91,30 @@ def test_that_what_lanes_load_is_aligned_whatever_the_anchor(channels):
             assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
             assert shape.stage_pitch >= shape.out_samples
             assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
-            assert [word + k for word, size in shape.loads for k in range(size)] == list(shape.words)
+            loads = sorted({load for channel in range(channels) for load in shape.loads_of(channel)})
+            words = [word + k for word, size in loads for k in range(size)]
+            assert words == list(range(words[0], words[-1] + 1))
             for channel in range(channels):
-                assert set(shape.loads_of(channel)) <= set(shape.loads)
                 loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
                 for group in shape.pixel_groups:
                     assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
-            assert shape.before + 4 * shape.words[0] >= 0
+            assert shape.before + 4 * words[0] >= 0
             last_lane = shape.before + shape.out_samples - shape.across
-            assert last_lane + 4 * (shape.words[-1] + 1) <= shape.tile_samples
-            assert all(word % size == shape.across % (4 * size) == 0 for word, size in shape.loads)
+            assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
+            assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
 
 
 @pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS + LONG, ids=str)
 def test_that_four_lanes_have_all_cells_in_the_right_bytes(mask_shape, left, channels):
     shape = digit_shape(mask_shape, left, channels)
-    words = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
+    loaded = {
+        word + k for channel in range(channels) for word, size in shape.loads_of(channel) for k in range(size)
+    }
+    words = {word: [4 * word + byte for byte in range(4)] for word in loaded}
     for group, channel in itertools.product(shape.pixel_groups, range(channels)):
         places = shape.sources(group, channel)
         if any(places):
-            got = planar_word(BytesOfWords(), words, places)
+            got = sorted_word(BytesOfWords(), words, places)
             for byte, place in enumerate(places):
                 assert place is None or got[byte] == channels * (4 * group + byte) + channel
     cells = fragment_cells(shape)
@@ -199,7 +202,7 @@ def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels,
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_that_a_warp_stores_nothing_past_the_picture(channels):
     shape = digit_shape((5, 5), 2, channels)
-    assert shape.is_staged
+    assert shape.stage_bytes
 
     def emit(code, out, row, sample, samples, stage, lane, table):
         place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)

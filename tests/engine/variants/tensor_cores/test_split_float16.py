@@ -16,7 +16,7 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.variants.ir.device_function import device_function
 from engine.variants.tensor_cores import weight_halves
 from engine.variants.tensor_cores.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of
-from engine.variants.tensor_cores.split_shape import EIGHT, PAIR
+from engine.variants.tensor_cores.split_shape import EIGHT, PAIR, fragments_of
 from engine.variants.tensor_cores.split_sums import PLACES, pair_storer, split_accumulator
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import check_counted, needs_nvvm, on_the_processor, ptx_of
@@ -106,11 +106,7 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(mas
     shape = shape_for(mask_shape, left)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
     halves = weight_halves.halves_of(mask)
-    words = (
-        weight_halves.fragments_of(shape, halves)
-        .view(np.float16)
-        .reshape(2, shape.mask_rows, shape.eights, 32, 2)
-    )
+    words = fragments_of(shape, halves).view(np.float16).reshape(2, shape.mask_rows, shape.eights, 32, 2)
     lanes = np.arange(32)
     # Of each eight: lane (g, t) has rows 2 t and 2 t + 1 of column g.
     moved = np.zeros((2, shape.mask_rows, EIGHT * shape.eights, EIGHT))

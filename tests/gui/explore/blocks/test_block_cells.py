@@ -6,8 +6,8 @@ from engine.geometry.block import Block, Limits
 from engine.host.protocol import BlockAvailability
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
-from gui.explore.blocks.block_cells import BlockCells, CellState
-from gui.explore.blocks.map_cells import Kind, map_of
+from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.blocks.block_map import Kind, map_of
 from tests.made_runs import (
     PROBLEM,
     WORK,
@@ -32,7 +32,7 @@ def add(results, block, kernel_ms=0.1, variant="tiled", **fields):
 
 
 def drawn(cells, key=KERNEL, variant="tiled", limits=CUDA):
-    return map_of(variant, cells.of(variant), metric(key), limits)
+    return map_of(variant, cells.all().get(variant, {}), metric(key), limits)
 
 
 def test_that_a_plan_is_waiting_or_refused_and_becomes_what_ran(cells, results, workspace):
@@ -40,32 +40,27 @@ def test_that_a_plan_is_waiting_or_refused_and_becomes_what_ran(cells, results, 
     plan = [BlockAvailability("tiled", B8), BlockAvailability("tiled", B16, too_large)]
     plan += [BlockAvailability("tiled", B32), BlockAvailability("cpu-serial", None)]
     cells.plan(workspace.job(), plan)
-    assert {block: cell.state for block, cell in cells.of("tiled").items()} == {
-        B8: CellState.WAITING,
-        B16: CellState.REFUSED,
-        B32: CellState.WAITING,
-    }
-    assert list(cells.all()) == ["tiled"]
+    assert cells.all() == {"tiled": {B8: None, B16: too_large, B32: None}}
     add(results, B8)
-    assert cells.of("tiled")[B8].run.result.block == B8
+    assert cells.all()["tiled"][B8].result.block == B8
     results.add(make_result("cpu-serial", 20.0))
-    assert cells.of("tiled")[B8].run.speed_up == pytest.approx(200.0)
-    assert cells.of("tiled")[B16].reason == too_large
+    assert cells.all()["tiled"][B8].speed_up == pytest.approx(200.0)
+    assert cells.all()["tiled"][B16] == too_large
     # What a stopped run leaves waits no longer.
     cells.end_plan()
-    assert set(cells.of("tiled")) == {B8, B16}
+    assert set(cells.all()["tiled"]) == {B8, B16}
 
 
 def test_that_the_cells_are_those_of_the_newest_problem_and_layout(cells, results, workspace, qtbot):
     cells.plan(workspace.job(), [BlockAvailability("tiled", B16)])
     add(results, B8, problem=replace(PROBLEM, width=100))
-    assert set(cells.of("tiled")) == {B8}
+    assert set(cells.all()["tiled"]) == {B8}
     add(results, B32, layout="packed")
-    assert set(cells.of("tiled")) == {B32}
+    assert set(cells.all()["tiled"]) == {B32}
     add(results, B8, 0.3)
     add(results, B8, 0.2)
-    assert set(cells.of("tiled")) == {B8, B16}
-    assert cells.of("tiled")[B8].run.result.kernel_ms == 0.2, "the newest counts"
+    assert set(cells.all()["tiled"]) == {B8, B16}
+    assert cells.all()["tiled"][B8].result.kernel_ms == 0.2, "the newest counts"
     with qtbot.waitSignal(cells.changed):
         results.clear()
     assert cells.all() == {}
@@ -79,7 +74,7 @@ def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_mark
     shown = drawn(cells)
     assert (shown.xs, shown.ys) == ((8, 16, 64), (8, 16, 64))
     assert shown.best == Block(16, 64)
-    assert (shown.ratio(shown.cells[B8]), shown.worst_ratio) == (pytest.approx(4.0), pytest.approx(4.0))
+    assert (shown.ratio(B8), shown.worst_ratio) == (pytest.approx(4.0), pytest.approx(4.0))
     illegal = shown.cells[Block(64, 64)]
     assert illegal.kind is Kind.ILLEGAL
     assert "4,096 threads; the limit is 1,024" in illegal.words
@@ -91,7 +86,7 @@ def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_mark
     # The best speed-up is the largest, where the best time is the shortest.
     results.add(make_result("cpu-serial", 20.0))
     assert drawn(cells, SPEED_UP).best == Block(16, 64)
-    assert drawn(cells, SPEED_UP).ratio(drawn(cells, SPEED_UP).cells[B8]) == pytest.approx(4.0)
+    assert drawn(cells, SPEED_UP).ratio(B8) == pytest.approx(4.0)
 
 
 def test_that_what_has_no_number_is_drawn_as_what_it_is_with_its_reason(cells, results):

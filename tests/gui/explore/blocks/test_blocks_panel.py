@@ -1,20 +1,21 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QHelpEvent, QImage, QKeyEvent
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication
 
 from engine.geometry import block_rules
 from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.host.protocol import BlockAvailability
+from gui.explore.blocks import block_table
 from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.blocks.block_map import Kind
 from gui.explore.blocks.blocks_panel import BlocksPanel
-from gui.explore.blocks.map_cells import Kind
+from gui.style.cell_colours import contrast
 from gui.style.heat import HEAT
-from gui.style.theme import current_theme
+from gui.style.theme import DARK, LIGHT, current_theme
 from tests.gui.made_results import VARIANTS, make_engine_state
 from tests.made_runs import made_reason, make_result, make_simulated
 
@@ -28,8 +29,8 @@ class Shown:
     def __init__(self, qtbot, workspace, state, results):
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
-        self.panel = BlocksPanel(workspace, state, results, self.cells)
-        self.field, self.map, self.lines = self.panel.field, self.panel.map, self.panel.lines
+        self.panel = BlocksPanel(workspace, state, self.cells)
+        self.field, self.table, self.lines = self.panel.field, self.panel.table, self.panel.lines
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
         with qtbot.waitExposed(self.panel):
@@ -45,15 +46,22 @@ class Shown:
             self.results.add(make_result(variant, kernel_ms, block=block, **fields))
         self.settle()
 
+    def at(self, block):
+        """Return the middle of a cell."""
+        return self.table.visualRect(self.table.blocks.index_of(block)).center()
+
     def click(self, block, button=Qt.MouseButton.LeftButton):
-        QTest.mouseClick(self.map, button, pos=self.map.place_of(block))
+        QTest.mouseClick(self.table.viewport(), button, pos=self.at(block))
         self.settle()
+
+    def data(self, block, role=Qt.ItemDataRole.DisplayRole):
+        return self.table.blocks.index_of(block).data(role)
 
     def colour(self, block):
         # Beside the middle, where a text may stand.
-        frame = self.map.grab().toImage()
-        rect = self.map._frame().rect(self.map.data.xs.index(block.x), self.map.data.ys.index(block.y))
-        return frame.pixelColor(rect.topLeft().toPoint() + QPoint(4, 4)).name()
+        frame = self.table.viewport().grab().toImage()
+        rect = self.table.visualRect(self.table.blocks.index_of(block))
+        return frame.pixelColor(rect.topLeft() + QPoint(4, 4)).name()
 
     def type(self, text):
         self.field.field.setFocus()
@@ -72,11 +80,11 @@ def shown(qtbot, workspace, state, results):
 
 
 def test_that_an_empty_panel_says_how_to_fill_it(shown):
-    assert "Write blocks above" in shown.map.empty_text.text()
-    assert shown.map.empty_text.isVisible()
+    assert "Write blocks above" in shown.table.empty_text.text()
+    assert shown.table.empty_text.isVisible()
     assert not shown.lines.isVisible(), "what to do first has the whole width"
     assert not shown.panel.kernel.isVisible()
-    assert "Write blocks" in shown.map.accessibleDescription()
+    assert "Write blocks" in shown.table.accessibleDescription()
 
 
 def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
@@ -86,11 +94,14 @@ def test_that_a_click_or_enter_on_a_cell_loads_its_kernel_and_block(shown):
     assert (shown.settings.variant, shown.settings.block) == ("tiled", B8)
     shown.click(B32, Qt.MouseButton.RightButton)
     assert shown.settings.block == B8
-    shown.map.setFocus()
-    for key in (Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Return):
-        QTest.keyClick(shown.map, key)
+    shown.table.setFocus()
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Return):
+        QTest.keyClick(shown.table, key)
     assert shown.settings.block == B16
-    assert "Cursor at tiled, 16 × 16" in shown.map.accessibleDescription()
+    assert shown.panel.summary.text().startswith("tiled, 16 × 16")
+    QTest.keyClick(shown.table, Qt.Key.Key_Down)
+    QTest.keyClick(shown.table, Qt.Key.Key_Enter)
+    assert shown.settings.block == Block(16, 8)
     shown.lines._clicked(None, shown.lines.plot.getPlotItem().items[-1].points()[:1])
     assert shown.settings.block in LIST
 
@@ -100,8 +111,11 @@ def test_that_the_best_is_brightest_and_the_worst_darkest_and_values_stand_where
     assert shown.colour(B16) == HEAT[-1]
     assert shown.colour(B8) == HEAT[0]
     assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
+    assert [shown.data(block) for block in LIST] == ["400", "★ 100", "200"]
+    assert "cells in µs" in shown.panel.summary.text()
+    assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
     assert "Best 16 × 16: 0.1000 ms" in shown.panel.summary.text()
-    assert "best 16 × 16: 0.1000 ms" in shown.map.accessibleDescription()
+    assert "best 16 × 16: 0.1000 ms" in shown.table.accessibleDescription()
     shown.panel.choose("speed_up")
     assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
@@ -119,12 +133,9 @@ def test_that_what_cannot_be_loaded_says_why_in_tooltip_and_line(shown, monkeypa
     assert "Not loaded. 64 × 8: no room" in shown.panel.summary.text()
     shown.click(Block(64, 64))
     assert "4,096 threads" in shown.panel.summary.text()
-    told = []
-    monkeypatch.setattr(QToolTip, "showText", lambda place, text, widget: told.append(text))
-    point = shown.map.place_of(Block(64, 64))
-    QApplication.sendEvent(shown.map, QHelpEvent(QEvent.Type.ToolTip, point, QPoint(0, 0)))
-    assert "the limit is 1,024 threads per block" in told[0]
-    heard = shown.map.accessibleDescription()
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+        assert "the limit is 1,024 threads per block" in shown.data(Block(64, 64), role)
+    heard = shown.table.accessibleDescription()
     assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
 
 
@@ -134,21 +145,21 @@ def test_that_the_map_fills_while_cells_arrive_and_follows_the_newest_kernel_or_
     shown.settle()
     assert "3 to come" in shown.panel.summary.text()
     shown.add((B8, 0.4), variant="naive")
-    assert shown.map.data.variant == "naive"
+    assert shown.table.shown.variant == "naive"
     assert "2 to come" in shown.panel.summary.text()
     shown.add((B8, 0.3))
-    assert shown.map.data.variant == shown.panel.kernel.currentText() == "tiled"
+    assert shown.table.shown.variant == shown.panel.kernel.currentText() == "tiled"
     shown.panel.kernel.textActivated.emit("naive")
     shown.add((B16, 0.2))
-    assert shown.map.data.variant == "naive"
+    assert shown.table.shown.variant == "naive"
     # A kernel that is chosen in the panel Kernel is shown if it has cells.
     shown.workspace.change(variant="tiled")
-    assert shown.map.data.variant == "tiled"
+    assert shown.table.shown.variant == "tiled"
     shown.workspace.change(variant="cached")
-    assert shown.map.data.variant == "tiled"
+    assert shown.table.shown.variant == "tiled"
 
 
-def test_that_a_line_a_kernel_names_each_block_or_only_the_threads_where_they_crowd(qtbot, shown):
+def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
     shown.add((B8, 0.4), (B32, 0.2), (B16, 0.1))
     shown.add((B8, 0.6), variant="naive")
     axis = shown.lines.plot.getAxis("bottom")
@@ -159,34 +170,62 @@ def test_that_a_line_a_kernel_names_each_block_or_only_the_threads_where_they_cr
     assert "tiled: 3 blocks, best 16 × 16: 0.1000 ms" in heard
     assert "naive: 1 block, best 8 × 8" in heard
     shown.add(*((block, 1 / block.threads) for block in every_block()))
-    qtbot.waitUntil(lambda: any(name == "1024" for _, name in axis._tickLevels[0]))
+    qtbot.waitUntil(lambda: len(shown.lines._blocks) == len(every_block()))
     names = [name for _, name in axis._tickLevels[0]]
-    assert all(name.isdigit() for name in names)
+    assert names[0] == "1×1"
+    assert 1 < len(names) < len(every_block()) / 2
 
 
 def test_that_simulated_runs_have_counts_and_no_times(shown):
     for block in LIST:
         shown.results.add(replace(make_simulated("tiled"), block=block))
     shown.settle()
-    assert "3 verified, not timed" in shown.map.accessibleDescription()
+    assert "3 verified, not timed" in shown.table.accessibleDescription()
     assert shown.lines.empty_text.isVisible()
 
 
 @pytest.mark.parametrize("size", [(300, 160), (620, 190), (1200, 500)])
 @pytest.mark.slow
-def test_that_nothing_is_painted_outside_at_any_size(shown, size):
+def test_that_every_number_and_name_has_room_at_any_size(shown, size):
     shown.add(*((block, 1 / block.threads) for block in every_block()))
     shown.panel.refresh()
     shown.panel.resize(*size)
     shown.settle()
-    frame = shown.map._frame()
-    assert frame.area.left() >= 0
-    assert frame.area.top() >= 0
-    assert frame.area.right() <= shown.map.width()
-    assert frame.area.bottom() <= shown.map.height()
-    assert shown.map.grab().toImage().format() != QImage.Format.Format_Invalid
-    corner = shown.map._block_at(QPointF(frame.area.left() + 1, frame.area.bottom() - 1))
-    assert corner == Block(1, 1)
+    table, model = shown.table, shown.table.blocks
+    for block in every_block():
+        cell = table.visualRect(model.index_of(block))
+        assert table.fontMetrics().horizontalAdvance(shown.data(block)) < cell.width()
+        assert table.fontMetrics().ascent() < cell.height()
+    assert table.fontMetrics().horizontalAdvance("1024") < table.columnWidth(10)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
+    monkeypatch.setattr(block_table, "current_theme", lambda: theme)
+    blocks = [Block(1 << x, 4) for x in range(9)]
+    shown.add(*((block, 0.1 * 1.35**number) for number, block in enumerate(blocks)))
+    shown.cells.plan(shown.workspace.job(), [BlockAvailability("tiled", Block(1, 8))])
+    shown.settle()
+    roles = Qt.ItemDataRole.ForegroundRole, Qt.ItemDataRole.BackgroundRole
+    cells = shown.table.shown.cells
+    ratios = [contrast(*(shown.data(block, role) for role in roles)) for block in cells]
+    assert len(ratios) == 18
+    assert min(ratios) >= 4.5
+
+
+def test_that_rows_and_columns_are_named_by_width_and_height(shown):
+    shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
+    model, way = shown.table.blocks, Qt.Orientation
+    assert [model.headerData(at, way.Horizontal) for at in range(3)] == ["8", "16", "32"]
+    assert [model.headerData(at, way.Vertical) for at in range(2)] == ["× 16", "× 8"]
+    assert "Width" in model.headerData(0, way.Horizontal, Qt.ItemDataRole.ToolTipRole)
+
+
+def test_that_the_current_cell_stays_while_results_arrive(shown):
+    shown.add((B8, 0.4), (B16, 0.1))
+    shown.table.setCurrentIndex(shown.table.blocks.index_of(B8))
+    shown.add((B32, 0.2))
+    assert shown.table.blocks.block_at(shown.table.currentIndex()) == B8
 
 
 def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
@@ -218,22 +257,25 @@ def test_that_what_is_being_typed_stays_when_something_else_changes(shown):
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support")
 def test_that_kernels_are_checked_in_the_menu_which_stays_open(shown):
-    button = shown.panel.kernels
-    menu = button.menu()
-    menu.aboutToShow.emit()
+    menu = shown.panel.kernels
+    button = menu.button
+    menu.popup(QPoint(0, 0))
     every, _, *kernels = menu.actions()
     assert every.isChecked()
     assert [action.text() for action in kernels] == [variant.title for variant in VARIANTS]
     for key in ("tiled", "naive"):
         (action,) = (action for action in kernels if action.data() == key)
         menu.setActiveAction(action)
-        press = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier)
-        assert button.eventFilter(menu, press), "the menu would close"
+        QTest.keyClick(menu, Qt.Key.Key_Space)
+        assert menu.isVisible()
     assert shown.settings.kernels == ("naive", "tiled")
     assert not every.isChecked()
     assert button.text() == f"Kernels: 2 of {len(VARIANTS)}"
-    every.trigger()
+    QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(every).center())
+    assert menu.isVisible()
+    menu.close()
     assert shown.settings.kernels == ()
     assert button.text() == "Kernels: all"
 
@@ -241,9 +283,9 @@ def test_that_kernels_are_checked_in_the_menu_which_stays_open(shown):
 def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     shown.panel.explain("Blocks are compared for convolutions.")
     assert not shown.field.field.isEnabled()
-    assert not shown.panel.kernels.isEnabled()
+    assert not shown.panel.kernels.button.isEnabled()
     assert shown.panel.words == "Blocks are compared for convolutions."
-    assert not shown.map.isVisible(), "a click there would choose a block unseen"
+    assert not shown.table.isVisible(), "a click there would choose a block unseen"
     shown.panel.explain("")
     assert shown.field.field.isEnabled()
     assert shown.field.note.isHidden()
@@ -251,18 +293,18 @@ def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
 
 def test_that_without_a_gpu_the_empty_panel_says_so_and_what_the_simulator_can_do(qtbot, workspace, results):
     state = make_engine_state(cuda=False)
-    text = Shown(qtbot, workspace, state, results).map.empty_text.text()
+    text = Shown(qtbot, workspace, state, results).table.empty_text.text()
     assert "There is no GPU here (There is no NVIDIA driver here)." in text
     assert "In the simulator" in text
     shown = Shown(qtbot, workspace, state, results)
-    # The size in a window of 1024 x 640, with a refusal above.
+    # The size in a window of 1024 × 640, with a refusal above.
     shown.panel.resize(445, 190)
     shown.type("8x8, 99x99")
-    words = shown.map.empty_text
+    words = shown.table.empty_text
     assert words.heightForWidth(words.width()) <= words.height()
     shown.add((B8, 0.4))
     assert shown.lines.isVisible()
-    assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).map.empty_text.text()
+    assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).table.empty_text.text()
 
 
 def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(shown, monkeypatch):
@@ -273,5 +315,5 @@ def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(s
 
     monkeypatch.setattr(block_rules, "nearest_legal", search)
     shown.add(*((block, 0.1) for block in (Block(1, 1024), Block(1024, 1), Block(512, 2))))
-    cell = shown.map.data.cells[Block(512, 1024)]
+    cell = shown.table.shown.cells[Block(512, 1024)]
     assert (cell.kind, "524,288 threads" in cell.words) == (Kind.ILLEGAL, True)

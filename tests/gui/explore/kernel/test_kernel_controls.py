@@ -122,7 +122,7 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(e
 def with_best(qtbot, workspace, state, results, tmp_path):
     """An editor, and the file of best measured blocks that it reads."""
     workspace.change(variant="tiled")
-    path = tmp_path / "best-blocks.json"
+    path = tmp_path / "best-runs.json"
     editor = BlockEditor(workspace, state, BestMeasured(workspace, state, results, path))
     qtbot.addWidget(editor)
     editor.show()

@@ -176,11 +176,11 @@ def test_that_the_map_of_blocks_is_dimmed_with_the_mask(haloscope, qtbot):
     haloscope.results.follow(haloscope.results.problem_of(result))
     settle()
     assert "earlier" not in panel.summary.text()
-    bright = panel.map.grab().toImage()
+    bright = panel.table.grab().toImage()
     haloscope.workspace.set_mask(preset("box-3"))
     settle()
     assert panel.summary.text().startswith("For an earlier problem · ")
-    assert panel.map.grab().toImage() != bright
+    assert panel.table.grab().toImage() != bright
     assert panel.lines.plot.getPlotItem().opacity() < 0.6
 
 

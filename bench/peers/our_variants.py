@@ -14,19 +14,16 @@ from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.pictures import as_samples
 
 
-def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
-    """Return those wanted that are registered for that kind of device; "all" stands for every one."""
+def keys(names: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
+    """Return those names that are registered for that kind of device; "all" stands for every one."""
     known = [AUTO, *(variant.key for variant in VARIANTS if variant.device is kind)]
-    return tuple(known) if "all" in wanted else tuple(key for key in wanted if key in known)
+    return tuple(known) if "all" in names else tuple(key for key in names if key in known)
 
 
 def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice[Variant], Problem, Mask]:
     """Return the variant, problem and mask that a method means for a cell; results are of the picture's type.
 
-    Raises
-    ------
-    Refused
-        The variant cannot do it, in its own words.
+    Raises Refused where the variant cannot do it, in its own words.
     """
     mask = Mask(job.mask.weights)
     problem = describe_problem(as_samples(job.pictures[0]), mask, "zero", 0.0, job.cell.dtype)
