@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api.bank import AppliedBank, apply_bank
-    from engine.api.filtering import Applied, apply, convolve, correlate, list_devices, list_variants
+    from engine.api.call import Applied
+    from engine.api.filtering import apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
     from engine.api.product import matmul
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
-    "engine.api.filtering": "Applied apply convolve correlate list_devices list_variants",
+    "engine.api.call": "Applied",
+    "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
     "engine.api.product": "matmul",

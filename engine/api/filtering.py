@@ -1,52 +1,36 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.device.devices import backend, device_named, own_process_needed
-from engine.device.devices import devices as known_devices
+from engine.api.call import (
+    Applied,
+    BlockLike,
+    as_block,
+    as_device,
+    computed,
+    measured,
+    plan_for,
+    refuse_unused,
+)
+from engine.device.devices import devices
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue, EngineError, VerificationFailed
-from engine.geometry.block import Block
-from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.run.arguments import Image, as_array, as_number, as_seconds
-from engine.run.compute import compute
+from engine.run.arguments import Image, as_array, as_number
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
-    # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.run.measure import OnValues, Outcome
+    from engine.run.measure import OnValues
     from engine.run.sampling import SamplingPlan
-    from engine.tasks.filtering.results import RunResult
 
 MaskLike = Mask | ArrayLike | str
-BlockLike = Block | tuple[int, int] | str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
-    """A filtered picture with its verification and its times.
-
-    Parameters
-    ----------
-    values : ndarray of the picture's shape, float32 or of the picture's type, as requested
-    result : RunResult
-        Variant, block, device, timing, verification.
-    """
-
-    values: np.ndarray
-    result: "RunResult"
 
 
 def correlate(
@@ -172,14 +156,12 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
-    from engine.run.sampling import SamplingPlan
-
-    return request.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    return request.measure(plan_for(budget_s))
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
     """Return every device, usable or not, with the reason why not."""
-    return known_devices()
+    return devices()
 
 
 def list_variants() -> tuple[Variant, ...]:
@@ -226,14 +208,8 @@ class Request(ResolvedFilter):
             result_type=result,
         )
         super().__init__(asked, samples, array)
-        if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(asked.device)
-        if asked.block is not None and not self.choice.variant.uses_block:
-            # Such a variant ignores the block, but an illegal one is still an error.
-            refusal = refuse_block(asked.block, self.device.limits)
-            if refusal is not None:
-                raise UnsupportedVariant("The block cannot be used", refusal)
+        is_used = asked.block is None or self.choice.variant.uses_block
+        refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return the filtered picture, unverified (but verified in the simulator).
@@ -241,47 +217,11 @@ class Request(ResolvedFilter):
         It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
         the device is one of this process.
         """
-        if own_process_needed(self.device):
-            from engine.run.sampling import SamplingPlan
-
-            return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key), out).reshape(self.shape)
+        return computed(self.job(), self.device, self.shape, out)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return the filtered picture with its verification and its times; raise what `as_applied` raises.
-
-        `on_values` is as of `engine.run.measure.measure`.
-        """
-        return as_applied(self.outcome(plan, on_values), self.shape)
-
-    def outcome(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> "Outcome":
-        """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
-        from engine.host.executor import executor_for
-        from engine.run.executor import outcome_of
-
-        return outcome_of(self.job(), self.device, plan, executor_for, on_values)
-
-
-def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
-    """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
-    if outcome.values is None:
-        raise outcome.error or EngineError(str(outcome.result.failure))
-    verification = outcome.result.verification
-    if verification is not None and not verification.passed:
-        raise VerificationFailed(
-            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
-        )
-    return Applied(outcome.values.reshape(shape), outcome.result)
-
-
-def as_device(device: str | None) -> str:
-    """Return the key of a device; a `BadValue` for what is not a key."""
-    wanted = AUTO if device is None else device
-    if not isinstance(wanted, str):
-        raise BadValue(
-            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
-        )
-    return wanted
+        """Return the filtered picture with its verification and its times (`engine.api.call.measured`)."""
+        return measured(self.job(), self.device, self.shape, plan, on_values)
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
@@ -293,13 +233,3 @@ def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     if not isinstance(mask, Mask):
         return Mask(mask, anchor)
     return mask if anchor is None else mask.with_anchor(anchor)
-
-
-def as_block(block: BlockLike | None) -> Block | None:
-    """Return a block from any of its forms; a `BadValue` for what is none."""
-    if block is None or isinstance(block, Block):
-        return block
-    if isinstance(block, str):
-        return Block.parse(block)
-    sides = block if isinstance(block, Iterable) else (block,)
-    return Block.parse("x".join(str(side) for side in sides))

@@ -6,13 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.api.filtering import as_applied, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.call import as_device, computed
+from engine.device.devices import device_named
 from engine.device_info import AUTO
-from engine.host.executor import executor_for
-from engine.run.compute import compute
-from engine.run.executor import outcome_of
-from engine.run.sampling import NO_SAMPLES
 from engine.tasks.network.drawings import as_drawings, probabilities
 from engine.tasks.network.job import network_job
 from engine.tasks.network.stages import chosen_stage, feature_maps
@@ -93,11 +89,7 @@ def network(
         # A CPU stage runs on the CPU on any choice, but an unknown device is still an error.
         device_named(wanted)
     job = network_job(chosen, batch, used)
-    if own_process_needed(machine):
-        outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
-        scores = as_applied(outcome, (job.problem.batch, job.problem.classes)).values
-    else:
-        scores = compute(job, backend(machine.key))
+    scores = computed(job, machine, (job.problem.batch, job.problem.classes))
     chances = probabilities(scores)
     maps = feature_maps(batch[0], used)[0] if layers else {}
     return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

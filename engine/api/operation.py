@@ -5,14 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.filtering import Applied, BlockLike, as_applied, as_block, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.call import (
+    Applied,
+    BlockLike,
+    as_block,
+    as_device,
+    computed,
+    measured,
+    plan_for,
+    refuse_unused,
+)
 from engine.device_info import AUTO
-from engine.geometry.block_rules import refuse_block
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import UnsupportedVariant
-from engine.run.arguments import Image, as_array, as_seconds
-from engine.run.compute import compute
+from engine.run.arguments import Image, as_array
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.resolve import ResolvedOperation
@@ -103,9 +108,7 @@ def operate(
     call = OperationCall(
         image, operation, parameters, patch=patch, key=variant, block=block, device=device, layout=layout
     )
-    from engine.run.sampling import SamplingPlan
-
-    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    applied = call.measure(plan_for(budget_s))
     answer = call.answer(applied.values)
     return Operated(
         applied.values,
@@ -113,7 +116,7 @@ def operate(
         {quantity.key: quantity.value for quantity in answer.quantities},
         answer.counts,
         answer.mark,
-        applied.result,  # type: ignore[arg-type]
+        applied.result,
     )
 
 
@@ -144,26 +147,17 @@ class OperationCall(ResolvedOperation):
         )
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), cells)
-        if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(asked.device)
-        if asked.block is not None and not self.choice.variant.uses_block:
-            refusal = refuse_block(asked.block, self.device.limits)
-            if refusal is not None:
-                raise UnsupportedVariant("The block cannot be used", refusal)
+        is_used = asked.block is None or self.choice.variant.uses_block
+        refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
 
-    def filter(self) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator)."""
-        if own_process_needed(self.device):
-            from engine.run.sampling import SamplingPlan
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator).
 
-            return self.measure(SamplingPlan()).values
-        return compute(self.job(), backend(self.device.key))
+        It lies in `out`, an array of the shape and type of the result, where that is given and the device is
+        one of this process.
+        """
+        return computed(self.job(), self.device, self.problem.result_shape, out)
 
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None, *, seed: int = 0) -> Applied:
-        """Return what the variant wrote with proof and times; raise what `as_applied` raises."""
-        from engine.host.executor import executor_for
-        from engine.run.executor import outcome_of
-
-        outcome = outcome_of(self.job(seed=seed), self.device, plan, executor_for, on_values)
-        return as_applied(outcome, self.problem.result_shape)
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
+        """Return what the variant wrote with proof and times (`engine.api.call.measured`)."""
+        return measured(self.job(), self.device, self.problem.result_shape, plan, on_values)

@@ -5,14 +5,10 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.filtering import as_applied, as_device
-from engine.device.devices import backend, device_named, own_process_needed
+from engine.api.call import as_device, computed
+from engine.device.devices import device_named
 from engine.device_info import AUTO
-from engine.host.executor import executor_for
-from engine.run.compute import compute
 from engine.run.device_choice import device_for
-from engine.run.executor import outcome_of
-from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
@@ -69,7 +65,4 @@ def matmul(
             device_named(wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
-    if not own_process_needed(machine):
-        return compute(job, backend(machine.key))
-    outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
-    return as_applied(outcome, (len(left), right.shape[1])).values
+    return computed(job, machine, (len(left), right.shape[1]))

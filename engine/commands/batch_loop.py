@@ -12,11 +12,10 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
-from engine.commands.picture_run import PictureRun
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
@@ -136,10 +135,10 @@ class Loop:
             self._on_finished(failed(file, error))
             return None
 
-    def note_what_runs(self, run: PictureRun) -> None:
-        """Remember variant and device."""
-        self.devices[run.call.device.title] = None
-        self.variants[run.call.choice.variant.key] = None
+    def note_what_runs(self, call: Any) -> None:
+        """Remember variant and device of a call of `engine.api`."""
+        self.devices[call.device.title] = None
+        self.variants[call.choice.variant.key] = None
 
     def end_if_stopped(self) -> None:
         """Raise CancelledError where the batch ends early. Called on: a worker."""

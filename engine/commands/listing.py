@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings
 from engine.commands.output import mask_document, print_answer, print_json, table
-from engine.run.variant import AnyVariant
+
+if TYPE_CHECKING:
+    from engine.run.variant import AnyVariant
 
 VERSION = 1
 
@@ -87,7 +89,7 @@ def run_masks(settings: MasksSettings) -> int:
     return DONE
 
 
-def _entry(known: AnyVariant[Any, Any]) -> dict[str, object]:
+def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:
     """Return an entry of `variants --json`; all have the same keys, and `facts` beside."""
     names = "key", "task", "title", "device", "idea", "remark"
     block = asdict(known.default_block) if known.uses_block else None

@@ -7,7 +7,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api.filtering import Request, as_applied
+from engine.api.call import as_applied
+from engine.api.filtering import Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named, own_process_needed

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.filtering import BlockLike, MaskLike, Request, as_mask
+from engine.api.call import BlockLike
+from engine.api.filtering import MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO

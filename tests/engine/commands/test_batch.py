@@ -14,7 +14,7 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_filter
+from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.image import formats
@@ -417,6 +417,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(picture_filter, "open_image", None)
+    monkeypatch.setattr(picture_opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)
