@@ -12,14 +12,13 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_loop import Finished, Loop, Saving, Source
+from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
@@ -81,7 +80,7 @@ class Job:
         return data, Finished(file, None, notes, verification, found)
 
 
-def source_for(plan: BatchPlan) -> Source:
+def source_for(plan: BatchPlan) -> "Workers | OneByOne":
     """Return the source that suits the device."""
     if plan.device.kind == "cpu":
         return Workers(plan)
@@ -142,7 +141,7 @@ class OneByOne:
             if not waiting:
                 return
             file, loan, future = waiting.popleft()
-            job = loop.attempt(file, partial(self._job, file, loan, future))
+            job = loop.attempt(file, self._job, file, loan, future)
             if job is None:
                 loan.give_back()
             else:
