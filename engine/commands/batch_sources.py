@@ -22,13 +22,13 @@ from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
-from engine.commands.mask_filter import MaskFilter
 from engine.commands.picture_filter import AnyFilter, Result
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
 from engine.image.result_picture import converted_picture
 from engine.image.save import encoded_image
+from engine.streams.filtering import filter_stream
 from engine.verify.verification import Verification
 
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
@@ -189,9 +189,8 @@ class Stream(OneByOne):
 
     def _stream(self, loop: Loop, begin: Job, jobs: Iterator[Job]) -> Job | None:
         """Filter pictures in a stream; return the first one that it cannot take, None at the end."""
-        how = begin.how
-        way = how.stream(begin.call) if isinstance(how, MaskFilter) else None
-        if way is None or not isinstance(how, MaskFilter):
+        how, asked = begin.how, begin.how.stream(begin.call)
+        if asked is None:
             self.filter(loop, begin)
             return None
         in_stream: deque[Job] = deque()
@@ -199,7 +198,7 @@ class Stream(OneByOne):
 
         def pictures() -> Iterator[np.ndarray]:
             for job in chain((begin,), jobs):
-                if how.stream(job.call) != way:
+                if how.stream(job.call) != asked:
                     other.append(job)
                     return
                 in_stream.append(job)
@@ -215,7 +214,8 @@ class Stream(OneByOne):
 
         loop.devices[begin.call.device.title] = None
         try:
-            loop.variants |= dict.fromkeys(how.filter_stream(way, pictures(), results(), receive))
+            streamed = filter_stream(pictures(), **asked, out=results(), receive=receive)
+            loop.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
         except DeviceFault:
             raise
         except (EngineError, MemoryError):

@@ -1,6 +1,5 @@
 """A mask, correlated with each picture or convolved."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -151,34 +150,15 @@ class MaskFilter(PictureFilter[Request]):
             notes.append("--alpha was not used: the picture has no alpha.")
         return notes + super().unused(call, opened)
 
-    def stream(self, call: Request) -> tuple[str, str] | None:
-        """Return variant and type of the results of the stream that may take a picture; None: no stream."""
-        chosen, asked = call.choice.variant, self.settings.variant
-        if not chosen.band_invariant and asked != AUTO:
+    def stream(self, call: Request) -> dict[str, Any] | None:
+        """Return the arguments of the stream that may take a picture; None where none may."""
+        asked, chosen = self._arguments() | {"mask": self.mask}, call.choice.variant
+        if not chosen.band_invariant and self.settings.variant != AUTO:
             return None
         if call.problem.is_quantised:
             # Not what `auto` would choose for such results: another variant may round otherwise.
-            return chosen.key, "same"
-        return asked, self._arguments()["result"]
-
-    def filter_stream(
-        self,
-        way: tuple[str, str],
-        pictures: Iterable[np.ndarray],
-        results: Iterable[np.ndarray],
-        receive: Callable[[int, np.ndarray], None],
-    ) -> tuple[str, ...]:
-        """Filter pictures in one stream; return the keys of the variants that ran.
-
-        `way` is the `stream` of their calls, `results` are the arrays for them; `receive` is called with the
-        number and the result of each, in order.
-        """
-        # `filter` has no use for it.
-        from engine.streams.filtering import filter_stream
-
-        asked = self._arguments() | {"variant": way[0], "result": way[1]}
-        streamed = filter_stream(pictures, self.mask, **asked, out=results, receive=receive)
-        return tuple(streamed.timeline.variant.split(", "))
+            return asked | {"variant": chosen.key, "result": "same"}
+        return asked | {"variant": self.settings.variant}
 
 
 def is_finite(request: Request) -> bool:

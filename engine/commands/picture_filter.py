@@ -87,6 +87,10 @@ class PictureFilter(ABC, Generic[C]):
     def call(self, opened: Opened, *, in_bands: bool = False) -> C:
         """Return the call that computes a picture, which may be `in_bands`; refuse what it never computes."""
 
+    def stream(self, call: C) -> dict[str, Any] | None:
+        """Return the arguments of the stream that may take a picture (`filter_stream`); None: none may."""
+        return None
+
     @abstractmethod
     def what(self, call: C) -> str:
         """Return what is computed, in words."""

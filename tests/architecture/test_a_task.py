@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from engine.commands.table import COMMANDS, Command
+from engine.commands import COMMANDS, Command
 from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
 from engine.geometry.refusal import UnsupportedVariant

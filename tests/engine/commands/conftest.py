@@ -15,6 +15,7 @@ import pytest
 import engine.commands
 import engine.files.atomic_write
 from engine import interrupts
+from engine.commands import command_line
 from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
@@ -163,7 +164,7 @@ def no_gpu(monkeypatch):
 def left(monkeypatch):
     """Return the exit statuses with which the process would have been left at once."""
     statuses = []
-    monkeypatch.setattr(engine.commands, "leave_at_once", statuses.append)
+    monkeypatch.setattr(command_line, "leave_at_once", statuses.append)
     return statuses
 
 

@@ -19,7 +19,6 @@ from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.image import formats
 from engine.image.samples import sample_path
-from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
@@ -271,7 +270,7 @@ def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, p
 
 def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_a_stream, photos, out):
     (photos / "broken.png").unlink()
-    whole, calls = filtering.filter_stream, []
+    whole, calls = batch_sources.filter_stream, []
 
     def break_off(pictures, *arguments, **options):
         calls.append(1)
@@ -280,7 +279,7 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
             raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
         return whole(pictures, *arguments, **options)
 
-    monkeypatch.setattr(filtering, "filter_stream", break_off)
+    monkeypatch.setattr(batch_sources, "filter_stream", break_off)
     batch(photos, "--recursive --result-type float32")
     assert len(calls) == 2
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
