@@ -211,10 +211,15 @@ class Request(ResolvedFilter):
         is_used = asked.block is None or self.choice.variant.uses_block
         refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
 
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of what the variant writes: that of `samples`."""
+        return self.samples.shape
+
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return the filtered picture, unverified (but verified in the simulator).
 
-        It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
+        It lies in `out`, an array of `result_shape` and the result's type, where that is given and
         the device is one of this process.
         """
         return computed(self.job(), self.device, self.shape, out)

@@ -150,14 +150,19 @@ class OperationCall(ResolvedOperation):
         is_used = asked.block is None or self.choice.variant.uses_block
         refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
 
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of what the variant writes."""
+        return self.problem.result_shape
+
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator).
 
-        It lies in `out`, an array of the shape and type of the result, where that is given and the device is
-        one of this process.
+        It lies in `out`, an array of `result_shape` and the result's type, where that is given and the device
+        is one of this process.
         """
-        return computed(self.job(), self.device, self.problem.result_shape, out)
+        return computed(self.job(), self.device, self.result_shape, out)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
         """Return what the variant wrote with proof and times (`engine.api.call.measured`)."""
-        return measured(self.job(), self.device, self.problem.result_shape, plan, on_values)
+        return measured(self.job(), self.device, self.result_shape, plan, on_values)

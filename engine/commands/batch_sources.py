@@ -55,9 +55,15 @@ class Job:
         """The seed of the pixels that are checked: other ones in each picture."""
         return zlib.crc32(self.file.source.encode(errors="surrogateescape"))
 
+    def room(self) -> np.ndarray:
+        """Return an array for what the variant writes."""
+        call = self.call
+        return self.loan.result(call.samples, call.problem.result_dtype, call.result_shape)
+
     def filtered(self) -> np.ndarray:
         """Return what the variant writes."""
-        return self.how.compute(self.call, self.loan.result)
+        values: np.ndarray = self.call.filter(self.room())
+        return values.reshape(self.call.result_shape)
 
     def filtered_and_encoded(self) -> tuple[bytes, Finished]:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
@@ -206,8 +212,7 @@ class Stream(OneByOne):
 
         def results() -> Iterator[np.ndarray]:
             while True:
-                job = in_stream[-1]
-                yield job.loan.result(job.call.samples, job.call.problem.result_dtype)
+                yield in_stream[-1].room()
 
         def receive(number: int, values: np.ndarray) -> None:
             self.hand_over(loop, in_stream.popleft(), values)

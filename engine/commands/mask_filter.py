@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.output import mask_document, printable
-from engine.commands.picture_filter import PictureFilter, Result, ResultArray
+from engine.commands.picture_filter import PictureFilter, Result
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value
 from engine.device.cuda_presence import has_driver
@@ -123,11 +123,6 @@ class MaskFilter(PictureFilter[Request]):
     def document(self, call: Request) -> dict[str, object]:
         """Return what ran, and the type of its results, for JSON."""
         return super().document(call) | {"result_dtype": call.problem.result_dtype}
-
-    def compute(self, call: Request, array: ResultArray) -> np.ndarray:
-        """Return the result, of the shape of the samples."""
-        values = call.filter(array(call.samples, call.problem.result_dtype))
-        return values.reshape(call.samples.shape)
 
     def finished(self, call: Request, opened: Opened, values: np.ndarray) -> Result:
         """Return the picture to save, and a note for each kind of value that it cannot hold."""

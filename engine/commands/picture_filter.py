@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from engine.api.filtering import Request
 from engine.commands.output import printable
@@ -33,9 +32,6 @@ C = TypeVar("C", bound="Request | OperationCall")
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
 AFFORDABLE_MULTIPLY_ADDS = 20_000_000
-
-ResultArray = Callable[[NDArray[np.generic], DTypeLike], NDArray[np.generic]]
-"""Returns an array for the result of filtering samples, of their shape and of a type."""
 
 
 class Result(NamedTuple):
@@ -98,10 +94,6 @@ class PictureFilter(ABC, Generic[C]):
     @abstractmethod
     def facts(self, call: C) -> dict[str, object]:
         """Return what is computed, for JSON."""
-
-    def compute(self, call: C, array: ResultArray) -> np.ndarray:
-        """Return what the variant writes, unverified, in an array that `array` returns where it can be."""
-        return call.filter()
 
     @abstractmethod
     def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
