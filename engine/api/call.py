@@ -59,18 +59,6 @@ def as_block(block: BlockLike | None) -> Block | None:
     return Block.parse("x".join(str(side) for side in sides))
 
 
-def refuse_unused(key: str, asked_device: str, block: Block | None, device: DeviceInfo) -> None:
-    """Raise an EngineError for an unknown device and for an illegal block, also where neither is used.
-
-    A CPU variant runs on the CPU on any choice of a device, and ignores a block.
-    """
-    if key != AUTO and asked_device != AUTO:
-        device_named(asked_device)
-    refusal = None if block is None else refuse_block(block, device.limits)
-    if refusal is not None:
-        raise UnsupportedVariant("The block cannot be used", refusal)
-
-
 def plan_for(budget_s: float) -> "SamplingPlan":
     """Return a plan to sample for so many seconds; a `BadValue` says why they are none."""
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
@@ -107,6 +95,49 @@ def measured(
     from engine.run.executor import outcome_of
 
     return as_applied(outcome_of(job, device, plan, executor_for, on_values), shape)
+
+
+class Call:
+    """A request with its arguments resolved by `ResolvedFilter` or `ResolvedOperation`, ready to run."""
+
+    asked: Any
+    device: DeviceInfo
+    result_shape: tuple[int, ...]
+    """Shape of what the variant writes: rows, columns, channels."""
+
+    @property
+    def choice(self) -> Any:
+        """The variant and its block."""
+        raise NotImplementedError
+
+    def job(self) -> AnyJob:
+        """Return the job for the pipeline."""
+        raise NotImplementedError
+
+    def refuse_unused(self) -> None:
+        """Raise an EngineError for an unknown device and for an illegal block, also where neither is used.
+
+        A CPU variant runs on the CPU on any choice of a device, and ignores a block.
+        """
+        asked = self.asked
+        if asked.variant != AUTO and asked.device != AUTO:
+            device_named(asked.device)
+        if asked.block is not None and not self.choice.variant.uses_block:
+            refusal = refuse_block(asked.block, self.device.limits)
+            if refusal is not None:
+                raise UnsupportedVariant("The block cannot be used", refusal)
+
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator).
+
+        It lies in `out`, an array of `result_shape` and of the result's type, where that is given and the
+        device is one of this process.
+        """
+        return computed(self.job(), self.device, self.result_shape, out)
+
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
+        """Return what the variant writes with its verification and its times, as `measured` does."""
+        return measured(self.job(), self.device, self.result_shape, plan, on_values)
 
 
 def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:

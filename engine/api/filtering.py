@@ -1,20 +1,9 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.call import (
-    Applied,
-    BlockLike,
-    as_block,
-    as_device,
-    computed,
-    measured,
-    plan_for,
-    refuse_unused,
-)
+from engine.api.call import Applied, BlockLike, Call, as_block, as_device, plan_for
 from engine.device.devices import devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
@@ -25,10 +14,6 @@ from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.pictures import as_samples
-
-if TYPE_CHECKING:
-    from engine.run.measure import OnValues
-    from engine.run.sampling import SamplingPlan
 
 MaskLike = Mask | ArrayLike | str
 
@@ -94,7 +79,7 @@ def correlate(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
     )
-    return request.filter()
+    return request.filter().reshape(request.shape)
 
 
 def convolve(
@@ -117,7 +102,7 @@ def convolve(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
     )
-    return request.filter()
+    return request.filter().reshape(request.shape)
 
 
 def apply(
@@ -156,7 +141,8 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
-    return request.measure(plan_for(budget_s))
+    applied = request.measure(plan_for(budget_s))
+    return Applied(applied.values.reshape(request.shape), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
@@ -169,7 +155,7 @@ def list_variants() -> tuple[Variant, ...]:
     return tuple(VARIANTS)
 
 
-class Request(ResolvedFilter):
+class Request(ResolvedFilter, Call):
     """One call, resolved; parameters as for `apply`, in all their forms.
 
     `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
@@ -208,25 +194,8 @@ class Request(ResolvedFilter):
             result_type=result,
         )
         super().__init__(asked, samples, array)
-        is_used = asked.block is None or self.choice.variant.uses_block
-        refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of what the variant writes: that of `samples`."""
-        return self.samples.shape
-
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the filtered picture, unverified (but verified in the simulator).
-
-        It lies in `out`, an array of `result_shape` and the result's type, where that is given and
-        the device is one of this process.
-        """
-        return computed(self.job(), self.device, self.shape, out)
-
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return the filtered picture with its verification and its times (`engine.api.call.measured`)."""
-        return measured(self.job(), self.device, self.shape, plan, on_values)
+        self.result_shape = samples.shape
+        self.refuse_unused()
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.call import (
-    Applied,
-    BlockLike,
-    as_block,
-    as_device,
-    computed,
-    measured,
-    plan_for,
-    refuse_unused,
-)
+from engine.api.call import BlockLike, Call, as_block, as_device, plan_for
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.run.arguments import Image, as_array
@@ -25,8 +16,6 @@ from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement
-    from engine.run.measure import OnValues
-    from engine.run.sampling import SamplingPlan
     from engine.tasks.operation.problem import OperationProblem
 
 
@@ -120,7 +109,7 @@ def operate(
     )
 
 
-class OperationCall(ResolvedOperation):
+class OperationCall(ResolvedOperation, Call):
     """One call, resolved; parameters as for `operate`. `shape` is that of the picture as it was given."""
 
     def __init__(
@@ -147,22 +136,5 @@ class OperationCall(ResolvedOperation):
         )
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), cells)
-        is_used = asked.block is None or self.choice.variant.uses_block
-        refuse_unused(key, asked.device, None if is_used else asked.block, self.device)
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of what the variant writes."""
-        return self.problem.result_shape
-
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator).
-
-        It lies in `out`, an array of `result_shape` and the result's type, where that is given and the device
-        is one of this process.
-        """
-        return computed(self.job(), self.device, self.result_shape, out)
-
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return what the variant wrote with proof and times (`engine.api.call.measured`)."""
-        return measured(self.job(), self.device, self.result_shape, plan, on_values)
+        self.result_shape = self.problem.result_shape
+        self.refuse_unused()

@@ -63,7 +63,7 @@ class Job:
     def filtered(self) -> np.ndarray:
         """Return what the variant writes."""
         values: np.ndarray = self.call.filter(self.room())
-        return values.reshape(self.call.result_shape)
+        return values
 
     def filtered_and_encoded(self) -> tuple[bytes, Finished]:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
