@@ -115,11 +115,8 @@ def shortest_ms(
         machine.upload(samples, buffers)
         machine.run(prepared, buffers)
         clock = machine.clock(prepared, buffers)
-        try:
-            first = clock.sample_ms()
-            return first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
-        finally:
-            clock.close()
+        first = clock.sample_ms()
+        return first if first > LONGEST_MS else min(clock.sample_ms() for _ in range(SAMPLES))
     except EngineError as error:
         print(f"{known.key}: {error}", flush=True)
         return None

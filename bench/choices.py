@@ -161,25 +161,21 @@ def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) ->
     machine.upload(samples, buffers)
     clocks: dict[str, Any] = {}
     times: dict[str, float] = {}
-    try:
-        for key in keys:
-            known = variant(key)
-            try:
-                prepared = known.prepare(problem, mask, known.default_block)
-                machine.run(prepared, buffers)
-                clocks[key] = machine.clock(prepared, buffers)
-                times[key] = clocks[key].sample_ms()
-            except EngineError as error:
-                print(f"{draw.name}: {key}: {error}", flush=True)
-        for number in range(ROUNDS):
-            best = min(times.values())
-            for key, clock in clocks.items():
-                # What disturbed a first sample must not leave a variant out.
-                if key in times and (number == 0 or times[key] < 1.5 * best):
-                    times[key] = min(times[key], clock.sample_ms())
-    finally:
-        for clock in clocks.values():
-            clock.close()
+    for key in keys:
+        known = variant(key)
+        try:
+            prepared = known.prepare(problem, mask, known.default_block)
+            machine.run(prepared, buffers)
+            clocks[key] = machine.clock(prepared, buffers)
+            times[key] = clocks[key].sample_ms()
+        except EngineError as error:
+            print(f"{draw.name}: {key}: {error}", flush=True)
+    for number in range(ROUNDS):
+        best = min(times.values())
+        for key, clock in clocks.items():
+            # What disturbed a first sample must not leave a variant out.
+            if key in times and (number == 0 or times[key] < 1.5 * best):
+                times[key] = min(times[key], clock.sample_ms())
     return Measured(draw, {key: float(f"{time_ms:.4g}") for key, time_ms in times.items()})
 
 

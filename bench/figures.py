@@ -19,9 +19,9 @@ from engine.device.launches import DeviceKind
 from engine.results.metrics import number_of
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice
 from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS
 from engine.tasks.pictures import as_samples
 from engine.tasks.product.job import product_job

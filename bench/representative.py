@@ -14,10 +14,9 @@ from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.run.task import AnyJob
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import AnyJob, Choice
 from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.tasks.filtering.variants import variant as variant_named
 from engine.tasks.pictures import as_samples
@@ -129,8 +128,8 @@ def launch_bank() -> None:
 def launch_each_network() -> None:
     """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
     from engine.tasks.network.drawings import batch_of
-    from engine.tasks.network.job import network_job
     from engine.tasks.network.problem import ForwardPass
+    from engine.tasks.network.task import network_job
     from engine.tasks.network.variants import NETWORK_VARIANTS
     from engine.tasks.network.weights import random_weights
 

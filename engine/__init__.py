@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api.bank import AppliedBank, apply_bank
-    from engine.api.call import Applied
+    from engine.api.calls import Applied
     from engine.api.filtering import apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
     from engine.api.operation import Operated, operate
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
-    "engine.api.call": "Applied",
+    "engine.api.calls": "Applied",
     "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import itertools
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,11 @@ import pytest
 from bench.real_window import missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# A shell without job control starts what runs in the background with Ctrl+C ignored, and children inherit
+# that: tests that send one would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _numbers = itertools.count()
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"

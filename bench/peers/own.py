@@ -5,11 +5,12 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.tasks.filtering.auto.planner import Choice, choose
+from engine.run.task import Choice
+from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.task import FILTERING
-from engine.tasks.filtering.variants import VARIANTS
+from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.pictures import as_samples
 
 
@@ -19,7 +20,7 @@ def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
     return tuple(known) if "all" in wanted else tuple(key for key in wanted if key in known)
 
 
-def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, Mask]:
+def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice[Variant], Problem, Mask]:
     """Return the variant, problem and mask that a method means for a cell; results are of the picture's type.
 
     Raises

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.api.call import BlockLike, as_applied, plan_for
+from engine.api.arguments import BlockLike, Image, as_array, as_seconds
+from engine.api.calls import as_applied
 from engine.api.filtering import MaskLike, Request
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
@@ -13,8 +14,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
-from engine.run.arguments import Image, as_array
 from engine.run.executor import outcomes_of
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.tasks.filtering.results import RunResult
 from engine.tasks.pictures import as_samples
@@ -99,8 +100,7 @@ def apply_bank(
     chosen = requests[0].device
     for job in jobs:
         job.refuse(chosen)
-    whole = plan_for(budget_s)
-    plan = replace(whole, budget_s=whole.budget_s / len(jobs))
+    plan = SamplingPlan(budget_s=as_seconds(budget_s) / len(jobs))
     applied = []
     for number, outcome in enumerate(outcomes_of(jobs, chosen, plan, executor_for), start=1):
         try:

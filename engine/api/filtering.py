@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.call import Applied, BlockLike, Call, as_block, as_device, plan_for
-from engine.device.devices import devices
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
+from engine.api.calls import Applied, Call, check_block, check_choices, plan_for
+from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.run.arguments import Image, as_array, as_number
 from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
@@ -147,7 +147,7 @@ def apply(
 
 def list_devices() -> tuple[DeviceInfo, ...]:
     """Return every device, usable or not, with the reason why not."""
-    return devices()
+    return known_devices()
 
 
 def list_variants() -> tuple[Variant, ...]:
@@ -194,8 +194,10 @@ class Request(ResolvedFilter, Call):
             result_type=result,
         )
         super().__init__(asked, samples, array)
+        check_choices(key, asked.device)
+        if asked.block is not None:
+            check_block(asked.block, self.choice.variant, self.device)
         self.result_shape = samples.shape
-        self.refuse_unused()
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.api.call import as_device, computed
-from engine.device.devices import device_named
+from engine.api.arguments import as_device
+from engine.api.calls import check_choices, computed
 from engine.device_info import AUTO
 from engine.tasks.network.drawings import as_drawings, probabilities
-from engine.tasks.network.job import network_job
 from engine.tasks.network.stages import chosen_stage, feature_maps
+from engine.tasks.network.task import network_job
 from engine.tasks.network.weights import read_weights, trained_weights
 
 
@@ -85,9 +85,7 @@ def network(
     used = trained_weights() if weights is None else read_weights(Path(weights))
     wanted = as_device(device)
     chosen, machine = chosen_stage(stage, wanted)
-    if wanted != AUTO:
-        # A CPU stage runs on the CPU on any choice, but an unknown device is still an error.
-        device_named(wanted)
+    check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)
     scores = computed(job, machine, (job.problem.batch, job.problem.classes))
     chances = probabilities(scores)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.call import BlockLike, Call, as_block, as_device, plan_for
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device
+from engine.api.calls import Call, check_block, check_choices, plan_for
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
-from engine.run.arguments import Image, as_array
 from engine.tasks.operation.contract import Mark
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.resolve import ResolvedOperation
@@ -136,5 +136,7 @@ class OperationCall(ResolvedOperation, Call):
         )
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), cells)
+        check_choices(key, asked.device)
+        if asked.block is not None:
+            check_block(asked.block, self.choice.variant, self.device)
         self.result_shape = self.problem.result_shape
-        self.refuse_unused()

@@ -5,7 +5,8 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.call import as_device, computed
+from engine.api.arguments import as_device
+from engine.api.calls import check_choices, computed
 from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.run.device_choice import device_for
@@ -60,9 +61,7 @@ def matmul(
         chosen = matmul_variant("matmul-tiled" if device_named(wanted).kind == "cuda" else "numpy")
     else:
         chosen = matmul_variant(variant)
-        if wanted != AUTO:
-            # NumPy runs on the CPU on any choice, but an unknown device is still an error.
-            device_named(wanted)
+        check_choices(variant, wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
     return computed(job, machine, (len(left), right.shape[1]))

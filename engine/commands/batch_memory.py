@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from engine.device.anti_aliasing import PAGE_BYTES, placed_result
 from engine.image.form import Form
+from engine.spares import Spares
 
 Buffer = NDArray[np.uint8]
 
@@ -26,25 +27,17 @@ class PictureMemory:
     def __init__(self, most_bytes: int | None, most_kept_bytes: int) -> None:
         self._most_bytes, self._most_kept_bytes = most_bytes, most_kept_bytes
         self._lent_bytes = 0
-        self._kept: list[Buffer] = []
+        self._spares: Spares[Buffer] = Spares(lambda buffer: buffer.nbytes)
         self._changed = threading.Condition()
 
     def take(self, size: int) -> Buffer:
         """Return a buffer of at least so many bytes."""
-        with self._changed:
-            fitting = [buffer for buffer in self._kept if buffer.nbytes >= size]
-            # None fits: the smallest is dropped, so that pictures that grow do not leave ever more buffers.
-            best = min(fitting or self._kept, key=lambda buffer: buffer.nbytes, default=None)
-            if best is not None:
-                self._kept = [buffer for buffer in self._kept if buffer is not best]
-        return best if fitting and best is not None else np.empty(size, np.uint8)
+        buffer = self._spares.take(size)
+        return np.empty(size, np.uint8) if buffer is None else buffer
 
     def keep(self, buffers: list[Buffer]) -> None:
         """Keep buffers for other pictures."""
-        with self._changed:
-            for buffer in buffers:
-                if sum(kept.nbytes for kept in self._kept) + buffer.nbytes <= self._most_kept_bytes:
-                    self._kept.append(buffer)
+        self._spares.keep(buffers, self._most_kept_bytes)
 
     def enter(self, size: int) -> None:
         """Wait until a picture that takes so many bytes may begin."""

@@ -25,13 +25,14 @@ from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import Measurement
 from engine.run.sweep import ways
 from engine.tasks.filtering.columns import mask_text
-from engine.tasks.filtering.problem import MAX_SIDE, RESULT_TYPES
+from engine.tasks.filtering.problem import RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.filtering.sweep import FilterSweep
 from engine.tasks.filtering.variants import VARIANTS, Variant, variant
 from engine.tasks.operation.operations import operation_named, parameters_from
 from engine.tasks.operation.sweep import operation_jobs
 from engine.tasks.operation.variants import operation_variant, operation_variants
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.tasks.pictures import DTYPES, MAX_CHANNELS
 
 BASELINE = "cpu-serial"

@@ -68,7 +68,7 @@ def run(settings: MatmulSettings) -> int:
     cells = Cells(
         command="matmul",
         variants=variants,
-        count=sum(1 for _ in product_jobs(*what, unmade=True)),
+        count=sum(1 for _ in product_jobs(*what, not_built=True)),
         jobs=product_jobs(*what, seed=how.seed),
         name=_name,
         baseline=BASELINE,

@@ -174,9 +174,9 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
 
 def _is_way_own(folder: Path) -> bool:
     """Return whether no link on the way to a folder is of another user than root."""
-    places = [os.lstat(place) for place in (folder, *folder.parents)]
+    entries = [os.lstat(path) for path in (folder, *folder.parents)]
     own = {0} if not hasattr(os, "geteuid") else {0, os.geteuid()}
-    return all(not stat.S_ISLNK(place.st_mode) or place.st_uid in own for place in places)
+    return all(not stat.S_ISLNK(path.st_mode) or path.st_uid in own for path in entries)
 
 
 def _is_own(facts: os.stat_result) -> bool:

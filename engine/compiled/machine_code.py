@@ -9,17 +9,13 @@ statement is `entry_point()`. It allocates nothing and raises nothing: it works 
 
 import ctypes
 import functools
-import gc
 import importlib
 import itertools
 import json
 import os
 import platform
 import struct
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import llvmlite
@@ -75,7 +71,7 @@ class MachineFunction:
         self.call(*arguments)()
 
     def call(self, *arguments: object) -> "Call":
-        """Return a call with these arguments, compiled; it can be made again, with other ones in their place.
+        """Return a call with these arguments, compiled; it can be made again with others.
 
         Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
         of these.
@@ -105,41 +101,12 @@ class MachineFunction:
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
-        _load_numba()
-        from numba import njit
-        from numba.core.sigutils import normalize_signature
+        from engine.compiled.numba_compiler import compiled_library, load_numba, object_code
 
+        load_numba(without_scipy=_is_own_process)
         function = getattr(importlib.import_module(self._module), self._name)
-        # Without Numba's own runtime, which counts references: arrays belong to the caller.
-        plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        arguments, _ = normalize_signature(f"void({types})")
-        with _no_collection():
-            result = njit(**plain, **self._options)(function)._compiler.compile(arguments, None)
-        name = result.fndesc.llvm_func_name + ENTRY
-        return name.encode() + b"\0" + result.library._get_compiled_object()
-
-
-def _load_numba() -> None:
-    if not _is_own_process or "scipy.linalg" in sys.modules:
-        return
-    # What is None there counts as not installed.
-    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep what Numba makes: looking for garbage in between takes a twelfth of the time of compiling."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+        name, library = compiled_library(function, types, self._options)
+        return (name + ENTRY).encode() + b"\0" + object_code(library)
 
 
 class Call:

@@ -39,10 +39,9 @@ from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
-from engine.run.task import Job
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice, Job
 from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import Variant, variant
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant

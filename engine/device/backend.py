@@ -18,14 +18,13 @@ NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
-    On CUDA their rows may be padded, and the arrays serve the next run once the buffers are dropped
-    (`cuda_pool.py`). Where there are several operands `image` is a tuple of dense arrays. `host_out` is
-    where the result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh
-    memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+    On CUDA their rows may be padded. Where there are several operands `image` is a tuple of dense arrays.
+    `host_out` is where the result is copied to; on the CPU `out` itself. It is kept, because first touching
+    64 MB of fresh memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
 
     image: Any
@@ -40,9 +39,6 @@ class LaunchClock(Protocol):
 
     def sample_ms(self) -> float:
         """Return the time of one launch, ms: the mean of as many as the clock needs to resolve it."""
-
-    def close(self) -> None:
-        """Free what the clock holds."""
 
 
 class Backend(Protocol):

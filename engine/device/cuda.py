@@ -10,15 +10,16 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_driver import gpu_info, memory_bytes_per_second
+from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.device_memory import device_array
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
+from engine.device.pinned_memory import pinned_array
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -56,11 +57,10 @@ def _number(device: DeviceInfo) -> int:
     return int(device.key.partition(":")[2])
 
 
-def cuda_info(number: int) -> DeviceInfo:
-    """Return the facts of a CUDA device that gives this process a context: else it cannot be used."""
-    with cuda_errors_in_words(f"starting to use CUDA device {number}"), cuda.gpus[number]:
+def start_gpu(gpu: DeviceInfo) -> None:
+    """Ask a GPU for a context in this process; without one it cannot be used."""
+    with cuda_errors_in_words(f"starting to use CUDA device {_number(gpu)}"), cuda.gpus[_number(gpu)]:
         cuda.current_context()
-    return gpu_info(number)
 
 
 class CudaBackend:
@@ -98,15 +98,12 @@ class CudaBackend:
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
-            pool = device_pool()
-            on_device, out = pool.take(image_shape, image.dtype), pool.take(out_shape, out_dtype)
+            on_device, out = device_array(image_shape, image.dtype), device_array(out_shape, out_dtype)
             if image_shape != image.shape:
                 # 16 bytes at once may be read past a row's end: never used, but defined.
                 fill_bytes(on_device, 0)
             host_out = np.empty(image.shape, out_dtype) if host_out is None else host_out
-            buffers = Buffers(on_device, out, host_out)
-            pool.follow(buffers, on_device, out)
-            return buffers
+            return Buffers(on_device, out, host_out)
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands, to the device."""
@@ -130,14 +127,9 @@ class CudaBackend:
         """Return device arrays for the operands, or `pinned` arrays of the host, and the result."""
         needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
-            pool = device_pool()
-            of_inputs = pinned_pool() if pinned else pool
-            arrays = tuple(of_inputs.take(array.shape, np.float32) for array in inputs)
-            out = pool.take(out_shape, np.float32)
-            buffers = Buffers(arrays, out, np.empty(out_shape, np.float32))
-            of_inputs.follow(buffers, *arrays)
-            pool.follow(buffers, out)
-            return buffers
+            operand = pinned_array if pinned else device_array
+            arrays = tuple(operand(array.shape, np.float32) for array in inputs)
+            return Buffers(arrays, device_array(out_shape, np.float32), np.empty(out_shape, np.float32))
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""

@@ -3,6 +3,7 @@
 The queue cannot run empty between launches of one graph, so events measure the kernels and not the host.
 """
 
+import weakref
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,7 +34,10 @@ def check(answer: tuple[Any, ...]) -> Any:
 
 
 class LaunchGraph:
-    """`launches` launches of one prepared variant, captured once and replayed many times."""
+    """`launches` launches of one prepared variant, captured once and replayed many times.
+
+    It is freed when it is dropped.
+    """
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
         from cuda.bindings import driver
@@ -55,6 +59,8 @@ class LaunchGraph:
             graph = check(driver.cuStreamEndCapture(self._handle))
         self._executable = check(driver.cuGraphInstantiate(graph, 0))
         check(driver.cuGraphDestroy(graph))
+        # One that is running is freed when it is done; at the end of the program the context takes it along.
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
 
     def replay(self, stream: Any = None) -> None:
         """Enqueue all launches, on the stream that they were captured on or on another one."""
@@ -62,12 +68,6 @@ class LaunchGraph:
 
         handle = self._handle if stream is None else driver.CUstream(int(stream.handle))
         check(driver.cuGraphLaunch(self._executable, handle))
-
-    def close(self) -> None:
-        """Free the graph."""
-        from cuda.bindings import driver
-
-        check(driver.cuGraphExecDestroy(self._executable))
 
 
 @cache
@@ -103,12 +103,6 @@ class RepeatedLaunch:
         else:
             self._graph.replay(self._stream)
 
-    def close(self) -> None:
-        """Free the graph; one that is running is freed when it is done."""
-        if self._graph is not None:
-            self._graph.close()
-            self._graph = None
-
 
 @dataclass
 class GraphClock:
@@ -129,14 +123,7 @@ class GraphClock:
         self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
         self._capture(self.launches)
 
-    def close(self) -> None:
-        """Free the graph."""
-        if self._graph is not None:
-            self._graph.close()
-            self._graph = None
-
     def _capture(self, launches: int) -> None:
-        self.close()
         self.launches = launches
         self._graph = LaunchGraph(self.prepared, self.buffers, self.stream, launches)
 

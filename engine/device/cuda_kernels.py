@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import types
 
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
-from engine.device.kernel_cache import for_current_device
-from engine.device.launches import Between, Operand, Pass, Placeholder
+from engine.device.device_memory import device_array, uploaded
+from engine.device.launches import Between, Launchable, Operand, Pass, Placeholder
 from engine.device.numba_cuda import cuda
-from engine.device.uploads import Upload, uploaded
 
 float32 = types.float32
 float64 = types.float64
@@ -76,9 +74,8 @@ class PreparedPasses:
     """
 
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
-        self._uploads: list[Upload] = []
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
-            self._steps = [(_loaded(step), self._on_device(step.arguments)) for step in passes]
+            self._steps = [(_loaded(step), step.launch, _on_device(step.arguments)) for step in passes]
         self._scratch: Any = None
         # By identity: an array among the arguments compares cell by cell.
         self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
@@ -89,8 +86,7 @@ class PreparedPasses:
         """Enqueue one filtering of a device array into another."""
         if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
             with cuda_errors_in_words("allocating the values between two passes"):
-                self._scratch = device_pool().take(out.shape, np.float32)
-                device_pool().follow(self, self._scratch)
+                self._scratch = device_array(out.shape, np.float32)
                 # NaN: a first pass that skips a cell must not seem right with an earlier run's value.
                 fill_bytes(self._scratch, 255)
         arrays = {Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}
@@ -102,37 +98,34 @@ class PreparedPasses:
             kinds = {value.name: (math.prod(value.shape), np.dtype(value.dtype)) for value in self._wanted}
             total = sum(size * dtype.itemsize for size, dtype in kinds.values())
             with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values between passes"):
-                pool = device_pool()
-                found = {name: pool.take((size,), dtype) for name, (size, dtype) in kinds.items()}
-                pool.follow(self, *found.values())
+                found = {name: device_array((size,), dtype) for name, (size, dtype) in kinds.items()}
                 for array in found.values():
                     # NaN: a pass that skips a value must not seem right with an earlier run's.
                     fill_bytes(array, 255)
             self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
         return self._between
 
-    def _on_device(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arguments with arrays (weights) on the device, where they stay as long as this object."""
-        found = [uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments]
-        self._uploads += [value for value in found if isinstance(value, Upload)]
-        return tuple(value.array if isinstance(value, Upload) else value for value in found)
-
     def _enqueue(self, arrays: dict[Any, Any], stream: object) -> None:
         for number in range(len(self._steps)):
             self._enqueue_step(number, arrays, stream)
 
     def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: object) -> None:
-        step, arguments = self._steps[number]
+        kernel, launch, arguments = self._steps[number]
         values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
-        step.kernel[step.launch.grid, step.launch.block, stream](*values)
+        kernel[launch.grid, launch.block, stream](*values)
 
 
-def _loaded(step: Pass) -> Pass:
-    """Return a pass for the selected device: its kernel compiled, its values in constant memory."""
+def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments with their arrays (weights) on the device."""
+    return tuple(uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments)
+
+
+def _loaded(step: Pass) -> Launchable:
+    """Return the kernel of a pass for the selected device, with its values in constant memory."""
     if SIMULATED:
-        return step
-    kernel = for_current_device(step.kernel)
+        return cast(Launchable, step.kernel)
     if step.constant is not None:
-        return step._replace(kernel=with_constant(kernel, step.signature, *step.constant))
-    kernel.compile(step.signature)
-    return step._replace(kernel=kernel)
+        return with_constant(step.kernel, step.signature, *step.constant)
+    from engine.device.loaded_kernel import loaded_kernel
+
+    return loaded_kernel(step.kernel, step.signature)

@@ -35,7 +35,7 @@ class FreshMemory(NamedTuple):
 def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
     """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree).
 
-    Runs keep their memory for the next one (`cuda_pool.py`): how long a run waited for its own depends on
+    Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
     which run was before it. Raises DeviceUnavailable in the simulator, which has no driver.
     """
     if SIMULATED:

@@ -13,8 +13,7 @@ from engine.reason import Reason
 def listed_devices() -> tuple[DeviceInfo, ...]:
     """Return the CPU, each CUDA device (or one line why there is none), and the simulator.
 
-    What the driver states; `engine.device.devices.devices` has used each GPU, too, and says where one gives
-    no context.
+    What the driver states; `engine.device.devices.devices` has asked each GPU for a context, too.
     """
     return (cpu_info(), *_listed_gpus(), simulator_info())
 

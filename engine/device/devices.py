@@ -8,18 +8,9 @@ from typing import TypeVar
 from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_presence import SIMULATED
-from engine.device.device_list import (
-    NO_DRIVER,
-    NO_GPU,
-    cpu_info,
-    driver_unusable,
-    simulator_info,
-    unusable_gpu,
-    why_no_cuda,
-)
+from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.reason import Reason
 
 __all__ = ["backend", "device_named", "devices", "own_process_needed"]
 
@@ -47,38 +38,18 @@ def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
 
 @made_once
 def devices() -> tuple[DeviceInfo, ...]:
-    """Return every device: the CPU, each CUDA device (or one line why there is none), and the simulator."""
-    return (cpu_info(), *_cuda_devices(), simulator_info())
+    """Return every listed device; each GPU was asked for a context, and says where it gives none."""
+    return tuple(_used(device) if device.is_usable_gpu else device for device in listed_devices())
 
 
-def _cuda_devices() -> tuple[DeviceInfo, ...]:
-    if SIMULATED:
-        return ()
-    if why_not := why_no_cuda():
-        return (unusable_gpu(why_not),)
-    from engine.device.cuda import cuda_info
-    from engine.device.numba_cuda import cuda
+def _used(gpu: DeviceInfo) -> DeviceInfo:
+    from engine.device.cuda import start_gpu
 
     try:
-        count = len(cuda.gpus)
+        start_gpu(gpu)
     except Exception as error:  # noqa: BLE001 - the CPU must work with any broken driver
-        return (unusable_gpu(_why_no_driver(error)),)
-    if count == 0:
-        return (unusable_gpu(NO_GPU),)
-    found = []
-    for number in range(count):
-        try:
-            found.append(cuda_info(number))
-        except Exception as error:  # noqa: BLE001 - as above, for one device of several
-            found.append(unusable_gpu(_why_no_driver(error), f"cuda:{number}"))
-    return tuple(found)
-
-
-def _why_no_driver(error: Exception) -> Reason:
-    why = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
-    if "driver library cannot be found" in why:
-        return NO_DRIVER
-    return driver_unusable(why)
+        return unusable_gpu(driver_unusable(" ".join(str(error).split()).strip(" :.")), gpu.key)
+    return gpu
 
 
 def device_named(key: str) -> DeviceInfo:

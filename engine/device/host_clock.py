@@ -31,6 +31,3 @@ class HostClock:
         for _ in range(self.launches):
             self.prepared.launch(self.buffers.image, self.buffers.out)
         return (time.perf_counter() - begin) * 1e3 / self.launches
-
-    def close(self) -> None:
-        """Do nothing: the clock holds nothing."""

@@ -10,6 +10,8 @@ DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
 """A CUDA stream of Numba's."""
+Signature = tuple[Any, ...]
+"""The Numba types of a kernel's arguments."""
 
 
 class DeviceKind(StrEnum):
@@ -80,30 +82,38 @@ class HostStep(NamedTuple):
     compute: Callable[[np.ndarray, np.ndarray], None]  # of one item: values, results
 
 
+class Launchable(Protocol):
+    """A CUDA kernel on a device, or the simulator's."""
+
+    def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
+        """Return what launches it on a (grid, block, stream)."""
+
+
 class Kernel(Protocol):
-    """A CUDA kernel as Numba hands it over, which compiles it when it is launched, or the simulator's."""
+    """A CUDA kernel as `cuda.jit` makes it."""
 
     @property
     def py_func(self) -> Callable[..., None]:
         """The Python function."""
 
-    def __getitem__(self, configuration: tuple[object, ...], /) -> Callable[..., None]:
-        """Return what launches it on such a grid."""
+    @property
+    def targetoptions(self) -> dict[str, Any]:
+        """What `cuda.jit` was called with, and what it takes for the rest."""
+
+    def __hash__(self) -> int: ...
 
 
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
-    `kernel` is a Numba dispatcher (`py_func` is the plain Python function), `signature` the Numba types of
-    its arguments. `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an
-    array (uploaded once), or a number.
-    `constant` has the name of an array in the kernel's constant memory, and its float32 values at each
-    launch.
+    `arguments` are in the kernel's order: a
+    `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
+    of an array in the kernel's constant memory, and its float32 values at each launch.
     """
 
     name: str
     kernel: Kernel
-    signature: tuple[Any, ...]
+    signature: Signature
     launch: Launch
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None

@@ -5,10 +5,9 @@ the kernels, nothing else. Where the package is missing (macOS) `missing` says s
 simulates, but drives no GPU that this program supports.
 """
 
-import os
 from contextlib import suppress
 
-from numba import config, cuda
+from numba import cuda
 
 from engine.device.cuda_presence import SIMULATED, missing
 
@@ -18,11 +17,6 @@ try:
     from numba.cuda.extending import intrinsic
 except ImportError:  # Numba's own CUDA target, without the package: nothing is compiled for it
     from numba.extending import intrinsic
-
-# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures, large blocks.
-# Set here, because Numba reads the environment when it is first imported, wherever that is.
-if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 if SIMULATED:
     # Without greenlet, or where Numba's simulator lies elsewhere, its own threads do, slower.

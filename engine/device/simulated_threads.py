@@ -42,13 +42,13 @@ class _Thread(greenlet):
         Raises
         ------
         Exception
-            What the kernel raises; its message begins with the place of the thread, as Numba's does.
+            What the kernel raises; its message begins with the thread's indices, as Numba's does.
         """
         try:
             return self.switch(votes)
         except Exception as error:
-            place = f"tid={list(self.threadIdx)} ctaid={list(self.blockIdx)}"
-            error.args = (f"{place}: {error}" if str(error) else place,)
+            where = f"tid={list(self.threadIdx)} ctaid={list(self.blockIdx)}"
+            error.args = (f"{where}: {error}" if str(error) else where,)
             raise
 
     def _meet(self, vote: object = None) -> list[Any]:

@@ -36,7 +36,7 @@ class EngineClient:
     `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     The end of the simulator's host is reported to its requests only. `described` is a task's request whose
-    variants the real host names when it is up.
+    variants a host names when it is up.
     """
 
     def __init__(
@@ -182,8 +182,7 @@ class EngineClient:
         host = self._hosts.get(simulator)
         if host is None:
             prefix = self._segments.prefix_of_next_host()
-            described = None if simulator else self._described
-            options = HostOptions(simulator, self._faults.use_cuda, prefix, described)
+            options = HostOptions(simulator, self._faults.use_cuda, prefix, self._described)
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
             host = Host(link)
             link.start()

@@ -22,6 +22,7 @@ import numpy as np
 
 from engine.errors import EngineError
 from engine.host.shared_array import SharedArray
+from engine.spares import Spares
 
 
 class _Segment(SharedMemory):
@@ -48,13 +49,10 @@ def name_of(prefix: str, number: int) -> str:
 
 _attached: dict[str, _Segment] = {}
 _made: set[str] = set()
-_spare: list[_Segment] = []
 _prefix = new_prefix()
 _numbers = itertools.count(1)
 _lock = threading.Lock()
 _ALIGNMENT = 64
-# The previous result and that of a run in between: more would only hold memory.
-_SPARE_SEGMENTS = 3
 # While previews follow each other, the previous result's segment is written next, up to 3840 x 2160 RGB (144
 # MB): fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
 _BUSY_SPARE_BYTES = 160 << 20
@@ -85,9 +83,7 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     for shape, dtype in arrays:
         offsets.append(size)
         size += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
-    segment = _take_spare(size)
-    if segment is None:
-        segment = _make(max(size, 1))
+    segment = _spares.take(size) or _make(max(size, 1))
     with _lock:
         _attached[segment.name] = segment
     return tuple(
@@ -112,13 +108,13 @@ def recycle(*names: str) -> None:
     """Release segments that are no longer used; this process's own are kept as spares for `create`."""
     forget(*(name for name in names if name not in _made))
     with _lock:
-        _spare.extend(_attached.pop(name) for name in names if name in _made and name in _attached)
-    _keep_spares(max(_idle_spare_bytes(), _BUSY_SPARE_BYTES))
+        made = [_attached.pop(name) for name in names if name in _made and name in _attached]
+    _spares.keep(made, max(_idle_spare_bytes(), _BUSY_SPARE_BYTES))
 
 
 def trim_spares() -> None:
     """Keep at most a quarter of what is in use as spares: for an idle process."""
-    _keep_spares(_idle_spare_bytes())
+    _spares.trim(_idle_spare_bytes())
 
 
 def _idle_spare_bytes() -> int:
@@ -126,31 +122,19 @@ def _idle_spare_bytes() -> int:
         return int(_IDLE_SPARE_SHARE * sum(segment.size for segment in _attached.values()))
 
 
-def _take_spare(size: int) -> _Segment | None:
-    """Return a spare segment that is large enough without wasting more than half of itself."""
-    with _lock:
-        for segment in _spare:
-            if size <= segment.size <= max(2 * size, 1 << 16):
-                _spare.remove(segment)
-                return segment
-    return None
+def _remove(segment: _Segment) -> None:
+    _made.discard(segment.name)
+    _close(segment)
+    _remove_name(segment.name)
 
 
-def _keep_spares(most_bytes: int) -> None:
-    """Remove the oldest spare segments until the rest is few and small enough."""
-    while True:
-        with _lock:
-            if len(_spare) <= _SPARE_SEGMENTS and sum(segment.size for segment in _spare) <= most_bytes:
-                return
-            oldest = _spare.pop(0)
-        _made.discard(oldest.name)
-        _close(oldest)
-        _remove_name(oldest.name)
+# The previous result and that of a run in between: more would only hold memory.
+_spares: Spares[_Segment] = Spares(lambda segment: segment.size, 3, _remove)
 
 
 def _make(size: int) -> _Segment:
     if size > _free_bytes():
-        _keep_spares(0)
+        _spares.trim(0)
     free = _free_bytes()
     if size > free:
         raise NotEnoughSharedMemory(

@@ -25,7 +25,13 @@ class Verb(Request, Generic[J]):
     """Base class of the verbs; `job` is the request of a task."""
 
     __slots__ = ()
+    computes: ClassVar[bool] = False  # where the job's device is; questions are answered by the real host
     job: J
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether it computes and the job names the simulator as its device."""
+        return self.computes and getattr(self.job, "device", "") == SIMULATOR
 
     @property
     def kind(self) -> tuple[type, ...]:
@@ -70,11 +76,7 @@ class Preview(Verb[J]):
 
     job: J
     policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether the job names the simulator as its device."""
-        return getattr(self.job, "device", "") == SIMULATOR
+    computes: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,4 @@ class Run(Verb[J]):
 
     job: J
     budget_s: float = 0.5
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether the job names the simulator as its device."""
-        return getattr(self.job, "device", "") == SIMULATOR
+    computes: ClassVar[bool] = True

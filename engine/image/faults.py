@@ -1,8 +1,12 @@
 """Why a picture cannot be opened: the exceptions of decoders, and the errors of libraries in plain words."""
 
+import importlib
 import re
 import struct
 import zlib
+
+from engine.errors import EngineError
+from engine.shortages import shortage_of
 
 SAVE_AGAIN = "Get the file again, or save it again from the program that made it."
 
@@ -53,6 +57,10 @@ _DAMAGED: tuple[tuple[str, str], ...] = (
 _NO_DECODER = (r"imagecodecs|could not import", "no decoder for its compression is installed")
 
 
+# What imagecodecs says where it could not load a decoder, for whatever reason: it drops the loader's error.
+_NOT_LOADED = re.compile(r"could not import name '(\w+)' from 'imagecodecs'")
+
+
 class Refused(Exception):
     """A decoder's reason not to open a file, and a remedy, before the file's name is known."""
 
@@ -72,6 +80,25 @@ def unsupported_kind(error: Exception, unsupported: tuple[tuple[str, str], ...])
     `unsupported` is that of a `Format`.
     """
     return _first_match((*unsupported, _NO_DECODER), error)
+
+
+def shortage_of_decoder(error: Exception) -> EngineError | None:
+    """Return what was short where imagecodecs could not load a decoder; else None.
+
+    The decoder is loaded once more, to hear from the loader why it cannot be.
+    """
+    found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
+    if found is None:
+        return None
+    from imagecodecs import imagecodecs
+
+    try:
+        importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[found[1]]}")
+    except ModuleNotFoundError:
+        return None
+    except (ImportError, OSError, MemoryError) as cause:
+        return shortage_of(cause)
+    return None
 
 
 def cause_of_damage(error: Exception) -> str:

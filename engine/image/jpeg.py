@@ -21,12 +21,18 @@ _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 # Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
 _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
 
+CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
+DAMAGED = "Its compressed pixels are damaged: some of its pixels may be wrong."
+# What libjpeg says of damaged pixels; it also warns of a damaged colour profile, and of odd headers.
+_DAMAGE = re.compile("corrupt jpeg data(?!: bad icc)|inconsistent progression", re.IGNORECASE)
+_STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
+
 _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 
 # Start of frame -> the fewest bits that a block of 8 x 8 samples can have: a code for its mean, and in one
 # scan (sequential) one for its end. Arithmetic coding (C9 on) takes less than a bit for what it expects.
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
 _COEFFICIENT_BYTES = 128  # per block: 64 coefficients of two bytes
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
@@ -72,7 +78,14 @@ class Frame(NamedTuple):
             )
 
 
-def with_surplus(data: mmap.mmap, end: int) -> bytes:
+def notes_on_warning(warning: str) -> tuple[str, ...]:
+    """Return a note where libjpeg warns of damaged pixels; raise Refused where it warns of missing ones."""
+    if _STOPS_EARLY.search(warning):
+        raise Refused(CUT_SHORT)
+    return (DAMAGED,) if _DAMAGE.search(warning) else ()
+
+
+def with_surplus(data: mmap.mmap | bytes, end: int) -> bytes:
     """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
     return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
 
@@ -85,7 +98,7 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
     frame, blocks = Frame(), dict[int, int]()
     scans = scanned = 0
     for marker, position in markers(data):
-        if marker in _FRAMES:
+        if marker in FRAMES:
             size = int.from_bytes(data[position + 2 : position + 4], "big")
             found, its_blocks = _frame(marker, data[position + 4 : position + 2 + size])
             if blocks and (found.width, found.height) != (frame.width, frame.height):
@@ -107,8 +120,8 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
 
 def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
     """Yield each marker with its offset, until one is missing."""
-    position = 2
-    while position + 2 <= len(data) and data[position] == 0xFF:
+    position, last = 2, len(data) - 2
+    while position <= last and data[position] == 0xFF:
         marker = data[position + 1]
         if marker == 0xFF:
             position += 1
@@ -116,7 +129,9 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
         yield marker, position
         position += 2
         if marker not in _ALONE:
-            position += int.from_bytes(data[position : position + 2], "big")
+            if position > last:
+                return
+            position += data[position] << 8 | data[position + 1]
         if marker == _START_OF_SCAN:
             found = _MARKER.search(data, position)
             position = len(data) if found is None else found.start()

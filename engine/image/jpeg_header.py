@@ -7,9 +7,8 @@ import mmap
 import struct
 from typing import NamedTuple
 
-from engine.image.jpeg import markers
+from engine.image.jpeg import FRAMES, markers
 
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _SCAN, _APP0, _APP1, _APP2 = 0xDA, 0xE0, 0xE1, 0xE2
 # Tables, the restart interval, application data, comments.
 _OTHERS = {0xC4, 0xCC, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE}
@@ -49,7 +48,7 @@ def plain_header(data: mmap.mmap | bytes) -> Header | None:
             return None
         if marker == _SCAN:
             break
-        if marker in _FRAMES:
+        if marker in FRAMES:
             if found is not None or len(content) < 6 or content[5] not in (1, 3):
                 return None
             height, width = struct.unpack(">HH", content[1:5])

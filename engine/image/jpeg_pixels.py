@@ -1,15 +1,14 @@
 """The pixels of a JPEG, and the proof that its data reaches the last row.
 
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
-warns. simplejpeg passes warnings on; Pillow and imagecodecs do not. It decodes grey and RGB into place:
-Pillow, with the same library, decodes into four bytes per pixel (12 megapixels take 54 ms and 48 MB more).
-Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK, or colours of a
-resolution that simplejpeg does not know.
+warns. simplejpeg passes the first warning on; Pillow and imagecodecs pass none. simplejpeg decodes grey and
+RGB into place: Pillow, with the same library, decodes into four bytes per pixel (12 megapixels take 54 ms and
+48 MB more). Pillow reads unusual headers (`jpeg_header` the others), and all of other kinds, such as CMYK, or
+colours of a resolution that simplejpeg does not know.
 """
 
 import io
 import mmap
-import re
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -19,7 +18,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.jpeg import Frame, frame_of, with_surplus
+from engine.image.jpeg import CUT_SHORT, Frame, frame_of, notes_on_warning, with_surplus
 from engine.image.jpeg_header import Header, plain_header
 from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillow
@@ -27,10 +26,7 @@ from engine.image.pillow import frame_notes, opened_with_pillow, read_with_pillo
 if TYPE_CHECKING:
     from PIL import ImageFile
 
-# Only the first of several warnings of libjpeg is known.
-_STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
 _UNWRITTEN, _OTHER_UNWRITTEN = 0x55, 0xAA
-_CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
 
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -56,19 +52,21 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         budget.check(form, frame.coefficient_bytes + form.pixel_count * header.channels)
         # Pillow finds the words for a file without an end.
         decoded = read_with_pillow("JPEG", file, budget, allocate, frame)
-        if end is not None and not frame.is_usual:
+        if not frame.is_usual:
             _check_whole(file, end, budget, decoded)
-        elif end is not None:
-            inks = np.empty((header.height, header.width, 4), np.uint8)
-            _decode(file, frame, "CMYK", form, budget, inks)
-        return decoded
+            return decoded
+        inks = np.empty((header.height, header.width, header.channels), np.uint8)
+        colours = {1: "GRAY", 3: "RGB"}.get(header.channels, "CMYK")
+        notes = _decode(file, frame, colours, form, budget, inks)
+        return decoded._replace(notes=(*decoded.notes, *notes))
     budget.check(form, frame.coefficient_bytes)
     check_long_enough(form, file_bytes, frame.fewest_bytes)
     canvas = Canvas(form, header.orientation or orientation_of_xmp(header.xmp), allocate)
     colours = "GRAY" if form.channels == 1 else "RGB"
-    canvas.decode_into(lambda out: _decode(file, frame, colours, form, budget, out))
+    damage: list[str] = []
+    canvas.decode_into(lambda out: damage.extend(_decode(file, frame, colours, form, budget, out)))
     metadata = named_metadata(exif=header.has_exif, dpi=header.dpi)
-    return Decoded(canvas, header.icc_profile, notes, metadata)
+    return Decoded(canvas, header.icc_profile, (*notes, *damage), metadata)
 
 
 def _header_of(image: "ImageFile.ImageFile") -> Header:
@@ -89,28 +87,34 @@ def _header_of(image: "ImageFile.ImageFile") -> Header:
 
 def _decode(
     file: BinaryIO, frame: Frame, colours: str, form: Form, budget: Budget, out: NDArray[np.uint8]
-) -> None:
-    """Decode the first picture of a file; raise Refused where its data does not reach its last row."""
+) -> tuple[str, ...]:
+    """Decode the first picture of a file; return a note where it is damaged.
+
+    Raises Refused where its data does not reach its last row.
+    """
     import simplejpeg
 
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             simplejpeg.decode_jpeg(data, colours, buffer=out)
         except ValueError as error:
-            if _STOPS_EARLY.search(str(error)):
-                raise Refused(_CUT_SHORT) from error
+            notes = notes_on_warning(str(error))
             budget.check(form, frame.coefficient_bytes + out.nbytes + len(data))
             if not _is_whole(data, frame.end or len(data), colours, out):
-                raise Refused(_CUT_SHORT) from error
+                raise Refused(CUT_SHORT) from error
+            return notes
+    return ()
 
 
-def _check_whole(file: BinaryIO, end: int, budget: Budget, decoded: Decoded) -> None:
-    """Raise Refused where surplus data changes what Pillow has decoded."""
+def _check_whole(file: BinaryIO, end: int | None, budget: Budget, decoded: Decoded) -> None:
+    """Raise Refused where there is no end, or where surplus data changes what Pillow has decoded."""
+    if end is None:
+        raise Refused(CUT_SHORT)
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         longer = io.BytesIO(with_surplus(data, end))
     again = read_with_pillow("JPEG", longer, budget)
     if not np.array_equal(again.canvas.pixels, decoded.canvas.pixels):
-        raise Refused(_CUT_SHORT)
+        raise Refused(CUT_SHORT)
 
 
 def _is_whole(data: mmap.mmap, end: int, colours: str, out: NDArray[np.uint8]) -> bool:

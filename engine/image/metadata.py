@@ -18,8 +18,10 @@ _XMP_TEXTS = (b"Raw profile type xmp", b"XML:com.adobe.xmp")
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (0, 72, 96)
 
-# Texts are some kB; those that inflate further, all together, are none.
+# Texts and profiles are some kB; what is longer is none.
 _MAX_TEXT_BYTES = 16 * 2**20
+# While a text is read, it is held in up to four forms: as it is, without its keyword, as digits, as bytes.
+_TEXT_SHARE = 8
 
 
 def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
@@ -66,19 +68,31 @@ def is_raw_exif(chunk: bytes) -> bool:
     return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
 
 
-def orientation_of_text(chunks: Iterable[bytes]) -> int:
+def most_text_bytes(max_bytes: int) -> int:
+    """Return to how many bytes the texts of a file may inflate, all together, and its profile by itself.
+
+    `max_bytes` is the limit on memory, of which they take half while they are read.
+    """
+    return min(_MAX_TEXT_BYTES, max_bytes // _TEXT_SHARE)
+
+
+def orientation_of_text(chunks: Iterable[bytes], most_bytes: int) -> int:
     """Return the orientation in the text chunks of a PNG (type and content of each), 0 where there is none.
 
     ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP. All
-    texts together are inflated to `_MAX_TEXT_BYTES` at most; what follows is not read.
+    texts together are read up to `most_bytes`; what follows is not read.
     """
-    left = _MAX_TEXT_BYTES
+    left = most_bytes
     for chunk in chunks:
         keyword, text, is_deflated = _keyword_and_text(chunk)
         if is_deflated:
             deflated, text = text, inflated(text, left)
             # How far a damaged text was inflated is not known: assume the most.
             left -= len(text) or min(left, MOST_INFLATED * len(deflated))
+        else:
+            left -= len(text)
+        if left < 0:
+            return 0
         block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text
         orientation = orientation_of_exif(block) if keyword in _RAW_EXIF else 0
         if keyword in (*_RAW_EXIF, *_XMP_TEXTS):

@@ -20,6 +20,7 @@ from engine.image.faults import (
     Refused,
     Unsupported,
     cause_of_damage,
+    shortage_of_decoder,
     unsupported_kind,
 )
 from engine.image.form import Form
@@ -113,6 +114,10 @@ def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
         # A package that is not installed, which is no fault of the file.
         raise
     except (Unsupported, *LIBRARY_ERRORS) as error:
+        short = shortage_of_decoder(error)
+        if short is not None:
+            why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
+            raise ImageReadError(what, why, short.remedy) from error
         kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
         if kind:
             others = titles(formats_for(np.uint16))

@@ -13,6 +13,7 @@ from engine.image.metadata import (
     MOST_INFLATED,
     inflated,
     is_raw_exif,
+    most_text_bytes,
     named_metadata,
     note_of_first,
     orientation_of_exif,
@@ -20,9 +21,6 @@ from engine.image.metadata import (
 )
 from engine.image.png_chunks import HEADER_END, PALETTE, checked_chunks, read_header
 from engine.image.png_pixels import decode_at_once, decode_in_bands
-
-# A profile is some kB; one that inflates further is not a profile.
-_MAX_PROFILE_BYTES = 16 * 2**20
 
 # Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which
 # takes half as long again.
@@ -42,10 +40,11 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     budget.check(might_be, file_bytes if is_large and not is_cut else 0)
     least_bytes = header.raw_bytes // MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
-    chunks = checked_chunks(file, file_bytes)
+    most_text = most_text_bytes(budget.max_bytes)
+    chunks = checked_chunks(file, file_bytes, budget.max_bytes)
     check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
     extras = chunks.extras
-    orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
+    orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts, most_text)
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
     if is_cut:
@@ -58,7 +57,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     return Decoded(
         canvas,
         # Name, NUL, method, deflated profile.
-        icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], _MAX_PROFILE_BYTES) or None,
+        icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None,
         notes=(*notes, *note_of_first(frames, "frame")),
         metadata=named_metadata(
             exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))

@@ -26,10 +26,12 @@ _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
 
 _READ_BYTES = 2**20
 
-# The chunks that are read here, and the most that is kept of a file.
+# The chunks that are read here, and the most that is kept of those that may have any size.
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
-_READ_HERE = (*_TEXTS, b"PLTE", b"tRNS", b"iCCP", b"eXIf", b"acTL", b"pHYs", b"IEND")
+_OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
+_READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
 _MAX_KEPT_BYTES = 64 * 2**20
+_MAX_SMALL_BYTES = 1024  # a palette has 768
 
 # Offset and step of the columns and rows of the seven pictures in an interlaced one.
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
@@ -114,10 +116,13 @@ def read_header(head: bytes) -> Header:
     return Header(width, height, depth, colour_type, interlace == 1)
 
 
-def checked_chunks(file: BinaryIO, file_bytes: int) -> Chunks:
-    """Walk over all chunks; each checksum is verified (1 GB/s)."""
+def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None) -> Chunks:
+    """Walk over all chunks; each checksum is verified (1 GB/s).
+
+    Of texts and other metadata no more is kept than a quarter of the limit on memory, `max_bytes`.
+    """
     chunks = Chunks()
-    left = _MAX_KEPT_BYTES
+    left = _MAX_KEPT_BYTES if max_bytes is None else min(_MAX_KEPT_BYTES, max_bytes // 4)
     position = SIGNATURE_BYTES
     while position + 12 <= file_bytes:
         file.seek(position)
@@ -126,9 +131,10 @@ def checked_chunks(file: BinaryIO, file_bytes: int) -> Chunks:
         end = position + 8 + length
         if end + 4 > file_bytes:
             break
-        is_kept = kind in _READ_HERE and length <= left
+        is_kept = kind in _READ_HERE and length <= (left if kind in _OF_ANY_SIZE else _MAX_SMALL_BYTES)
         content, checksum = _content(file, length, zlib.crc32(kind), keep=is_kept)
-        left -= len(content)
+        if kind in _OF_ANY_SIZE:
+            left -= len(content)
         if checksum != struct.unpack(">I", file.read(4))[0]:
             name = kind.decode("latin-1")
             raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")

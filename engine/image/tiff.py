@@ -31,6 +31,11 @@ _RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
 # The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
 _LAST_OF_PIXELS = 532
+# Those up to there that say nothing of the pixels as opened: names and texts, resolution and place on
+# paper, how to print, what is free, and curves and colours of inks and screens.
+_OF_OTHERS = frozenset(
+    (263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316)
+) | frozenset((318, 319, 333, 336, 337))
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
 _INCHES = {2: 1.0, 3: 2.54}
 
@@ -79,7 +84,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         changes: list[str] = []
         with noted_by_libpng() as warnings:
-            for rows, samples in sample_bands(page, file):
+            for rows, samples in sample_bands(page, file, changes):
                 pixels, alpha, changed = to_picture_arrays(samples, page)
                 canvas.put(rows, pixels, alpha)
                 changes += changed
@@ -105,7 +110,11 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
         struct.unpack_from(f"{page.parent.byteorder}H", listed, i * layout.tagsize)[0] for i in range(count)
     ]
     lost = sorted((Counter(codes) - Counter(tag.code for tag in page.tags)).elements())
-    of_pixels = [code for code in lost if code <= _LAST_OF_PIXELS or code in _MORE_OF_PIXELS]
+    of_pixels = [
+        code
+        for code in lost
+        if (code <= _LAST_OF_PIXELS and code not in _OF_OTHERS) or code in _MORE_OF_PIXELS
+    ]
     if of_pixels:
         raise Refused(
             f"the value of its tag {of_pixels[0]} lies past its end or is damaged: the file was cut short"

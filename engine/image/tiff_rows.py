@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.image.faults import Refused
 from engine.image.scratch import Scratch, bands
+from engine.image.tiff_jpeg import is_of_jpegs, note_damage
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -37,13 +38,18 @@ def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
         return 0
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
     compressed = max(page.databytecounts, default=0)
+    if is_of_jpegs(page):
+        compressed *= 2  # and once more with what the tags say of it
     if not _has_large_strips(page):
         return longer + compressed + _segment_bytes(page)
     return longer if int(page.compression) in _DEFLATE else longer + compressed
 
 
-def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, np.ndarray]]:
-    """Decode a page: yield rows, and their samples of shape (rows, W, S) in the page's number type."""
+def sample_bands(page: "TiffPage", file: BinaryIO, notes: list[str]) -> Iterator[tuple[slice, np.ndarray]]:
+    """Decode a page: yield rows, and their samples of shape (rows, W, S) in the page's number type.
+
+    What is damaged is added to `notes`.
+    """
     if _is_stored_plainly(page):
         yield from _stored_bands(page, file)
         return
@@ -51,6 +57,8 @@ def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, np.n
     if _has_large_strips(page):
         _decode_strips(page, file, scratch.array)
     else:
+        if is_of_jpegs(page):
+            note_damage(page, scratch.array, notes)
         # What libpng says is noted on the thread where it decodes.
         workers = 1 if int(page.compression) == _PNG else None
         image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES, maxworkers=workers)

@@ -9,7 +9,7 @@ own problem instead.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from engine.geometry.layout import Layout
 from engine.results.measurement import Measurement
@@ -23,7 +23,7 @@ SPEED_UP_OF = (
 """The definition, for the reader of a file or a tooltip."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComparedRun(Generic[P_co]):
     """A run among others, with its position from 1, and the run that its speed-up is against.
 
@@ -43,12 +43,8 @@ class ComparedRun(Generic[P_co]):
         return self.baseline.kernel_ms / self.result.kernel_ms
 
 
-if TYPE_CHECKING:
-    # A run of whatever task: a metric gets one of its own, and is checked against that.
-    Compared = ComparedRun[Any]
-else:
-    # A class with its parameter cannot make frozen ones with slots.
-    Compared = ComparedRun
+Compared = ComparedRun[Any]
+"""A run of whatever task; the metrics of a task take those of its own."""
 
 
 def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:

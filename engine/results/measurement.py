@@ -85,7 +85,8 @@ class Timing:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: a generic class of frozen ones cannot be made by its alias with a parameter.
+@dataclass(frozen=True)
 class Measurement(Generic[P_co]):
     """One variant on one problem of any task: its times and its proof, or why there are none.
 

@@ -5,12 +5,13 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 
 class TaskProblem(Protocol):
-    """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
+    """What pipeline and results ask of the problem of any task, a frozen dataclass that derives from this.
 
     `task` is the stable key of the task; `columns_module` has its `METRICS` and `FACTS`, which tables
     and files have beside those of every task; `checked_unit` is what the verification counts: "pixel".
     """
 
+    __slots__ = ()
     task: ClassVar[str]
     columns_module: ClassVar[str]
     checked_unit: ClassVar[str]
@@ -30,6 +31,7 @@ class TaskProblem(Protocol):
 
     def limit_text(self, side: int) -> str:
         """Return what a limit of the longest side means, in words: "64 x 64"."""
+        return f"{side} × {side}"
 
     @property
     def values(self) -> int:

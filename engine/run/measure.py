@@ -60,7 +60,7 @@ def unrun(
         refused=error is not None and error.is_refusal,
         chosen_because=job.chosen_because.clauses if job.chosen_because else "",
         seed=job.seed,
-        work=variant.work(job.problem, job.block) if task.counts_unrun else None,
+        work=variant.work(job.problem, job.block) if task.static_counts else None,
         **task.labels(job),
     )
 

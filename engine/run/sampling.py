@@ -83,15 +83,12 @@ def sampled(
 
     checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
     clock = backend.clock(prepared, buffers)
-    try:
-        # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
-        begin = time.perf_counter()
-        while launch_s + time.perf_counter() - begin < plan.warm_up_s:
-            checkpoint(Progress("warming up", 0.6, launch_s))
-            clock.sample_ms()
-        kernel = repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s, plan)
-    finally:
-        clock.close()
+    # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
+    begin = time.perf_counter()
+    while launch_s + time.perf_counter() - begin < plan.warm_up_s:
+        checkpoint(Progress("warming up", 0.6, launch_s))
+        clock.sample_ms()
+    kernel = repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s, plan)
     timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
     if not backend.copies:
         return timing

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
@@ -32,7 +32,8 @@ class Task(ABC, Generic[P, O, V]):
     problem: ClassVar[type]
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
-    counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
+    variants: Sequence[V] = ()  # every one, in teaching order
+    static_counts: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a problem in a file as its dataclass takes them."""
@@ -53,11 +54,6 @@ class Task(ABC, Generic[P, O, V]):
     @abstractmethod
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
-
-    @property
-    def variants(self) -> Sequence[V]:
-        """Every variant, in teaching order."""
-        return ()
 
     def constant(self, operands: O) -> Any:
         """Return the operand that a variant is compiled with; None where there is none."""
@@ -80,6 +76,14 @@ class Task(ABC, Generic[P, O, V]):
         return {}
 
 
+class Choice(NamedTuple, Generic[V]):
+    """The variant that runs with its block, and why `auto` chose it; no reason where it was named."""
+
+    variant: V
+    block: Block
+    reason: Reason | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Job(Generic[P, O, V]):
     """What the pipeline computes: a task's problem with its operands, by one variant with one block."""
@@ -90,7 +94,7 @@ class Job(Generic[P, O, V]):
     problem: P
     operands: O
     chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
-    # Of the pixels that are verified where the oracle cannot afford everything, and of random operands.
+    # For the pixels that are verified where the oracle cannot afford everything, and for random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 

@@ -53,6 +53,10 @@ class AnyVariant(Generic[P, C]):
         """Whether it runs CUDA kernels of ours: they are simulated, counted and compiled without a device."""
         return self.device is DeviceKind.CUDA and not self.library
 
+    def block_for(self, asked: Block | None) -> Block:
+        """Return the block that is asked for; its default one where none is, or where no block matters."""
+        return asked if asked is not None and self.uses_block else self.default_block
+
     @property
     def facts(self) -> dict[str, object]:
         """What `variants --json` says of it beside what it says of every variant."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from engine.api.arguments import Image
 from engine.errors import BadValue
 from engine.image.picture import Picture
-from engine.run.arguments import Image
 from engine.tasks.pictures import MAX_CHANNELS
 
 MOST_RING = 16

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
-from engine.api.call import as_applied
+from engine.api.arguments import Image
+from engine.api.calls import as_applied
 from engine.api.filtering import Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
@@ -18,17 +19,17 @@ from engine.errors import BadValue
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.results.progress import Checkpoint, Progress
-from engine.run.arguments import Image
 from engine.run.executor import outcome_of
 from engine.run.sampling import NO_SAMPLES
+from engine.run.task import Choice
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.chunk_jobs import ChunkJob, run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.timeline import Chunk, Span, Timeline
-from engine.tasks.filtering.auto.planner import Choice, choose
-from engine.tasks.filtering.job import filter_job
+from engine.tasks.filtering.auto.planner import choose
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.task import FILTERING, refuse_strange_samples
+from engine.tasks.filtering.task import FILTERING, filter_job, refuse_non_finite
+from engine.tasks.filtering.variants import Variant
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.
@@ -58,7 +59,6 @@ class Stream:
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
     _unfinished: dict[int, np.ndarray] = field(default_factory=dict, init=False)
-    _prepared: dict[tuple[Problem, str], Prepared] = field(default_factory=dict, init=False)
     # When the last result was written and the device was idle.
     _end_s: float = field(default=0.0, init=False)
 
@@ -76,6 +76,8 @@ class Stream:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.") from None
         device, layout = first.device, first.asked.layout
+        # Mask and device are those of all pictures.
+        self._prepared = lru_cache(MOST_PREPARED)(partial(_prepare, first))
 
         def requests() -> Iterator[Request]:
             yield first
@@ -142,28 +144,14 @@ class Stream:
         """Return a function that prepares the variant for a band of n rows; the first call chooses it."""
 
         @cache
-        def choice() -> Choice:
+        def choice() -> Choice[Variant]:
             found = request.choice if len(bands) == 1 else _choice_for_bands(request, bands)
-            refuse_strange_samples(found.variant, request.samples)
+            refuse_non_finite(found.variant, request.samples)
             self._variants[found.variant.key] = None
             return found
 
-        return cache(lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows)))
-
-    def _prepare(self, request: Request, choice: Choice, problem: Problem) -> Prepared:
-        """Return the variant prepared for a picture or a band; the last few are kept."""
-        key = problem, choice.variant.key
-        prepared = self._prepared.pop(key, None)
-        if prepared is None:
-            FILTERING.refuse(choice.variant, problem, request.mask, choice.block, request.device)
-            if own_process_needed(request.device):
-                prepared = _InSimulator(choice, problem, request)
-            else:
-                prepared = choice.variant.prepare(problem, request.mask, choice.block)
-        self._prepared[key] = prepared
-        if len(self._prepared) > MOST_PREPARED:
-            del self._prepared[next(iter(self._prepared))]
-        return prepared
+        # Held as long as a chunk needs it: others may displace it meanwhile.
+        return cache(lambda rows: self._prepared(choice(), replace(request.problem, height=rows)))
 
     def _finished(self, job: ChunkJob) -> None:
         """Hand over the picture whose last chunk is finished; chunks finish in order."""
@@ -179,7 +167,15 @@ class Stream:
         self.outputs.leave(values)
 
 
-def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
+def _prepare(request: Request, choice: Choice[Variant], problem: Problem) -> Prepared:
+    """Return the variant prepared for a picture or a band, with the mask and the device of a request."""
+    FILTERING.refuse(choice.variant, problem, request.mask, choice.block, request.device)
+    if own_process_needed(request.device):
+        return _InSimulator(choice, problem, request)
+    return choice.variant.prepare(problem, request.mask, choice.block)
+
+
+def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice[Variant]:
     """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
     asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
     choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
@@ -211,7 +207,7 @@ def _chunk_bytes(request: Request, pictures: int) -> int:
 class _InSimulator:
     """A variant in the simulator's own process."""
 
-    choice: Choice
+    choice: Choice[Variant]
     problem: Problem
     request: Request
 

@@ -1,26 +1,25 @@
 """The queues of a CUDA device: a stream each, events of one clock, memory for slots that is kept."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from engine.device.backend import Buffers
 from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_rows import copy_rows
+from engine.device.device_memory import array_in, device_array
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
+from engine.device.pinned_memory import pinned_array
 from engine.geometry.layout import Layout
 from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.timeline import Queue
 
-SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64
 # A variant for each slot of the largest ring; each holds what its passes keep between them.
@@ -69,11 +68,11 @@ class CudaQueues:
         }
         self._clock = driver.CUstream(int(clock.handle))
         self._thread, self._context = threading.get_ident(), check(driver.cuCtxGetCurrent())
-        # Memory that became too small may still be in use by a copy: the pool gets it back with the rest.
         self._memory: dict[tuple[int, str], Any] = {}
-        self._pool = device_pool()
-        self._views: dict[Any, Any] = {}
-        self._launches: dict[tuple[int, int], RepeatedLaunch] = {}
+        # What became too small may still be in use by a copy.
+        self._outgrown: list[Any] = []
+        self._view = lru_cache(MOST_VIEWS)(self._new_view)
+        self._launch = lru_cache(MOST_LAUNCHES)(self._new_launch)
         self._marks: list[_Mark] = []
         # By whether the queue has events without a time.
         self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
@@ -90,41 +89,34 @@ class CudaQueues:
         """Return a slot's device memory for the result of that picture."""
         return self._view((slot, "out"), job.shape, job.target.dtype)
 
-    def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> Any:
-        key = name, shape, dtype
-        if key not in self._views:
-            if len(self._views) >= MOST_VIEWS:
-                self._views.clear()
-                self._forget_launches()
-            height, width, channels = shape
-            pitch = self._layout.row_pixels(width, channels, dtype.itemsize)
-            self._views[key] = self._device_array(name, (height, pitch, channels), dtype)
-        return self._views[key]
+    def _new_view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> Any:
+        height, width, channels = shape
+        pitch = self._layout.row_pixels(width, channels, dtype.itemsize)
+        memory, is_new = self._memory_of(name, height * pitch * channels * dtype.itemsize, device_array)
+        if is_new and name[1] == "image":
+            # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
+            # Not with `fill_bytes`, which waits for all queues.
+            address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
+            check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
+        return array_in(memory.gpu_data, (height, pitch, channels), dtype)
 
-    def _device_array(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: Any) -> Any:
-        size = shape[0] * shape[1] * shape[2] * dtype.itemsize
+    def _memory_of(self, name: tuple[int, str], size: int, make: Callable[..., Any]) -> tuple[Any, bool]:
+        """Return a slot's array of so many bytes or more, and whether it was made just now."""
         memory = self._memory.get(name)
-        if memory is None or memory.size < size:
-            memory = self._memory[name] = self._pool.take((_rounded(size),), np.uint8)
-            self._pool.follow(self, memory)
-            if name[1] == "image":
-                # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
-                # Not with `fill_bytes`, which waits for all queues.
-                address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
-                check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
-        # `memory[:size].view(dtype).reshape(shape)` would make three arrays: 0.1 ms before the first copy.
-        strides = shape[1] * shape[2] * dtype.itemsize, shape[2] * dtype.itemsize, dtype.itemsize
-        return DeviceNDArray(shape, strides, dtype, gpu_data=memory.gpu_data)
+        if memory is not None and memory.size >= size:
+            return memory, False
+        if memory is not None:
+            # Pictures that grow a little each time do not each need new memory.
+            size = max(size, memory.size * 5 // 4)
+            self._outgrown.append(memory)
+        memory = self._memory[name] = make((size,), np.uint8)
+        return memory, True
 
     def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype]) -> np.ndarray:
         """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
         shape, dtype = like
         size = int(np.prod(shape)) * dtype.itemsize
-        name = slot, "pinned " + which
-        memory = self._memory.get(name)
-        if memory is None or memory.size < size:
-            memory = self._memory[name] = pinned_pool().take((_rounded(size),), np.uint8)
-            pinned_pool().follow(self, memory)
+        memory, _ = self._memory_of((slot, "pinned " + which), size, pinned_array)
         view: np.ndarray = memory[:size].view(dtype).reshape(shape)
         return view
 
@@ -148,24 +140,14 @@ class CudaQueues:
             # A library frees what it allocated for a launch, and a graph would write to it again.
             prepared.launch(image, out, self._streams[Queue.KERNEL])
             return
-        key = id(prepared), id(image)
-        launch = self._launches.pop(key, None)
-        if launch is None:
-            # It holds the variant and the arrays, so that their ids are not reused.
-            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Queue.KERNEL])
-        self._launches[key] = launch
-        if len(self._launches) > MOST_LAUNCHES:
-            self._launches.pop(next(iter(self._launches))).close()
-        launch.enqueue()
+        self._launch(prepared, image, out).enqueue()
+
+    def _new_launch(self, prepared: Prepared, image: Any, out: Any) -> RepeatedLaunch:
+        return RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Queue.KERNEL])
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy of rows `row` and following."""
         copy_rows(host, on_device, self._streams[Queue.COPY_OUT], to_device=False, first_row=row)
-
-    def _forget_launches(self) -> None:
-        for launch in self._launches.values():
-            launch.close()
-        self._launches.clear()
 
     def mark(self, queue: Queue) -> _Mark:
         """Return a mark at the end of a queue; it has a time once the queue has reached it."""
@@ -209,17 +191,14 @@ class CudaQueues:
             check(self._driver.cuStreamSynchronize(handle))
 
     def close(self) -> None:
-        """Free the events and graphs; the memory is kept for the next run."""
-        self._forget_launches()
+        """Free the events, the graphs and the memory."""
+        for kept in (self._launch, self._view):
+            kept.cache_clear()
+        self._memory.clear()
+        self._outgrown.clear()
         for mark in self._marks:
             check(self._driver.cuEventDestroy(mark.timed))
             if mark.reached is not mark.timed:
                 check(self._driver.cuEventDestroy(mark.reached))
         self._marks.clear()
         self._free_marks.clear()
-
-
-def _rounded(size: int) -> int:
-    """Round up by at most a quarter, so that chunks that differ a little reuse the same memory."""
-    step = max(SMALLEST_BYTES, 1 << max(0, (size - 1).bit_length() - 3))
-    return -(-size // step) * step

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.call import BlockLike
+from engine.api.arguments import BlockLike, Image
 from engine.api.filtering import MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
@@ -17,7 +17,6 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.picture import Picture
 from engine.results.progress import Checkpoint
-from engine.run.arguments import Image
 from engine.streams.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
 from engine.streams.chunking import Stream
 from engine.streams.outputs import Outputs, refuse_outputs

@@ -1,23 +1,10 @@
 """Columns of the tasks that compute pictures from pictures."""
 
-from typing import Protocol
-
 from engine.results.columns import Fact
 from engine.results.compare import ComparedRun
 from engine.results.problem import TaskProblem
 from engine.results.quantities import MISSING
-
-
-class PictureProblem(TaskProblem, Protocol):
-    """A problem with a picture."""
-
-    @property
-    def picture_text(self) -> str:
-        """Size, colours and type of the picture, and the type of its results where it differs."""
-
-    @property
-    def samples(self) -> int:
-        """Samples of the picture."""
+from engine.tasks.picture_problem import PictureProblem
 
 
 def threads(run: ComparedRun[TaskProblem]) -> float | None:

@@ -31,10 +31,13 @@ def run(settings: HelloSettings) -> int:
     return 0
 
 
+NAMES = list(commands.COMMANDS)
+
+
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     line = commands.Command("say hello", __name__, "[NAME]")
-    monkeypatch.setitem(commands.COMMANDS, "hello", line)
+    monkeypatch.setitem(commands.COMMANDS, "hello-toy", line)
 
 
 @pytest.mark.parametrize(
@@ -42,20 +45,20 @@ def toy(monkeypatch):
     [([], "hello all"), (["--times", "2", "you"], "hello hello you"), (["you", "--loud"], "HELLO YOU")],
 )
 def test_that_a_new_command_is_called_with_its_settings_from_the_program(capsys, arguments, says):
-    assert main.main(["hello", *arguments]) == 0
+    assert main.main(["hello-toy", *arguments]) == 0
     assert capsys.readouterr().out == f"{says}\n"
 
 
 def test_that_what_it_does_not_take_is_refused_in_words(capsys):
-    assert commands.main(["hello", "--times", "10"]) == commands.BAD_INPUT
+    assert commands.main(["hello-toy", "--times", "10"]) == commands.BAD_INPUT
     assert "--times 10: it is not a whole number from 1 to 9." in capsys.readouterr().err
-    assert commands.main(["hello", "--quiet"]) == commands.BAD_INPUT
+    assert commands.main(["hello-toy", "--quiet"]) == commands.BAD_INPUT
     assert "unrecognized arguments: --quiet" in capsys.readouterr().err
 
 
 def test_that_a_new_command_is_listed_and_has_its_help(capsys):
-    assert "  hello [NAME]                  say hello" in commands.listed().splitlines()
-    assert commands.main(["hello", "--help"]) == 0
+    assert "  hello-toy [NAME]              say hello" in commands.listed().splitlines()
+    assert commands.main(["hello-toy", "--help"]) == 0
     shown = capsys.readouterr().out
     for part in (
         "Say hello. In short.",
@@ -66,8 +69,8 @@ def test_that_a_new_command_is_listed_and_has_its_help(capsys):
     ):
         assert part in shown
     assert commands.main(["hullo"]) == commands.BAD_INPUT
-    assert "course, hello." in capsys.readouterr().err
+    assert f"{NAMES[-1]}, hello-toy." in capsys.readouterr().err
 
 
 def test_that_the_check_of_the_documents_says_where_to_describe_it(monkeypatch):
-    assert why_not_described("hello", monkeypatch) == "write a section `## hello` in docs/cli.md"
+    assert why_not_described("hello-toy", monkeypatch) == "write a section `## hello-toy` in docs/cli.md"

@@ -1,6 +1,7 @@
 """A new picture format is one entry: opening, saving, `batch`, dialogs, help and refusals find it."""
 
 import json
+import re
 import struct
 from dataclasses import replace
 from unittest.mock import MagicMock
@@ -14,7 +15,7 @@ from engine.image import formats
 from engine.image.canvas import Canvas, Decoded
 from engine.image.faults import Unsupported
 from engine.image.form import Form
-from engine.image.formats import Format
+from engine.image.formats import Format, in_words, titles
 from engine.image.picture import Picture
 from tests.gui.conftest import haloscope, light_again, open_window  # noqa: F401 - fixtures
 
@@ -54,6 +55,8 @@ TOY = Format(
     encoder_bytes=2**20,
 )
 VALUES = np.linspace(-3, 300, 35, dtype=np.float32).reshape(5, 7)
+# The formats without the toy, those of them that can be written, and that hold float32.
+KNOWN, SAVED, FLOATS = formats.FORMATS, formats.saved_formats(), formats.formats_for(np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -77,10 +80,9 @@ def test_that_it_is_saved_and_opened_by_its_first_bytes(toy_file):
 
 
 def test_that_what_it_cannot_keep_is_left_out_with_a_sentence(tmp_path):
-    alpha = np.ones_like(VALUES)
-    assert engine.save_image(Picture(VALUES, alpha), tmp_path / "a.toy") == (
-        "Toy has no alpha: it was left out. PNG, TIFF and WebP keep it.",
-    )
+    keep = titles((known for known in SAVED if known.keeps_alpha), "and")
+    (note,) = engine.save_image(Picture(VALUES, np.ones_like(VALUES)), tmp_path / "a.toy")
+    assert note == f"Toy has no alpha: it was left out. {keep} keep it."
 
 
 @pytest.mark.parametrize(
@@ -110,11 +112,13 @@ def test_that_what_its_library_says_is_explained(tmp_path, monkeypatch):
 
 def test_that_refusals_of_others_name_it(tmp_path):
     (tmp_path / "a.png").write_bytes(b"some words")
-    with pytest.raises(ImageReadError, match="Save it as PNG, JPEG, TIFF, BMP, WebP, GIF or Toy"):
+    with pytest.raises(ImageReadError, match=f"Save it as {titles((*KNOWN, TOY))}"):
         engine.open_image(tmp_path / "a.png")
-    with pytest.raises(ImageWriteError, match=r"\.webp, \.toy\.$"):
+    with pytest.raises(ImageWriteError, match=rf"{re.escape(SAVED[-1].saved_suffixes[-1])}, \.toy\.$"):
         engine.save_image(VALUES, tmp_path / "a.xyz")
-    with pytest.raises(ImageWriteError, match="Save it as TIFF or Toy, or ask for depth 8 or 16"):
+    with pytest.raises(
+        ImageWriteError, match=f"Save it as {titles((*FLOATS, TOY))}, or ask for depth 8 or 16"
+    ):
         engine.save_image(VALUES, tmp_path / "a.png")
     with pytest.raises(ImageWriteError, match="Toy does not hold 8 bit values"):
         engine.save_image(VALUES.astype(np.uint8), tmp_path / "a.toy")
@@ -123,15 +127,17 @@ def test_that_refusals_of_others_name_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, command):
+def test_that_filter_treats_it_as_any_other_format(toy_file, command):
     out = toy_file.with_name("b.toy")
     assert command("filter", toy_file, out, "--mask", "identity", "--quality", "50").err == ""
     assert np.array_equal(engine.open_image(out).pixels, VALUES)
     help_text = " ".join(command("filter", "--help").out.split())
-    assert "picture: PNG, JPEG, TIFF, BMP, WebP, GIF or Toy" in help_text
-    assert "file to write: .png, .jpg, .tif, .webp or .toy" in help_text
-    assert "float32 (TIFF or Toy only" in help_text
-    assert "for JPEG, WebP and Toy; PNG and TIFF are exact" in help_text
+    written = (*(known.saved_suffixes[0] for known in SAVED), ".toy")
+    assert f"picture: {titles((*KNOWN, TOY))}" in help_text
+    assert f"file to write: {in_words(written)}" in help_text
+    assert f"float32 ({titles((*FLOATS, TOY))} only" in help_text
+    lossy = titles((*(known for known in SAVED if known.has_quality), TOY), "and")
+    assert f"for {lossy}; " in help_text
     limit = ("--max-bytes", "1MiB")
     refused = command("filter", toy_file, out, "--mask", "identity", *limit)
     assert "filtering and saving its 7 × 5 pixels takes 35.0 MiB" in refused.err
@@ -144,19 +150,20 @@ def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
     assert answer.status == 0, answer.err
     assert np.array_equal(engine.open_image(tmp_path / "out" / "a.toy").pixels, VALUES)
     assert json.loads(answer.out)["pictures"] == 1
-    assert "keep, png, jpg, tif, webp, toy" in command("batch", "--help").out
+    names = [known.saved_suffixes[0].removeprefix(".") for known in SAVED]
+    assert f"{names[-1]}, toy" in command("batch", "--help").out
     toy_file.rename(tmp_path / "a.bmp")
     answer = command("batch", tmp_path, *options)
-    assert "Choose what to write: --format png, jpg, tif, webp or toy." in answer.err
+    assert f"Choose what to write: --format {in_words((*names, 'toy'))}." in answer.err
 
 
 @pytest.mark.slow
 def test_that_dialogs_and_tooltips_of_the_window_offer_it(haloscope):  # noqa: F811
     actions, files = haloscope.actions, haloscope.files
-    assert "WebP, GIF or Toy." in actions["open"].toolTip()
-    assert "WebP or Toy." in actions["save"].toolTip()
+    assert f"{titles((*KNOWN, TOY))}." in actions["open"].toolTip()
+    assert f"{titles((*SAVED, TOY))}." in actions["save"].toolTip()
     actions["open"].trigger()
-    assert "*.gif *.toy *.toybox" in files.dialog.nameFilters()[0]
+    assert f"*{KNOWN[-1].suffixes[-1]} *.toy *.toybox" in files.dialog.nameFilters()[0]
     actions["save"].trigger()
     filters = files.dialog.nameFilters()
     assert filters[-2:] == ["Toy (*.toy)", "Toy, 32-bit float, nothing clipped (*.toy)"]

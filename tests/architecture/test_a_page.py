@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import grimp
 import pytest
+from grimp import Layer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
@@ -19,6 +21,7 @@ from gui.page.intents import LoadKernel
 from gui.page.jobs import Job
 from gui.shell import main_window
 from gui.shell.pages import PAGES
+from tests.architecture.test_contracts import CONTRACTS
 from tests.gui.conftest import light_again, open_window  # noqa: F401 - fixtures
 
 GUI = Path(main_window.__file__).parents[1]
@@ -67,7 +70,7 @@ def toy(open_window, monkeypatch):  # noqa: F811
     module = ModuleType("toy_page")
     module.build = ToyPage
     monkeypatch.setitem(sys.modules, "toy_page", module)
-    entry = PageEntry("toy", "Toy", "A page of a test.", "puzzle-outline", "toy_page")
+    entry = PageEntry("toy-of-a-test", "Toy", "A page of a test.", "puzzle-outline", "toy_page")
     PAGES.append(entry)
     yield open_window()
     PAGES.remove(entry)
@@ -88,9 +91,9 @@ def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot)
     assert window.page_bar._group.checkedId() == number
 
 
-def test_that_the_frame_says_what_the_page_says_and_shows_its_actions(toy):
+def test_that_the_frame_shows_what_the_page_tells_it(toy):
     window = toy.window
-    window.show_page("toy")
+    window.show_page("toy-of-a-test")
     assert window.status_line.last_run == "Toy: 0 done."
     assert window.status_line._figure.text() == "7 toys"
     assert "CUDA simulator" in window.status_line._engine.text()
@@ -108,7 +111,7 @@ def test_that_the_frame_says_what_the_page_says_and_shows_its_actions(toy):
 
 def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
     window, engine = toy.window, toy.link._client
-    window.show_page("toy")
+    window.show_page("toy-of-a-test")
     page = window.page
     engine.automatic = False
     qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
@@ -128,7 +131,7 @@ def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
 
 @pytest.mark.slow
 def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
-    toy.window.show_page("toy")
+    toy.window.show_page("toy-of-a-test")
     csv, json = (toy.actions[name] for name in ("export_csv", "export_json"))
     assert not csv.isEnabled()
     assert "no results on this page" in csv.toolTip()
@@ -142,7 +145,7 @@ def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
 
 
 @pytest.mark.slow
-def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
+def test_that_a_page_that_takes_an_intent_is_shown(toy):
     intent = LoadKernel("a toy", Configuration("toy"))
     assert toy.window.offer(intent)
     assert isinstance(toy.window.page, ToyPage)
@@ -150,29 +153,40 @@ def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
     assert not toy.window.offer(LoadKernel("nothing", Configuration("no such variant")))
 
 
-def parsed(paths):
-    """Yield every node of the sources, with its file."""
-    for path in sorted(paths):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield path, node
+@pytest.fixture(scope="module")
+def imports():
+    """Who imports whom in the window, those of types and within functions too."""
+    return grimp.build_graph("gui", cache_dir=None)
 
 
-def test_that_no_page_key_stands_outside_the_list_of_pages():
+ROOMS = {entry.module.rpartition(".")[0].removeprefix("gui.") for entry in PAGES}
+
+
+def test_that_pages_stand_side_by_side_between_the_shell_and_what_they_share(imports):
+    """The layers of the window in pyproject.toml, with the rooms of the pages between shell and page."""
+    (contract,) = (one for one in CONTRACTS if one.get("containers") == ["gui"])
+    shell, *below = contract["layers"]
+    children = {child.removeprefix("gui.") for child in imports.find_children("gui")}
+    unknown = children - {shell, *below} - ROOMS
+    assert not unknown, "A room is a page (gui/shell/pages.py) or a layer (pyproject.toml)."
+    layers = [shell, Layer(*ROOMS, independent=True), *below]
+    wrong = imports.find_illegal_dependencies_for_layers(layers, containers={"gui"})
+    assert not [f"{found.importer} -> {found.imported}" for found in wrong]
+
+
+def test_that_the_frame_has_no_key_of_a_page():
+    """A page's own words are its own: only the frame must not ask which page it has."""
     keys = {entry.key for entry in PAGES}
     found = [
         f"{path.relative_to(GUI)}:{node.lineno}"
-        for path, node in parsed(GUI.rglob("*.py"))
-        if isinstance(node, ast.Constant) and node.value in keys and path != GUI / "shell" / "pages.py"
+        for path in sorted([*(GUI / "shell").glob("*.py"), *(GUI / "page").glob("*.py")])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in keys and path.name != "pages.py"
     ]
     assert found == []
 
 
-def test_that_the_shell_imports_nothing_of_a_page():
+def test_that_the_shell_imports_nothing_of_a_page(imports):
     """The layers let it, as the list of pages stands there: but it names modules, and imports none."""
-    rooms = tuple({entry.module.rpartition(".")[0] for entry in PAGES})
-    imported = [
-        f"{path.name}: {node.module}"
-        for path, node in parsed((GUI / "shell").glob("*.py"))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(rooms)
-    ]
-    assert imported == []
+    rooms = {f"gui.{room}" for room in ROOMS}
+    assert not [room for room in rooms if imports.find_shortest_chain("gui.shell", room, as_packages=True)]

@@ -121,9 +121,7 @@ def client():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("in_simulator", [False, True])
-def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segments_are_handed_over(
-    client, in_simulator
-):
+def test_that_a_new_request_is_answered_by_the_host_that_it_wants(client, in_simulator):
     (numbers,) = shared.create(((5,), "float32"))
     try:
         shared.attach(numbers)[...] = np.arange(5)
@@ -138,7 +136,7 @@ def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segmen
 
 
 @pytest.mark.slow
-def test_that_a_new_request_waits_as_it_declares_and_can_be_stopped(client):
+def test_that_a_new_request_waits_as_it_declares(client):
     begun = threading.Event()
     at_work = client.submit(Wait(), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
@@ -160,7 +158,7 @@ def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(clien
         client.submit(Check(numbers)).result(PATIENCE_S)
 
 
-def test_that_a_verb_waits_the_same_way_and_goes_to_the_device_of_whatever_it_is_asked_of():
+def test_that_a_verb_waits_and_goes_where_its_request_says():
     here, simulated = Sum(()), Sum((), SIMULATOR)
     waits = {type(verb): verb.queue for verb in (Describe(here), Check(here), Preview(here), Run(here))}
     at_once, newest = QueuePolicy.AT_ONCE, QueuePolicy.NEWEST

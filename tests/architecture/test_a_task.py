@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 
+from engine.api.calls import computed
 from engine.commands import COMMANDS, Command
 from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
@@ -52,7 +53,7 @@ def registered(monkeypatch):
     PAGES.remove(ENTRY)
 
 
-def test_that_a_new_task_is_resolved_verified_and_measured():
+def test_that_a_new_task_is_run_as_any_other():
     job = toy_job("in-one-go", PROBLEM, seed=7)
     assert device_for(job.variant, "cuda:3").key == "cpu"
     outcome = measure(job, backend("cpu"), QUICK)
@@ -64,6 +65,12 @@ def test_that_a_new_task_is_resolved_verified_and_measured():
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
     assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)
+
+
+def test_that_a_python_call_computes_it():
+    job = toy_job("in-one-go", PROBLEM)
+    found = computed(job, device_named("cpu"), (PROBLEM.count,))
+    assert np.array_equal(found, np.float32(PROBLEM.factor) * job.operands)
 
 
 def test_that_a_new_task_can_be_refused_and_stopped():

@@ -155,11 +155,9 @@ def why_not_described(command, monkeypatch):
     options = {
         option for action in parser._actions for option in action.option_strings if option.startswith("--")
     } - {"--help"}
-    missing, strange = sorted(options - written), sorted(written - options)
-    lines = [f"write {', '.join(missing)} into the table of `## {command}` in docs/cli.md"] if missing else []
-    lines += (
-        [f"`## {command}` in docs/cli.md has {', '.join(strange)}, which is no option"] if strange else []
-    )
+    missing, unknown = ", ".join(sorted(options - written)), ", ".join(sorted(written - options))
+    lines = [f"write {missing} into the table of `## {command}` in docs/cli.md"] if missing else []
+    lines += [f"`## {command}` in docs/cli.md has {unknown}, which is no option"] if unknown else []
     return "; ".join(lines)
 
 
@@ -176,7 +174,10 @@ def test_that_the_architecture_names_every_room():
         for entry in (ROOT / top).iterdir()
         if not entry.name.startswith(("__", ".")) and (entry.suffix == ".py" or entry.is_dir())
     }
-    assert rooms == set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
+    rows = set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
+    missing, gone = sorted(rooms - rows), sorted(rows - rooms)
+    assert not missing, f"Say what is in {missing}: a row of the table of rooms in docs/architecture.md."
+    assert not gone, f"{gone} are gone: remove their rows from the table of rooms in docs/architecture.md."
 
 
 def test_that_every_table_is_what_the_kept_results_give(monkeypatch):

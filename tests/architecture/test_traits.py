@@ -36,7 +36,7 @@ def fitting(known, rows, columns):
 
 
 @every_variant
-def test_that_a_variant_takes_the_masks_of_its_class_and_none_of_rounded_weights_where_sums_are_exact(known):
+def test_that_a_variant_takes_the_masks_that_it_declares(known):
     side = max(9, known.least_side)
     assert not refusal_of(known, mask_for(known, side, side))
     random = Mask(np.random.default_rng(3).standard_normal((side, side)))

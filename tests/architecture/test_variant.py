@@ -61,10 +61,8 @@ def toys(monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     cpu, cuda = known.modules.values()
     longer = Registered(cpu=(*cpu, "toy_plain"), cuda=(*cuda, "toy_one_row"))
-    for module in list(sys.modules.values()):
-        if getattr(module, "VARIANTS", None) is known:
-            monkeypatch.setattr(module, "VARIANTS", longer)
-    return longer
+    monkeypatch.setattr(known, "modules", longer.modules)
+    return known
 
 
 @pytest.mark.usefixtures("toys")

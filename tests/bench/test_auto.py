@@ -50,7 +50,7 @@ def measure(monkeypatch, *arguments):
 
 
 @pytest.mark.slow
-def test_that_only_the_rows_that_were_asked_for_are_measured_and_the_table_says_where(monkeypatch, table):
+def test_that_only_the_rows_that_were_asked_for_are_measured(monkeypatch, table):
     before = json.loads(table.read_text())
     measure(monkeypatch, "--only", "cpu-serial")
     after = json.loads(table.read_text())

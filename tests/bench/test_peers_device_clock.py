@@ -82,7 +82,7 @@ def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(made_up):
     assert driver.launched == [number % 7 for number in range(len(driver.launched))]
 
 
-def test_that_what_cannot_be_captured_is_timed_with_the_hosts_part_and_says_so(made_up):
+def test_that_what_cannot_be_captured_is_timed_with_the_hosts_part(made_up):
     driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
     assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)

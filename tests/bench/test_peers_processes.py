@@ -44,7 +44,7 @@ def test_that_only_a_right_result_has_a_time(measurement):
 
 
 @pytest.mark.slow
-def test_that_what_is_not_there_is_told_and_only_wanted_contenders_are_measured(measurement):
+def test_that_only_contenders_that_are_wanted_and_there_are_measured(measurement):
     assert measurement.absent == {
         "stranger": "not built for this machine",
         "nobody": "not installed (no_such_library_here)",

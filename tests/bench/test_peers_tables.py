@@ -12,7 +12,6 @@ from bench.peers.grid import Table
 from bench.peers.history import Fall, append, compared, falls, last_of, line_of, ratios_of
 from bench.peers.plot import svg_of
 from bench.peers.summary import behind_best, limit_ms, limits_of, ratios, reasons
-from bench.peers.tables import document_lines, number, table_lines, untimed_lines
 
 CELLS = (Cell(64, 64, 3), Cell(64, 64, 5))
 TABLE = Table("main", "Mask size", "mask_side", CELLS)
@@ -64,7 +63,7 @@ def make_run():
     }  # fmt: skip
 
 
-def test_that_ratios_are_of_cells_that_have_both_and_auto_is_compared_with_the_best_of_ours():
+def test_that_ratios_need_both_times():
     run = make_run()
     assert ratios(run["cells"][CELLS[0].key]) == {"opencv filter2D": 2.5}
     assert ratios(run["cells"][CELLS[1].key]) == {"opencv filter2D": 2.0, "npp filter": 0.5}
@@ -104,42 +103,13 @@ def test_that_copies_count_that_no_cache_had_a_part_in():
     assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
-def test_that_a_table_has_a_row_per_cell_with_our_lead():
-    run = make_run()
-    assert table_lines(run, run["tables"][0]) == [
-        "**Mask size**",
-        "",
-        "| mask | **auto** | limit | reached | opencv filter2D | npp filter | lead |",
-        "|---|---|---|---|---|---|---|",
-        "| 3 × 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
-        "| 5 × 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
-    ]
-    run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
-    assert "| 3 × 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
-
-
-def test_that_reasons_for_missing_times_are_counted_once_per_contender():
-    entries = [entry(cell, npp_filter=f"not verified: row {row}") for row, cell in enumerate(CELLS)]
-    assert untimed_lines(entries) == ["- `npp filter`, 2 cells: not verified: row 0"]
-
-
-def test_that_the_document_says_where_we_are_behind():
-    text = "\n".join(document_lines(make_run(), "picture.svg"))
-    assert "- torch: not measured: not installed (torch)" in text
-    assert "ahead of every peer in 1 of 2 cells; behind: 64x64x1 float32 random 5x5" in text
-    assert "npp filter is 2.00 times faster" in text
-    assert "- `npp filter`, 1 cell: not verified: row 0" in text
-
-
-def test_that_a_kept_file_has_a_line_a_cell_three_digits_and_reasons_that_name_their_cells():
+def test_that_a_kept_file_has_a_line_for_each_cell():
     run = make_run()
     text = as_text(run)
     assert json.loads(text) == run
     assert sum("haloscope auto" in line for line in text.splitlines()) == len(run["cells"])
     entries = [run["cells"][cell.key] for cell in CELLS]
     assert reasons(entries) == {"npp filter": {"not verified: row 0": [0]}}
-    written = {0.5: "0.50", 9.994: "9.99", 12.34: "12.3", 123.4: "123", 45678.0: "45678"}
-    assert {value: number(value) for value in written} == written
 
 
 def test_that_only_what_stands_between_the_markers_is_replaced(tmp_path):
@@ -163,7 +133,7 @@ def test_that_a_document_without_its_markers_stays_as_it_is(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_that_a_plot_has_a_line_a_contender_and_the_limit():
+def test_that_a_plot_has_a_line_for_each_contender():
     run = make_run()
     svg = svg_of(run, run["tables"][0])
     for name in (b"haloscope auto", b"opencv filter2D", b"npp filter", b"limit"):
@@ -198,7 +168,7 @@ def at(ratio, **more):
     return {"haloscope_auto": 1.0, "opencv_filter2D": ratio} | more
 
 
-def test_that_a_line_of_the_history_has_ratios_and_no_times():
+def test_that_a_line_of_the_history_has_ratios_only():
     line = line_of(make_run())
     assert line["ratios"] == {
         FIRST.key: {"opencv filter2D": 2.5},
@@ -234,7 +204,7 @@ def test_that_nothing_falls_where_ratios_stay():
     assert methods == {"haloscope auto", "limit copy", "opencv filter2D", "npp filter"}
 
 
-def test_that_a_fall_is_measured_once_more_and_told_if_it_stays_and_is_noise_if_not():
+def test_that_a_fall_is_told_if_it_stays_when_measured_once_more():
     first = {FIRST: at(1.0, npp_filter=3.0), SECOND: at(4.0)}
     fall = Fall(FIRST.key, "opencv filter2D", 2.0, 1.0)
     measured = Measured(first, {FIRST: at(1.1, npp_filter=2.9)})

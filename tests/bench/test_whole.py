@@ -10,7 +10,7 @@ from bench.peers.history import Fall
 from bench.whole.pictures import photograph
 from bench.whole.processes import ProcessFailed, in_turns, run_once
 from bench.whole.rows import OPENCV, OURS, Files, rows_of
-from bench.whole.tables import lines_of, ratios_of
+from bench.whole.tables import ratios_of
 
 PYTHON = sys.executable
 
@@ -32,7 +32,7 @@ def make_run(*rows, **absent):
     }
 
 
-def test_that_a_process_is_measured_with_its_own_memory_and_time():
+def test_that_a_process_is_measured_by_its_own_memory_and_time():
     size = 200_000_000
     spent = run_once([PYTHON, "-c", f"held = b'1' * {size}; sum(range(1_000_000))"])
     assert spent.elapsed_s > 0
@@ -49,7 +49,7 @@ def test_that_a_process_that_fails_says_why():
         run_once(["there-is-no-such-program"])
 
 
-def test_that_processes_take_turns_and_one_that_does_not_work_is_left_out():
+def test_that_processes_that_work_take_turns():
     asked, said = [], []
 
     def command(key, status=0):
@@ -67,19 +67,12 @@ def test_that_processes_take_turns_and_one_that_does_not_work_is_left_out():
     assert "broken" in said[0]
 
 
-def test_that_ratios_are_of_medians_and_need_both_times():
+def test_that_ratios_are_of_medians():
     run = make_run(entry(ours=(1.0, 9.0, 2.0), peer=(3.0, 5.0, 4.0)), entry("alone", peer=()))
     assert ratios_of(run) == {"filter-png": {OPENCV: 2.0}}
 
 
-def test_that_the_table_has_times_memory_and_the_ratio_and_says_who_is_absent():
-    lines = lines_of(make_run(entry(), entry("alone", peer=()), vips="not on PATH"))
-    assert "| filter-png | 1.00 s, 50 MB | 2.00 s | 0.50 |" in lines
-    assert "| alone | 1.00 s, 50 MB |  |  |" in lines
-    assert lines[-1] == "Not measured: libvips (not on PATH)."
-
-
-def test_that_every_row_begins_with_ours_and_leaves_out_absent_peers(tmp_path):
+def test_that_every_row_begins_with_ours(tmp_path):
     (tmp_path / "photo.jpg").touch()
     files = Files(tmp_path / "picture.png", tmp_path / "photo.jpg", tmp_path, (16, 9), (8, 6))
     peers = {OPENCV: [PYTHON]}
@@ -90,7 +83,7 @@ def test_that_every_row_begins_with_ours_and_leaves_out_absent_peers(tmp_path):
     assert len(list(files.folder_of(3).iterdir())) == 3
 
 
-def test_that_the_picture_is_the_same_each_time_and_like_a_photograph():
+def test_that_the_picture_is_the_same_each_time():
     picture = photograph(64, 48)
     assert picture.shape == (48, 64, 3)
     assert np.array_equal(picture, photograph(64, 48))

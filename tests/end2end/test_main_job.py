@@ -50,7 +50,7 @@ def choose(window, qtbot, variant):
     return index.data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_that_a_first_result_is_there_and_a_preview_follows_an_edit_or_a_flip_and_is_right(window, qtbot):
+def test_that_a_right_preview_follows_an_edit_or_a_flip(window, qtbot):
     assert window.workspace.picture.title == "camera.png"
     assert window.state.last_result.values is not None
     mask = Mask([[0, 1, 2], [-1, 0, 1], [-2, -1, 7]])
@@ -85,7 +85,7 @@ def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, q
     qtbot.waitUntil(lambda: all(words in plot.accessibleDescription() for words in drawn))
 
 
-def test_that_a_variant_without_its_device_cannot_be_chosen_and_says_why(window, qtbot):
+def test_that_a_variant_without_its_device_says_why_it_cannot_be_chosen(window, qtbot):
     window.workspace.change(variant="auto")
     qtbot.waitUntil(lambda: "naive" in window.state.availability)
     has_gpu = any(device.times_mean_speed and device.kind == "cuda" for device in usable(window))

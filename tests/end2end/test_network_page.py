@@ -81,7 +81,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
     network.release_cell()
 
 
-def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtbot):
+def test_that_a_filter_of_the_network_filters_the_picture_on_explore(page, window, qtbot):
     page.network.point(Cell(0, 3, 5, 5), keep=True)
     with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
         page.cell_panel.to_explore.click()
@@ -91,7 +91,7 @@ def test_that_a_filter_goes_to_explore_and_filters_the_picture(page, window, qtb
     page.network.release_cell()
 
 
-def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told(page, window, qtbot):
+def test_that_run_proves_and_times_the_layers_of_a_stage(page, window, qtbot):
     page.network.change(stage="network-cpu", batch=10, device="cpu")
     qtbot.waitUntil(lambda: bool(page.network.rows), timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
@@ -104,7 +104,7 @@ def test_that_run_proves_and_times_the_layers_of_a_stage_and_the_digits_are_told
     assert page.network.confusion.accuracy > 0.98
 
 
-def test_that_bad_weights_are_told_in_the_engines_words_and_nothing_changes(page, window, qtbot, tmp_path):
+def test_that_bad_weights_change_nothing_but_the_message(page, window, qtbot, tmp_path):
     path = tmp_path / "bad.npz"
     path.write_bytes(b"no weights")
     page.stages.open_weights(path)

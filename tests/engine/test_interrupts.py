@@ -42,7 +42,7 @@ def ended(code):
     ],
     ids=["a lock", "an import", "C code", "blocked signals"],
 )
-def test_that_a_process_that_waits_for_ever_ends_with_its_status_and_one_line(waits):
+def test_that_a_process_that_waits_for_ever_ends_with_one_line(waits):
     code = f"threading.Timer(0.05, press).start()\n{waits}"
     assert ended(code) == (130, "", "Stopped.\n")
 
@@ -52,7 +52,7 @@ def test_that_a_signal_before_anything_was_waited_for_is_not_lost():
     assert ended(code) == (130, "", "Stopped.\n")
 
 
-def test_that_a_signal_calls_what_was_asked_for_and_otherwise_says_what_is_left_behind():
+def test_that_a_signal_calls_what_was_asked_for():
     code = """
 asked = threading.Event()
 with interrupts.calling(asked.set):
@@ -126,7 +126,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
         ("bench --out out.json", "engine.run.sweep"),
     ],
 )
-def test_that_ctrl_c_at_any_moment_of_a_command_is_status_130_and_one_line(tmp_path, arguments, modules):
+def test_that_ctrl_c_at_any_moment_of_a_command_is_one_line(tmp_path, arguments, modules):
     (tmp_path / "in.png").write_bytes((ROOT / "tests/data/pngsuite/basn2c08.png").read_bytes())
     for module in modules.split():
         code = MOMENT.format(module=module, arguments=arguments.split(), root=str(ROOT))

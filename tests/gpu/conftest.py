@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from numba import types
 
 from engine.device.devices import backend, devices
 
@@ -25,12 +24,12 @@ def gpu(device):
 
 def assert_compiled_as_planned(passes, *, uses_local_memory=False):
     """Check that only what means to uses local memory, and that memory and threads are those of the plan."""
+    from engine.device.loaded_kernel import loaded_kernel
+
     for step in passes:
-        signature = types.void(*step.signature)
-        # A kernel with constant memory was prepared as a copy: this one is compiled here.
-        step.kernel.compile(step.signature)
-        assert (step.kernel.get_local_mem_per_thread(signature) > 0) == uses_local_memory
-        assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
+        attributes = loaded_kernel(step.kernel, step.signature).attributes
+        assert (attributes.local_size_bytes > 0) == uses_local_memory
+        assert attributes.shared_size_bytes == step.launch.shared_bytes
         # The driver may count constants of the compiler's own besides the mask.
-        assert step.kernel.get_const_mem_size(signature) >= step.launch.constant_bytes
-        assert step.kernel.get_max_threads_per_block(signature) >= math.prod(step.launch.block)
+        assert attributes.const_size_bytes >= step.launch.constant_bytes
+        assert attributes.max_threads_per_block >= math.prod(step.launch.block)

@@ -83,7 +83,7 @@ def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device):
         assert np.array_equal(values, alone)
 
 
-def test_that_masks_of_different_shapes_are_verified_and_timed_on_a_large_picture(device):
+def test_that_masks_of_different_shapes_are_timed_on_a_large_picture(device):
     image = picture(2048, 2048, 1, "float32")
     masks = [*random_bank(2, (5, 5)), *random_bank(2, (15, 15)), Mask(np.ones((9, 9)))]
     for result in engine.apply_bank(image, masks, device=device, budget_s=0.1).results:
@@ -111,7 +111,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu):
             assert_compiled_as_planned(for_bank(bank).passes(problem, bank[0], block))
 
 
-def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device):
+def test_that_the_device_is_well_after_a_bank_that_is_too_large(device):
     image = np.zeros((64, 64), np.float32)
     with pytest.raises(engine.UnsupportedVariant, match="1,025 threads"):
         engine.apply_bank(image, [[[1.0]]] * 3, device=device, variant="tiled", block=(205, 5))

@@ -25,7 +25,7 @@ from engine.run.sampling import SamplingPlan
         ("tiled", "float32"),
     ],
 )
-def test_that_a_batch_goes_through_the_device_and_is_verified(device, capsys, tmp_path, variant, result_type):
+def test_that_a_batch_goes_through_the_device(device, capsys, tmp_path, variant, result_type):
     random, photos = np.random.default_rng(1), tmp_path / "photos"
     photos.mkdir()
     for number in range(24):

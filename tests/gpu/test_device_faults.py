@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.kernel_cache import SWITCH
+from engine.device.kernel_code import SWITCH
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
@@ -23,7 +23,7 @@ from tests.fresh_python import fresh_python
 CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", border=Border.WRAP)
 
 
-def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
+def test_that_the_device_is_well_after_too_much_memory_was_asked_for(gpu, device):
     # Only shape, type and sizes are asked for before the device refuses: the host has nothing of this.
     side = 1 << 20
     endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
@@ -32,7 +32,7 @@ def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
     check(variant("tiled"), CASE, device)
 
 
-def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu, device):
+def test_that_the_device_is_well_after_a_launch_that_cannot_be(gpu, device):
     @cuda.jit
     def nothing(out):
         out[0] = 1.0
@@ -147,13 +147,12 @@ def test_that_the_switch_keeps_nothing(device, tmp_path):
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
-    from engine.compiled.code_store import _packed, _unpacked
-    from engine.device.kernel_cache import KeptKernel
+
+    from engine.compiled.code_store import _packed
 
     first_launch(tmp_path)
     for path in kept(tmp_path):
         key = path.read_bytes()[32:].partition(b"\0")[0].decode()
-        content = _unpacked(path.read_bytes(), key)
-        bad = KeptKernel(b"no code at all" * 100, KeptKernel.unpacked(content).entry_name)
-        path.write_bytes(_packed(key, bad.packed()))
+        bad = b"\0.nv.constant0.kernel\0" + b"no code at all" * 100
+        path.write_bytes(_packed(key, bad))
     assert first_launch(tmp_path)["right"]

@@ -49,7 +49,7 @@ def test_that_a_real_batch_is_verified_and_timed_by_layer(stage, batch, gpu):
     print(f"{stage.key} {batch}: {result.kernel_ms:.4f} ms; {layers}; {result.status}")  # noqa: T201
 
 
-def test_that_the_chunks_of_streams_alternate_and_a_copy_runs_beside_the_kernels_of_the_other(gpu):
+def test_that_a_copy_runs_beside_the_kernels_of_the_other_stream(gpu):
     (streams,) = (stage for stage in CUDA if stage.pinned_drawings)
     found = measured_stage(stage_job(streams, 1000), gpu.info.key, QUICK)
     spans = found.timeline

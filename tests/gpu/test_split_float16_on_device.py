@@ -25,7 +25,7 @@ def filtered(picture, gpu, mask=MASK):
     return result
 
 
-def test_that_samples_of_any_size_and_far_apart_are_within_the_bound_and_black_gives_the_offset(gpu):
+def test_that_samples_of_any_size_are_within_the_bound(gpu):
     for scale in (1e-44, 1e-38, 1e-20, 1e-14, 1e-4, 1.0, 255.0, 65535.0, 1e12, 1e22, 1e35):
         filtered((RANDOM.standard_normal((SIDE, SIDE, 1)) * scale).astype(np.float32), gpu)
     filtered(np.exp2(RANDOM.uniform(-60, 60, (SIDE, SIDE, 1))).astype(np.float32), gpu)
@@ -45,7 +45,7 @@ def test_that_what_lies_far_from_a_bright_spot_is_as_exact_as_without_it(gpu):
     assert np.array_equal(with_it[:260], without[:260])
 
 
-def test_that_nan_and_infinity_stay_in_their_place_and_rows_after_them_are_split_again(gpu):
+def test_that_nan_and_infinity_stay_in_their_place(gpu):
     clean = RANDOM.standard_normal((SIDE, SIDE, 1)).astype(np.float32)
     strange = clean.copy()
     strange[100, 5], strange[101, 640], strange[400, 350] = np.nan, np.inf, -np.inf

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device import cuda_pool
+from engine.device import device_memory, pinned_memory
+from engine.device.cuda_graph import check
 from engine.device.launches import DeviceKind
+from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
 from engine.tasks.filtering.variants import VARIANTS, variant
@@ -67,7 +69,7 @@ def test_that_results_of_the_pictures_type_are_those_of_the_whole(device, key, d
 
 
 @pytest.mark.parametrize(("pinned_in", "pinned_out"), [(True, True), (True, False), (False, True)])
-def test_that_pinned_memory_changes_the_way_and_not_the_result(device, pinned_in, pinned_out):
+def test_that_pinned_memory_does_not_change_the_result(device, pinned_in, pinned_out):
     random, shape = np.random.default_rng(2), (3000, 2000)
     picture = (engine.pinned_array if pinned_in else np.empty)(shape, np.float32)
     picture[...] = random.random(shape, np.float32)
@@ -100,7 +102,7 @@ def test_that_a_long_batch_comes_back_right(device, key, shapes, chunks):
         np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, **how)))
 
 
-def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device):
+def test_that_queues_hold_one_chunk_at_a_time(device):
     picture, out = engine.pinned_array((8192, 8192)), engine.pinned_array((8192, 8192))
     picture.fill(1.0)
     for _ in range(2):
@@ -119,20 +121,26 @@ def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device):
     assert both_ms > 0.3 * timeline.busy_ms(Queue.COPY_IN), "the copies wait for one another"
 
 
-def test_that_the_next_stream_and_the_next_run_allocate_nothing(device, monkeypatch):
+def reserved_bytes():
+    """Return how much of the device's memory the pool has of the system, used or not."""
+    from cuda.bindings import driver
+
+    pool, _ = device_memory._pool(cuda.get_current_device().id)
+    reserved = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+    return int(check(driver.cuMemPoolGetAttribute(pool, reserved)))
+
+
+def test_that_the_next_stream_and_the_next_run_take_nothing_of_the_system(device, monkeypatch):
     picture = np.ones((2000, 1000), np.float32)
     for _ in range(2):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
         engine.correlate(picture, MASK, device=device)
-    pools = cuda_pool.device_pool(), cuda_pool.pinned_pool()
-
-    def refuse(*key):
-        pytest.fail(f"allocated {key}")
-
-    for pool in pools:
-        monkeypatch.setattr(pool, "_allocate", refuse)
-    engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
-    engine.correlate(picture, MASK, device=device)
+    monkeypatch.setattr(pinned_memory, "_new", lambda size: pytest.fail(f"{size} bytes locked"))
+    reserved = reserved_bytes()
+    for _ in range(20):
+        engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
+        engine.correlate(picture, MASK, device=device)
+        assert reserved_bytes() == reserved
 
 
 ROUNDS = 40

@@ -28,7 +28,7 @@ def codes_of(variant, dtype, capability, block, settings):
     return codes
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 def test_that_code_is_in_float32_in_registers_with_the_planned_shared_memory(variant, dtype):
     for settings in SETTINGS.get(variant.operation, ({},)):

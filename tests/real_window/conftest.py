@@ -1,4 +1,4 @@
-"""`python main.py` in an X server of its own, driven by keys and clicks: one server for a file of tests."""
+"""`python main.py` in an X server of its own, driven by keys and clicks: one of each for a file of tests."""
 
 import json
 from pathlib import Path
@@ -22,6 +22,13 @@ PLACES = {
 }
 
 
+def geometry_of(screen, window):
+    """Return left, top, width, height of a window without its frame."""
+    words = screen.xdotool("getwindowgeometry", "--shell", window).split()
+    found = dict(word.split("=") for word in words)
+    return tuple(int(found[name]) for name in ("X", "Y", "WIDTH", "HEIGHT"))
+
+
 class Journey(Program):
     """The program, with the steps that several journeys take."""
 
@@ -36,7 +43,10 @@ class Journey(Program):
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
-        # Until then keys go to the dialog, or nowhere.
+        self.wait_for_turn()
+
+    def wait_for_turn(self) -> None:
+        """Wait until keys go to the window: they go nowhere while a dialog or another window closes."""
         self.wait_until(lambda: self.screen.xdotool("getactivewindow") == self.window, "the window's turn")
 
     def wait_for_title(self, document: str) -> None:
@@ -57,9 +67,11 @@ class Journey(Program):
     @property
     def shows_an_error(self) -> bool:
         """Whether a message has the edge of an error, 4 pixels wide; notes have another colour."""
+        pixels = self.screen.pixels()
         for theme in (LIGHT, DARK):
-            edge = (self.screen.pixels() == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
-            if sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
+            edge = (pixels == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
+            # The windows of a whole screen take half a second.
+            if edge.any() and sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
                 return True
         return False
 
@@ -77,9 +89,28 @@ def screen(tmp_path_factory):
         yield screen
 
 
+def check(program: Journey) -> None:
+    """Nothing may be wrong with a program."""
+    assert program.complaints() == [], program.report()
+    if not program.has_ended:
+        program.wait_for_rest()
+        assert not program.shows_an_error, program.report()
+
+
+def end(program: Journey) -> None:
+    """Quit a program that still runs; nothing may be wrong then either."""
+    try:
+        check(program)
+        if not program.has_ended:
+            assert program.quit() == 0, program.report()
+            assert program.complaints() == [], program.report()
+    finally:
+        program.kill()
+
+
 @pytest.fixture
 def start(screen, tmp_path):
-    """Return a function that starts the program; after the test nothing may be wrong with any of them."""
+    """Return a function that starts the program, for what happens at a start or at an end."""
     started = []
 
     def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
@@ -87,20 +118,28 @@ def start(screen, tmp_path):
         return started[-1]
 
     yield start
-    try:
-        for program in started:
-            assert program.complaints() == [], program.report()
-            if not program.has_ended:
-                program.wait_for_rest()
-                assert not program.shows_an_error, program.report()
-                assert program.quit() == 0, program.report()
-                assert program.complaints() == [], program.report()
-    finally:
-        for program in started:
-            program.kill()
+    for program in started:
+        end(program)
+
+
+@pytest.fixture(scope="module")
+def arguments():
+    """What the program of a file is started with."""
+    return ()
+
+
+@pytest.fixture(scope="module")
+def running(screen, arguments, tmp_path_factory):
+    """The program of a file: a start takes longer than most tests."""
+    program = Journey(screen, tmp_path_factory.mktemp("home"), *map(str, arguments))
+    yield program
+    end(program)
 
 
 @pytest.fixture
-def program(start):
-    """The program, started."""
-    return start()
+def program(running):
+    """The program of the file, on the page Explore, as the test before has left it; nothing may be wrong."""
+    running.press("alt+1")
+    running.wait_for_rest()
+    yield running
+    check(running)

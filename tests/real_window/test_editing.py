@@ -8,6 +8,27 @@ from PIL import Image
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory):
+    """A picture so small that every kernel is soon done with it."""
+    path = tmp_path_factory.mktemp("pictures") / "small.png"
+    Image.radial_gradient("L").resize((64, 64)).save(path)
+    return (path,)
+
+
+def test_that_run_all_measures_every_kernel_and_its_rows_are_saved(program, tmp_path):
+    rows = tmp_path / "rows.csv"
+    program.press("ctrl+shift+r")
+    program.wait_for_rest()
+    program.press("ctrl+e")
+    program.answer("Save", rows)
+    program.wait_until(rows.exists, "the saved rows")
+    with rows.open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert len({row["variant"] for row in found}) == len(found) > 2
+    assert all(row["status"].startswith("verified") for row in found)
+
+
 def test_that_a_typed_cell_is_undone_and_redone(program, tmp_path):
     before = program.weights(tmp_path / "before.json")
     program.click_on("first cell")
@@ -28,18 +49,3 @@ def test_that_presets_are_chosen_from_their_menu(program, tmp_path):
         program.menu(*["Down"] * group, "Right", "Return")
         seen.append(program.weights(tmp_path / f"{group}.json"))
     assert all(mask not in seen[:at] for at, mask in enumerate(seen)), seen
-
-
-def test_that_run_all_measures_every_kernel_and_its_rows_are_saved(start, tmp_path):
-    path, rows = tmp_path / "small.png", tmp_path / "rows.csv"
-    Image.radial_gradient("L").resize((64, 64)).save(path)
-    program = start(path)
-    program.press("ctrl+shift+r")
-    program.wait_for_rest()
-    program.press("ctrl+e")
-    program.answer("Save", rows)
-    program.wait_until(rows.exists, "the saved rows")
-    with rows.open(newline="", encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
-    assert len({row["variant"] for row in found}) == len(found) > 2
-    assert all(row["status"].startswith("verified") for row in found)

@@ -1,5 +1,6 @@
 """A picture is opened by a key, through the dialog, by a drop, and the work on it goes on."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,29 @@ from tests.real_window.conftest import PLACES
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def picture(tmp_path):
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
     """A picture of 48 x 40 in a folder of its own."""
-    path = tmp_path / "pictures" / "leaf.png"
-    path.parent.mkdir()
+    path = tmp_path_factory.mktemp("pictures") / "leaf.png"
     pixels = np.random.default_rng(1).integers(0, 255, (40, 48, 3), np.uint8)
     Image.fromarray(pixels).save(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def arguments(picture):
+    """The program begins with the picture."""
+    return (picture,)
+
+
+def test_that_a_result_is_saved_as_a_picture(program, picture, tmp_path):
+    program.wait_for_title("leaf.png")
+    program.press("ctrl+s")
+    program.answer("Save", tmp_path / "sharp.png")
+    program.wait_until(lambda: list(tmp_path.glob("sharp.png")), "the saved result")
+    with Image.open(tmp_path / "sharp.png") as saved, Image.open(picture) as original:
+        assert saved.size == original.size
+        assert not np.array_equal(np.asarray(saved), np.asarray(original)), "it was not sharpened"
 
 
 def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program, tmp_path):
@@ -36,6 +52,7 @@ def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program, tmp_pat
 
 
 def test_that_a_picture_opens_when_it_is_dropped_on_the_window(program, picture, screen):
+    assert program.title != "leaf.png – Haloscope"
     before = screen.pixels()
     script = Path(__file__).with_name("drag_source.py")
     with subprocess.Popen(
@@ -56,24 +73,14 @@ def test_that_a_picture_opens_when_it_is_dropped_on_the_window(program, picture,
             source.terminate()
 
 
-def test_that_a_result_is_saved_as_a_picture(start, picture, tmp_path):
-    program = start(picture)
-    program.wait_for_title("leaf.png")
-    program.wait_for_rest()
-    program.press("ctrl+s")
-    program.answer("Save", tmp_path / "sharp.png")
-    program.wait_until(lambda: list(tmp_path.glob("sharp.png")), "the saved result")
-    with Image.open(tmp_path / "sharp.png") as saved, Image.open(picture) as original:
-        assert saved.size == original.size
-        assert not np.array_equal(np.asarray(saved), np.asarray(original)), "it was not sharpened"
-
-
-def test_that_the_dialog_opens_the_path_typed_and_what_is_no_picture_is_refused(program, picture):
-    (picture.parent / "words.png").write_text("no picture")
+def test_that_the_dialog_opens_the_path_typed_after_one_that_is_no_picture_was_refused(program, picture):
+    before, words, fern = program.title, picture.with_name("words.png"), picture.with_name("fern.png")
+    words.write_text("no picture")
+    shutil.copy(picture, fern)
     program.press("ctrl+o")
-    program.answer("Open a picture", picture.parent / "words.png")
+    program.answer("Open a picture", words)
     program.wait_until(lambda: program.shows_an_error, "the refusal")
-    assert program.title == "astronaut.png – Haloscope"
+    assert program.title == before
     program.press("ctrl+o")
-    program.answer("Open a picture", picture)
-    program.wait_for_title("leaf.png")
+    program.answer("Open a picture", fern)
+    program.wait_for_title("fern.png")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gui.shell.pages import PAGES
-from tests.real_window.conftest import PLACES
+from tests.real_window.conftest import PLACES, geometry_of
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def kernels_in_sight(program):
     return program.screen.pixels()[y : y + 200, x : x + 250]
 
 
-def test_that_every_page_is_shown_twice_and_its_layout_kept(program):
+def test_that_every_page_is_shown_by_its_key(program):
     shown = []
     for key in KEYS * 2:
         program.press(key)
@@ -35,8 +35,6 @@ def test_that_every_page_is_shown_twice_and_its_layout_kept(program):
         shown.append(program.screen.pixels())
     pages = shown[: len(PAGES)]
     assert not any(np.array_equal(a, b) for at, a in enumerate(pages) for b in pages[:at])
-    assert program.quit() == 0
-    assert preferences_of(program)["layouts"].keys() == {page.key for page in PAGES}
 
 
 def test_that_a_drawn_stroke_is_in_the_session_until_it_is_undone(program, tmp_path):
@@ -51,18 +49,26 @@ def test_that_a_drawn_stroke_is_in_the_session_until_it_is_undone(program, tmp_p
     assert program.session(tmp_path / "undone.json") == before
 
 
-def test_that_the_theme_changes_and_the_next_start_has_it(program, start):
-    light = brightness(program)
+def test_that_the_next_start_looks_as_the_last_end(start, screen):
+    program = start()
+    light, first = brightness(program), geometry_of(screen, program.window)
     program.menu("alt+v", "t", "Down", "Return")
     program.wait_for_rest()
     assert brightness(program) < light / 2
     for key in KEYS:
         program.press(key)
         program.wait_for_rest()
+    screen.xdotool("windowsize", "--sync", program.window, 1100, 680)
+    screen.xdotool("windowmove", "--sync", program.window, 60, 50)
+    program.wait_for_rest()
+    moved = geometry_of(screen, program.window)
+    assert moved != first
     assert program.quit() == 0
-    assert preferences_of(program)["theme"] == "dark"
+    kept = preferences_of(program)
+    assert (kept["theme"], kept["layouts"].keys()) == ("dark", {page.key for page in PAGES})
     again = start()
     assert brightness(again) < light / 2
+    assert geometry_of(screen, again.window) == moved
 
 
 def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
@@ -74,7 +80,7 @@ def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
     assert np.array_equal(kernels_in_sight(program), before)
 
 
-def test_that_a_panel_floats_while_other_pages_are_shown_and_returns(program):
+def test_that_a_panel_that_floated_returns(program):
     program.click_on("title of Kernel", times=2)
     program.wait_until(lambda: "Kernel" in str(program.screen.titles), "a window of the panel's own")
     for key in (KEYS[1], KEYS[0]):

@@ -5,21 +5,22 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def test_that_a_session_saved_in_one_start_is_opened_in_the_next(program, start, tmp_path):
-    program.press("ctrl+alt+3")
-    program.wait_until(lambda: not program.title.startswith("astronaut"), "another picture")
-    document = program.title
-    program.click_on("first cell")
-    program.type("7\n")
-    saved = program.session(tmp_path / "one.json")
+def test_that_a_session_saved_in_one_start_is_opened_in_another(start, program, tmp_path):
+    other = start()
+    other.press("ctrl+alt+3")
+    other.wait_until(lambda: not other.title.startswith("astronaut"), "another picture")
+    document = other.title
+    other.click_on("first cell")
+    other.type("7\n")
+    saved = other.session(tmp_path / "one.json")
     assert saved["mask"]["weights"][0][0] == 7
-    assert program.quit() == 0
-    again = start()
-    again.press("ctrl+shift+o")
-    again.answer("Open", tmp_path / "one.json")
-    again.wait_until(lambda: again.title == document, f"the title {document}")
-    again.wait_for_rest()
-    assert again.session(tmp_path / "two.json") == saved
+    assert other.quit() == 0
+    program.wait_for_turn()
+    program.press("ctrl+shift+o")
+    program.answer("Open", tmp_path / "one.json")
+    program.wait_until(lambda: program.title == document, f"the title {document}")
+    program.wait_for_rest()
+    assert program.session(tmp_path / "two.json") == saved
 
 
 def test_that_it_quits_while_everything_is_run(program):
@@ -28,6 +29,7 @@ def test_that_it_quits_while_everything_is_run(program):
     assert program.quit() == 0
 
 
-def test_that_it_quits_while_a_picture_opens(program):
+def test_that_it_quits_while_a_picture_opens(start):
+    program = start()
     program.press("ctrl+alt+4", "ctrl+q")
     assert program.wait_for_end() == 0

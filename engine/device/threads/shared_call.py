@@ -1,8 +1,8 @@
 """How a compiled function calls itself on other threads, so that several workers share its work.
 
-Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` posts the
-order of its board (`engine.device.threads.board`), with which other threads call the function once more, as
-worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
+Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` queues its
+task (`engine.device.threads.descriptors`), with which other threads call the function once more, as worker 1,
+2, ... No Python runs for that, so no thread waits for the GIL.
 """
 
 from llvmlite import ir
@@ -11,37 +11,37 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from engine.compiled.cpu_target import cpu_target
-from engine.device.threads.board import FINISH, POST, SELF, STARTED
+from engine.device.threads.descriptors import FINISH, SELF, STARTED, WAKE
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _NONE, _ONE = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
 
 
 @intrinsic
-def share(typingctx, board):
+def share(typingctx, task):
     """Return which worker this call is; if it is the first, have other threads make the same call."""
 
     def codegen(context, builder, signature, arguments):
         element = _elements_of(context, builder, signature.args[0], arguments[0])
         worker = builder.atomic_rmw("add", element(STARTED), _ONE, "seq_cst")
-        _call_if_first(builder, worker, builder.load(element(POST)), element)
+        _call_if_first(builder, worker, builder.load(element(WAKE)), element)
         return worker
 
-    return types.int64(board), codegen
+    return types.int64(task), codegen
 
 
 @intrinsic
-def finish(typingctx, board, worker):
+def finish(typingctx, task, worker):
     """Wait, as worker 0, until no other worker is at work or can begin."""
 
     def codegen(context, builder, signature, arguments):
         element = _elements_of(context, builder, signature.args[0], arguments[0])
-        # Alone, nobody has to be waited for: POST is 0.
-        post, wait = builder.load(element(POST)), builder.load(element(FINISH))
-        _call_if_first(builder, arguments[1], post, element, wait)
+        # Alone, nobody has to be waited for: WAKE is 0.
+        wake, wait = builder.load(element(WAKE)), builder.load(element(FINISH))
+        _call_if_first(builder, arguments[1], wake, element, wait)
         return context.get_dummy_value()
 
-    return types.void(board, types.int64), codegen
+    return types.void(task, types.int64), codegen
 
 
 def _elements_of(context, builder, kind, array):
@@ -50,12 +50,12 @@ def _elements_of(context, builder, kind, array):
     return lambda index: builder.gep(data, [ir.Constant(_I64, index)])
 
 
-def _call_if_first(builder, worker, post, element, entry=None):
-    """Call `entry`, by default `post`, as the first of several workers."""
+def _call_if_first(builder, worker, wake, element, entry=None):
+    """Call `entry`, by default `wake`, as the first of several workers."""
     is_first = builder.icmp_signed("==", worker, _NONE)
-    begins = builder.and_(is_first, builder.icmp_signed("!=", post, _NONE))
+    begins = builder.and_(is_first, builder.icmp_signed("!=", wake, _NONE))
     with builder.if_then(begins, likely=False):
-        _call(builder, entry or post, builder.ptrtoint(element(SELF), _I64))
+        _call(builder, entry or wake, builder.ptrtoint(element(SELF), _I64))
 
 
 @intrinsic

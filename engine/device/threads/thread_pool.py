@@ -1,11 +1,10 @@
-"""The threads that help a launch: one per core, asleep in compiled code until their mailbox holds an order.
+"""The threads that help a launch: one per core, asleep in compiled code until their work queue has a task.
 
-A thread that is done looks for another order for a moment before it sleeps: being woken takes 25 to 60 us.
+A thread that is done looks for another task for a moment before it sleeps: being woken takes 25 to 60 us.
 
-A caller posts an order, which is a function's address and the address of its arguments; wakes the thread; and
-in the end takes back the orders that have not begun and waits for the others. None of it needs the GIL: with
-Python on each thread a launch began 27 us later for every further thread, the sixteenth after half a
-millisecond.
+A caller queues its task, a function's address and the address of its arguments; wakes the threads; and in the
+end takes the task back where it has not begun and waits for the others. None of it needs the GIL: with Python
+on each thread a launch began 27 us later for every further thread, the sixteenth after half a millisecond.
 """
 
 import contextlib
@@ -19,34 +18,34 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.per_process import OncePerProcess
-from engine.device.threads.board import (
+from engine.device.threads.descriptors import (
     ARGUMENTS,
-    BOARD_ELEMENTS,
+    CALLER_CORE,
+    CALLER_LOCK,
     CORE,
     FINISH,
     FUNCTION,
-    HERE,
-    LEFT,
-    MAILBOX_ELEMENTS,
-    MAILBOXES,
-    PAST_MAILBOXES,
-    POST,
+    QUEUE_ELEMENTS,
+    QUEUES,
+    QUEUES_END,
     SELF,
     STARTED,
     TAKEN,
+    TASK_ELEMENTS,
     WAKE,
+    WAKE_LOCK,
     WANTED,
 )  # fmt: skip
 
 # Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
 LEAST_MULTIPLY_ADDS = 2_000_000
 
-BOARD = object()
-"""Stands for the board of a launch among the arguments of a function."""
+TASK = object()
+"""Stands for the task descriptor among the arguments of a function."""
 
 _CODE = "engine.device.threads.thread_code"
-_SERVE, _POST, _WAIT = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("serve", "post", "wait")
+_SERVE, _WAKE, _WAIT = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("serve", "wake", "wait")
 )
 
 
@@ -60,9 +59,9 @@ def workers_for(multiply_adds: int, most: int) -> int:
 
 @cache
 def compiled() -> tuple[int, int]:
-    """Return the entry points by which a caller posts and waits; the threads' own code is compiled too."""
+    """Return the entry points that wake threads and that wait; the threads' own code is compiled too."""
     _SERVE.address(0)
-    return _POST.address(0), _WAIT.address(0)
+    return _WAKE.address(0), _WAIT.address(0)
 
 
 def _locked() -> int:
@@ -76,8 +75,8 @@ def _locked() -> int:
 
 
 @OncePerProcess
-def mailboxes() -> np.ndarray:
-    """Start a thread per core, pinned to it; return their mailboxes: (threads, MAILBOX_ELEMENTS) int64.
+def work_queues() -> np.ndarray:
+    """Start a thread per core, pinned to it; return their work queues: (threads, QUEUE_ELEMENTS) int64.
 
     Threads that are woken together often begin on one core, and the scheduler takes 4 ms to part them: not
     pinned, launches of 1 to 4 ms took up to twice as long (2 cores). So the thread of the caller's own core
@@ -87,55 +86,55 @@ def mailboxes() -> np.ndarray:
     is_held = hasattr(os, "sched_setaffinity") and cores() == len(os.sched_getaffinity(0))
     free = sorted(os.sched_getaffinity(0)) if is_held else [-1] * (cores() - 1)
     compiled()
-    boxes = np.zeros((len(free), MAILBOX_ELEMENTS), np.int64)
-    for box, core in zip(boxes, free, strict=True):
-        box[WAKE], box[CORE] = _locked(), core
-        # Where the system has no more threads, what is posted here is never begun.
+    queues = np.zeros((len(free), QUEUE_ELEMENTS), np.int64)
+    for queue, core in zip(queues, free, strict=True):
+        queue[WAKE_LOCK], queue[CORE] = _locked(), core
+        # Where the system has no more threads, what is queued here is never begun.
         with contextlib.suppress(RuntimeError):
-            threading.Thread(target=_help, args=(box,), name="cpu-band", daemon=True).start()
-    return boxes
+            threading.Thread(target=_help, args=(queue,), name="cpu-band", daemon=True).start()
+    return queues
 
 
-def _help(box: np.ndarray) -> None:
-    """Serve a mailbox, which stays in memory while this thread lives, at the interpreter's exit too."""
-    if box[CORE] >= 0:
+def _help(queue: np.ndarray) -> None:
+    """Serve a work queue, which stays in memory while this thread lives, at the interpreter's exit too."""
+    if queue[CORE] >= 0:
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {int(box[CORE])})
-    _SERVE(box.ctypes.data)
+            os.sched_setaffinity(0, {int(queue[CORE])})
+    _SERVE(queue.ctypes.data)
 
 
 class SharedCall:
     """A call that several threads make at once, until its function has no more work for them.
 
-    `arguments` are those of the function, with None where its board goes; `workers` threads take part at
+    `arguments` are those of the function, with TASK where the descriptor goes; `workers` threads take part at
     most, the caller's own among them. One launch at a time.
     """
 
     def __init__(self, function: MachineFunction, arguments: tuple[object, ...], workers: int) -> None:
-        self.board = board = np.zeros(BOARD_ELEMENTS, np.int64)
-        self.call = function.call(*(board if value is BOARD else value for value in arguments))
+        self.task = task = np.zeros(TASK_ELEMENTS, np.int64)
+        self.call = function.call(*(task if value is TASK else value for value in arguments))
         self._workers = workers
-        self._boxes: np.ndarray | None = None
-        board[WANTED] = workers - 1
-        board[SELF] = board.ctypes.data
-        board[FUNCTION], board[ARGUMENTS] = self.call.entry, self.call.slots
+        self._queues: np.ndarray | None = None
+        task[WANTED] = workers - 1
+        task[SELF] = task.ctypes.data
+        task[FUNCTION], task[ARGUMENTS] = self.call.entry, self.call.slots
 
     def launch(self, source: int, target: int) -> None:
         """Call the function with its first two arguments; return when no thread is in it any more."""
-        board, call = self.board, self.call
-        board[TAKEN] = board[STARTED] = 0
+        task, call = self.task, self.call
+        task[TAKEN] = task[STARTED] = 0
         call.put(0, source)
         call.put(1, target)
         if self._workers == 1:
             call()
             return
-        boxes = mailboxes()
-        if boxes is not self._boxes:
-            board[POST], board[FINISH] = compiled()
-            board[MAILBOXES], board[PAST_MAILBOXES] = boxes.ctypes.data, boxes.ctypes.data + boxes.nbytes
-            self._boxes = boxes
+        queues = work_queues()
+        if queues is not self._queues:
+            task[WAKE], task[FINISH] = compiled()
+            task[QUEUES], task[QUEUES_END] = queues.ctypes.data, queues.ctypes.data + queues.nbytes
+            self._queues = queues
         lock = _locks.pop() if _locks else _locked()
-        board[LEFT], board[HERE] = lock, _current_core()
+        task[CALLER_LOCK], task[CALLER_CORE] = lock, _current_core()
         call()
         _locks.append(lock)
 

@@ -2,22 +2,18 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
-
-import numpy as np
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.tasks.pictures import DTYPES, MAX_CHANNELS
+from engine.tasks.picture_problem import PictureProblem
 
 RESULT_TYPES = ("float32", "same")
 """Names of the sample types of results in requests: "same" is that of the picture."""
-MAX_SIDE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(PictureProblem):
     """Shape, type, mask shape and border of one filtering.
 
     Raises BadValue for a size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or
@@ -43,22 +39,7 @@ class Problem:
     result_dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
-            reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
-            what = f"a picture of {self.height} × {self.width}"
-            raise BadValue(what, reason, "Use a picture within these sizes.")
-        if not 1 <= self.channels <= MAX_CHANNELS:
-            raise BadValue(
-                f"a picture of {self.channels} channels",
-                f"1 to {MAX_CHANNELS} channels can be filtered",
-                "Filter the channels in groups of at most 4.",
-            )
-        if self.dtype not in DTYPES:
-            raise BadValue(
-                f"samples of type {self.dtype}",
-                f"the variants take {', '.join(DTYPES)}",
-                "Convert the picture to float32 first.",
-            )
+        self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
         rows, columns = self.mask_shape
         if not (0 <= self.anchor[0] < rows and 0 <= self.anchor[1] < columns):
             raise BadValue(
@@ -78,35 +59,6 @@ class Problem:
     def taps(self) -> int:
         """Cells of the mask: multiply-adds for each sample of the result."""
         return self.mask_shape[0] * self.mask_shape[1]
-
-    @property
-    def samples(self) -> int:
-        """Samples of the picture, and of the result: height x width x channels."""
-        return self.height * self.width * self.channels
-
-    @property
-    def values(self) -> int:
-        """Values that are computed: the samples of the result."""
-        return self.samples
-
-    @property
-    def copied_bytes(self) -> int:
-        """Bytes of the picture and of the result."""
-        return self.samples * (self.itemsize + self.result_itemsize)
-
-    @property
-    def longest_side(self) -> int:
-        """The longer side of the picture, pixels."""
-        return max(self.height, self.width)
-
-    def limit_text(self, side: int) -> str:
-        """Return what a limit of the longest side means, in words."""
-        return f"{side} × {side}"
-
-    @property
-    def subject(self) -> str:
-        """The picture in words."""
-        return f"a picture of {self.width} × {self.height}"
 
     @property
     def comparable(self) -> Hashable:
@@ -134,16 +86,6 @@ class Problem:
         """Multiply-adds of the whole filtering, computed directly."""
         return self.samples * self.taps
 
-    @cached_property
-    def itemsize(self) -> int:
-        """Bytes of one sample of the picture."""
-        return int(np.dtype(self.dtype).itemsize)
-
-    @cached_property
-    def result_itemsize(self) -> int:
-        """Bytes of one sample of the result."""
-        return int(np.dtype(self.result_dtype).itemsize)
-
     @property
     def is_quantised(self) -> bool:
         """Whether results are rounded to whole numbers of 8 or 16 bit."""
@@ -153,15 +95,3 @@ class Problem:
     def ghost_value(self) -> float:
         """Value of a ghost cell: `cval` for a border that takes a value, else 0."""
         return self.cval if self.border.takes_value else 0.0
-
-    @property
-    def size_text(self) -> str:
-        """Width x height x channels, as people write it."""
-        colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
-        return f"{self.width} × {self.height} {colour}"
-
-    @property
-    def picture_text(self) -> str:
-        """Size, colours and type of the picture, and the type of its results where it is not float32."""
-        results = f", {self.result_dtype} results" if self.is_quantised else ""
-        return f"{self.size_text} {self.dtype}{results}"

@@ -8,11 +8,10 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.sweep import ONE_LAYOUT, ways
-from engine.tasks.filtering.auto.planner import Choice
-from engine.tasks.filtering.job import filter_job
+from engine.run.task import Choice
 from engine.tasks.filtering.request import FilterOptions
 from engine.tasks.filtering.resolve import describe_problem, result_dtype_for
-from engine.tasks.filtering.task import FilterJob, random_mask
+from engine.tasks.filtering.task import FilterJob, filter_job, random_mask
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.pictures import random_picture
 

@@ -1,7 +1,7 @@
 """The task of filtering for the pipeline."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,9 @@ from engine.device_info import SIMULATOR, DeviceInfo
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.run.task import Job, Task
-from engine.tasks.filtering import variants
+from engine.run.task import Choice, Job, Task
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.variants import Variant
+from engine.tasks.filtering.variants import VARIANTS, Variant
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -34,6 +33,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
     """Correlation of a picture with a mask."""
 
     problem = Problem
+    variants = VARIANTS
 
     def expected_launch_s(self, job: "FilterJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds.
@@ -49,11 +49,6 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
         launches = job.variant.plan(problem, job.block)
         threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
         return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
-
-    @property
-    def variants(self) -> Sequence[Variant]:
-        """Every variant, in teaching order."""
-        return variants.VARIANTS
 
     def allocate(self, backend: Backend, job: "FilterJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and the result."""
@@ -87,7 +82,7 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
 
     def refuse_operands(self, variant: Variant, operands: FilterOperands) -> None:
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
-        refuse_strange_samples(variant, operands.samples)
+        refuse_non_finite(variant, operands.samples)
 
     def labels(self, job: "FilterJob") -> dict[str, Any]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
@@ -103,7 +98,21 @@ FilterJob = Job[Problem, FilterOperands, Variant]
 FILTERING = Filtering()
 
 
-def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
+def filter_job(
+    choice: Choice[Variant],
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    *,
+    layout: Layout = Layout.PITCHED,
+    seed: int = 0,
+) -> FilterJob:
+    """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
+    operands = FilterOperands(samples, mask, layout)
+    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
+
+
+def refuse_non_finite(variant: Variant, samples: np.ndarray) -> None:
     """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:

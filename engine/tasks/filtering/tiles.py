@@ -21,7 +21,7 @@ def describe(request: Describe[TileRequest], report: Checkpoint) -> BlockTiles:
     samples = shared.attach(job.picture.pixels)
     result_dtype = result_dtype_for(job.result_type, samples, samples)
     problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
-    block = job.block if job.block is not None and chosen.uses_block else chosen.default_block
+    block = chosen.block_for(job.block)
     refusal = chosen.why_not(problem, job.mask, block, _limits(chosen, job), VARIANTS)
     if refusal is not None:
         return BlockTiles(chosen.key, reason=str(refusal))

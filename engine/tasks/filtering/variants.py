@@ -80,8 +80,8 @@ class Variant(AnyVariant[Problem, Mask]):
     rank: int = 0  # columns times rows that such a mask is a sum of; 0 where the rank does not matter
     grows_with: Growth = Growth.CELLS  # what its time grows with
     least_side: int = 1  # rows and columns that a mask must have, each
-    # Of the largest mask that it takes. Shared memory or registers may set the limit lower, which
-    # `unsupported` says.
+    # The largest mask that it takes. Shared memory or registers may set the limit lower, which `unsupported`
+    # says.
     most_rows: int = MAX_LINE
     most_columns: int = MAX_LINE
     most_cells: int = MAX_LINE * MAX_LINE

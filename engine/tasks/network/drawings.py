@@ -15,7 +15,7 @@ Floats = NDArray[np.float32]
 FAINTEST = 2.0 / 255.0
 # The digits of the training fill all 28 rows, their ink cut off a little above and below, and 21 columns.
 _FITTED_ROWS, _MOST_COLUMNS = 31.0, 27.0
-# Of 255: where a stroke's soft edge is taken to begin.
+# Where a stroke's soft edge is taken to begin, of 255.
 _EDGE = 64
 _SHAPES = "Pass arrays of shape (28, 28) or (batch, 28, 28)."
 

@@ -93,12 +93,12 @@ def _score_bounds(found: dict[str, Exact], local: dict[str, Float64Array], weigh
     passes = {key: found[key].values > found[key].bounds for key in _RECTIFIED}
     batch, classes = found["output"].values.shape
     bounds = local["output"] + local["hidden"] @ np.abs(exact["output"])
-    # Of each average of the second pool: (batch, classes, maps, rows, columns).
+    # By each average of the second pool: (batch, classes, maps, rows, columns).
     derivatives = (exact["output"].T * passes["hidden"][:, None]) @ exact["hidden"].T
     derivatives = derivatives.reshape(batch, classes, *found["pool-2"].values.shape[1:])
     own = local["pool-2"] + _averaged(local["convolution-2"], _AVERAGE)
     bounds = bounds + np.einsum("bkmyx,bmyx->bk", np.abs(derivatives), own)
-    # Of each output of the second convolution that is passed on, then of each average of the first pool.
+    # By each output of the second convolution that is passed on, then by each average of the first pool.
     spread = derivatives.repeat(POOL_SIDE, axis=3).repeat(POOL_SIDE, axis=4) * _AVERAGE.flat[0]
     spread *= passes["convolution-2"][:, None]
     own = local["pool-1"] + _averaged(local["convolution-1"], _AVERAGE)

@@ -17,6 +17,7 @@ from typing import ClassVar
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.results.problem import TaskProblem
 
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE
@@ -45,7 +46,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardPass:
+class ForwardPass(TaskProblem):
     """A batch of square drawings through the network.
 
     Raises BadValue for a batch below 1 or beyond 1,048,576, a side with which a pool would not come out even,

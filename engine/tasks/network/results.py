@@ -1,17 +1,11 @@
 """What a run of a stage gives: its measurement, the time by layer, the timeline of its chunks."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from engine.results.measurement import Measurement
+from engine.tasks.network.problem import ForwardPass
 
-if TYPE_CHECKING:
-    from engine.tasks.network.problem import ForwardPass
-
-    NetworkResult = Measurement[ForwardPass]
-else:
-    # Scripts ask `isinstance(result, ...)`; a class with its parameter cannot answer.
-    NetworkResult = Measurement
+NetworkResult = Measurement[ForwardPass]
 
 
 @dataclass(frozen=True, slots=True)

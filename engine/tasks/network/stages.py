@@ -20,10 +20,9 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import batch_of, held_out
-from engine.tasks.network.job import network_job
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
 from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
-from engine.tasks.network.task import NetworkJob
+from engine.tasks.network.task import NetworkJob, network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, trained_weights
 
@@ -102,10 +101,7 @@ def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...
 
     def clock(part: Any) -> float:
         timer = machine.clock(part, buffers)
-        try:
-            return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
-        finally:
-            timer.close()
+        return statistics.median(timer.sample_ms() for _ in range(LAYER_SAMPLES))
 
     samples: list[dict[str, float]] = []
     begin = time.perf_counter()

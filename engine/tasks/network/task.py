@@ -1,6 +1,6 @@
 """The task of passing drawings through a network, for the pipeline."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import BadValue
+from engine.geometry.block import Block
 from engine.run.task import Job, Task
-from engine.tasks.network import variants
 from engine.tasks.network.problem import ForwardPass, refuse_too_large
-from engine.tasks.network.variants import NetworkVariant
+from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
 from engine.tasks.network.weights import Weights
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
+    variants = NETWORK_VARIANTS
     heading = "Stages of the network (`python main.py network`)"
 
     def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
@@ -47,11 +48,6 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         if device.key != SIMULATOR:
             return 1.0 + multiply_adds / (1e10 if device.kind == "cuda" else 5e8)
         return 1.0 + multiply_adds / 1e5 + sum(one.blocks for one in job.variant.plan(job.problem, job.block))
-
-    @property
-    def variants(self) -> Sequence[NetworkVariant]:
-        """Every variant, in teaching order."""
-        return variants.NETWORK_VARIANTS
 
     def allocate(self, backend: Backend, job: "NetworkJob", host_out: Any = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
@@ -95,3 +91,20 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
 
 NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
 NETWORK = Network()
+
+
+def network_job(
+    stage: NetworkVariant,
+    drawings: np.ndarray,
+    weights: Weights,
+    *,
+    block: Block | None = None,
+    seed: int = 0,
+    affordable: int | None = None,
+) -> NetworkJob:
+    """Return the job of passing drawings (batch, side, side), float32, through a network."""
+    problem = ForwardPass(len(drawings), drawings.shape[1], *weights.sizes)
+    operands = NetworkOperands(drawings, weights)
+    return Job(
+        NETWORK, stage, block or stage.default_block, problem, operands, seed=seed, affordable=affordable
+    )

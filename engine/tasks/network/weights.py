@@ -151,7 +151,7 @@ def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> d
 
 def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
     try:
-        # Of an array from Python 2 NumPy would print a warning.
+        # NumPy would print a warning for an array from Python 2.
         with warnings.catch_warnings(action="ignore"):
             found = stored[name]
     except Exception as error:

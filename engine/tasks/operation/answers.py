@@ -65,10 +65,9 @@ def run(request: Run[OperationJob], report: Checkpoint) -> Operated:
 def check(request: Check[OperationJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of the operation whether it can do the job, and why not."""
     resolved = _resolved(replace(request.job, variant="auto", device="cpu", block=None))
-    asked = request.job.block
 
     def refuse(known: OperationVariant) -> None:
-        block = asked if asked is not None and known.uses_block else known.default_block
+        block = known.block_for(request.job.block)
         device = device_for(known, request.job.device)
         OPERATION.refuse(known, resolved.problem, resolved.operands.patch, block, device)
 

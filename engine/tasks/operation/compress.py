@@ -162,7 +162,7 @@ def verify(
             _, column, channel, i, j = np.argwhere(~(excess <= 0))[0].tolist()
             part, found = ("coefficient", levels) if i < SIDE else ("sample", back)
             value = found[0, column, channel, i % SIDE, j]
-            # Of a coefficient that is not a whole number, and of NaN, the error is infinite.
+            # A coefficient that is not a whole number has an infinite error, and so has NaN.
             reason = (
                 f"not verified: {part} at row {at * SIDE + i % SIDE}, column {column * SIDE + j}, channel "
                 f"{channel} is {value:.7g}, off by {off[0, column, channel, i, j]:.3g} "

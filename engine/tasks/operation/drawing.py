@@ -17,7 +17,7 @@ def histogram_picture(counts: np.ndarray) -> np.ndarray:
     rows = np.arange(PLOT_HEIGHT)[:, np.newaxis]
     for channel, of_channel in enumerate(counts[:3]):
         bars = np.ceil(of_channel[bins] / highest * (PLOT_HEIGHT - _TOP))
-        # Of one channel, or two, the bars are white.
+        # One or two channels have white bars.
         colours = [channel] if len(counts) >= 3 else [0, 1, 2]
         for colour in colours:
             picture[..., colour][rows >= PLOT_HEIGHT - bars] = BAR

@@ -1,6 +1,5 @@
 """Resolves a request for an operation into what the pipeline computes: problem, device, variant and block."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -8,10 +7,9 @@ import numpy as np
 from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
-from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.run.device_choice import device_for
-from engine.run.task import Job
+from engine.run.task import Choice, Job
 from engine.tasks.operation.contract import Answer, Operation, OperationOperands
 from engine.tasks.operation.find_patch import patch_from, ready_patch
 from engine.tasks.operation.operations import operation_named
@@ -19,15 +17,6 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.request import OperationRequest
 from engine.tasks.operation.task import OPERATION, OperationJob
 from engine.tasks.operation.variants import OperationVariant, operation_variant, operation_variants
-
-
-@dataclass(frozen=True, slots=True)
-class OperationChoice:
-    """The variant that runs with its block, and why `auto` chose it; no reason where it was named."""
-
-    variant: OperationVariant
-    block: Block
-    reason: Reason | None = None
 
 
 def resolved_operands(
@@ -81,17 +70,17 @@ class ResolvedOperation:
         )
 
     @cached_property
-    def choice(self) -> OperationChoice:
+    def choice(self) -> Choice[OperationVariant]:
         """The variant and its block; `auto` takes the last one, which is the fastest, that can do it."""
         asked = self.asked
         if asked.variant != AUTO:
             chosen = operation_variant(asked.variant, asked.operation)
-            return OperationChoice(chosen, self._block_of(chosen))
+            return Choice(chosen, chosen.block_for(self.asked.block))
         known = [one for one in operation_variants(asked.operation) if one.device == self.device.kind]
         able = [one for one in known if not self._refused(one)]
         chosen = (able or known)[-1]
         reason = Reason("last-in-list", f"the fastest on {self.device.title}")
-        return OperationChoice(chosen, self._block_of(chosen), reason)
+        return Choice(chosen, chosen.block_for(self.asked.block), reason)
 
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""
@@ -111,11 +100,6 @@ class ResolvedOperation:
         """Return what a person gets from the array that the variant wrote."""
         return self.operation.answer(values, self.problem, self.operands)
 
-    def _block_of(self, chosen: OperationVariant) -> Block:
-        if self.asked.block is not None and chosen.uses_block:
-            return self.asked.block
-        return chosen.default_block
-
     def _refused(self, chosen: OperationVariant) -> bool:
-        block, patch = self._block_of(chosen), self.operands.patch
+        block, patch = chosen.block_for(self.asked.block), self.operands.patch
         return chosen.why_not(self.problem, patch, block, self.device.limits) is not None

@@ -1,6 +1,6 @@
 """The task of an operation on a picture, for the pipeline."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,11 +8,10 @@ import numpy as np
 from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
-from engine.tasks.operation import variants
 from engine.tasks.operation.contract import OperationOperands, Patch
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.problem import OperationProblem
-from engine.tasks.operation.variants import OperationVariant
+from engine.tasks.operation.variants import OPERATION_VARIANTS, OperationVariant
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -22,6 +21,7 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
     """One operation of `OPERATIONS` on a picture."""
 
     problem = OperationProblem
+    variants = OPERATION_VARIANTS
     heading = "Other operations (`python main.py filter --operation KEY`)"
 
     def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -40,11 +40,6 @@ class OperationTask(Task[OperationProblem, OperationOperands, OperationVariant])
         if device.key == SIMULATOR:
             return 0.5 + steps / 1e5 + job.problem.values / 1e3
         return 0.5 + steps / 2e8
-
-    @property
-    def variants(self) -> Sequence[OperationVariant]:
-        """Every variant, in teaching order."""
-        return variants.OPERATION_VARIANTS
 
     def allocate(self, backend: Backend, job: "OperationJob", host_out: Any = None) -> Buffers:
         """Return buffers for the picture and for the array that the variant writes."""

@@ -23,7 +23,7 @@ EXPECTED_MATRICES_S = 2.0
 def describe(request: Describe[ProductGrid], report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     grid = request.job
-    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, unmade=True)
+    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, not_built=True)
     return tuple(counted(job, grid.device) for job in jobs)
 
 

@@ -23,15 +23,15 @@ def product_jobs(
     tiles: Iterable[int],
     *,
     seed: int = 0,
-    unmade: bool = False,
+    not_built: bool = False,
 ) -> Iterator[ProductJob]:
     """Yield the job of every product with every variant and tile, in that order.
 
-    The matrices are made from `seed` once for each product; `unmade` leaves them out, for jobs that are only
-    counted.
+    The matrices are made from `seed` once for each product; `not_built` leaves them out, for jobs
+    that are only counted.
     """
     blocks = [Block(tile, tile) for tile in tiles]
     for product in products:
-        operands: Any = None if unmade else random_matrices(product, seed)
+        operands: Any = None if not_built else random_matrices(product, seed)
         for variant, block, _ in ways(variants, blocks):
             yield Job(PRODUCT, variant, block, product, operands, seed=seed)

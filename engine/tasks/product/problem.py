@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
+from engine.results.problem import TaskProblem
 
 MAX_SIDE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixProduct:
+class MatrixProduct(TaskProblem):
     """The shapes of P = M N: M is rows x inner, N is inner x columns, P is rows x columns; all float32.
 
     Raises BadValue for a size below 1 or beyond 1,048,576.
@@ -71,10 +72,6 @@ class MatrixProduct:
     def longest_side(self) -> int:
         """The longest of the three sides."""
         return max(self.rows, self.inner, self.columns)
-
-    def limit_text(self, side: int) -> str:
-        """Return what a limit of the longest side means, in words."""
-        return f"{side} × {side}"
 
     @property
     def subject(self) -> str:

@@ -1,15 +1,14 @@
 """The task of multiplying matrices, P = M N, for the pipeline. The tile is the square block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.device.backend import Backend, Buffers
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.run.task import Job, Task
-from engine.tasks.product import variants
 from engine.tasks.product.operands import Matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import MatmulVariant
+from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -19,9 +18,10 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     """P = M N."""
 
     problem = MatrixProduct
+    variants = MATMUL_VARIANTS
     heading = "Matrix products (`python main.py matmul`)"
     verifying_s: ClassVar[float] = 4.0
-    counts_unrun: ClassVar[bool] = True
+    static_counts: ClassVar[bool] = True
 
     def expected_launch_s(self, job: "ProductJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds: the slowest CPU makes 1 G multiply-adds per second."""
@@ -32,11 +32,6 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
         # two stores.
         work = job.variant.work(job.problem, job.block)
         return 0.5 + multiply_adds / 1e5 + (work.shared_stores / 1e3 if work else 0.0)
-
-    @property
-    def variants(self) -> Sequence[MatmulVariant]:
-        """Every variant, in teaching order."""
-        return variants.MATMUL_VARIANTS
 
     def allocate(self, backend: Backend, job: "ProductJob", host_out: Any = None) -> Buffers:
         """Return buffers for the three matrices."""

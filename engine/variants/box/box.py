@@ -17,12 +17,11 @@ Limit
 """
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -150,15 +149,14 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     )
 
 
-# Of rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB
+# For rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB
 # takes 321 instead of 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is copied without
 # registers; 63 x 63 loses with a limit.
 RING_REGISTERS = 96
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of work, and the bytes of a sample of picture and result."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -92,7 +92,7 @@ class BandedFilter(ABC):
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
         self._fits = _largest_result(problem, mask) < MOST_RESULT
-        # Of every compiled function, an argument each: the picture's size, and what lies beyond it.
+        # An argument each of every compiled function: the picture's size, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
         self._beyond = (
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),
@@ -133,7 +133,7 @@ class BandedFilter(ABC):
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         """Return the arguments of the compiled function, with new buffers, which have a row per worker.
 
-        The first two are the addresses of the picture and the result, still 0; BOARD is the board's.
+        The first two are the addresses of the picture and the result, still 0; TASK is in the descriptor's.
         """
 
     def _ghosts(self, count: int) -> np.ndarray:

@@ -23,7 +23,7 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
-from engine.device.threads.thread_pool import BOARD, workers_for
+from engine.device.threads.thread_pool import TASK, workers_for
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
@@ -76,13 +76,13 @@ class BoxSums(BandedFilter):
         self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
-        # Of the last line's neighbours some lie past it.
+        # Some of the last line's neighbours lie past it.
         lines = aligned_rows(
             workers, (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch, np.float32
         )
         return (
             0, 0, self._size, (*self._problem.mask_shape, self._weight), self._beyond, self._tile_samples,
-            *cut, BOARD, (self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch),
+            *cut, TASK, (self._edges(workers, self._pitch), self._ghost_row, lines, self._pitch),
         )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.board import TAKEN
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
@@ -12,8 +12,8 @@ from engine.variants.ir.cpu_integers import smaller
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 
 
-def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, board, buffers):
-    """Take one band after another, until none is left, on as many threads as the board says.
+def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, task, buffers):
+    """Take one band after another, until none is left, on as many threads as take part.
 
     Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
     ring, and MORE_LINES more; they are 0 at first.
@@ -23,13 +23,13 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
     mask_rows, mask_columns, weight = mask
     anchor_row, before, after, outside_rows, outside_samples, offset = beyond
     edges, ghost_row, all_lines, pitch = buffers
-    worker = share(board)
+    worker = share(task)
     edge, lines = row_of(edges, worker), row_of(all_lines, worker)
     size, value_size = edge.itemsize, lines.itemsize
     front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
     spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
     while True:
-        band = count_one(board, TAKEN)
+        band = count_one(task, TAKEN)
         if band >= bands.shape[0]:
             break
         top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -38,7 +38,7 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
         count = last - first
         length = count + before + after
         inside = first >= before and last + after + VECTOR <= samples
-        place = 0
+        ring_line = 0
         for number in range(bottom - top + mask_rows - 1):
             source = source_row(top - anchor_row + number, height, outside_rows, anchor_row)
             row_address = picture + source * samples * size
@@ -51,10 +51,10 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
                     edge, 0,
                 )  # fmt: skip
                 address = address_of(edge, 0)
-            # Lines 0 .. place of the ring are rows of this segment; the later ones are sums of rows, each
+            # Lines 0 .. ring_line of the ring are rows of this segment; the later ones are sums of rows, each
             # from there to the last one of the segment before.
-            here, ends = place * pitch, (place + 1) * pitch
-            take_row(address, edge, weight, length, lines, here, front, ends, window, place == 0)
+            here, ends = ring_line * pitch, (ring_line + 1) * pitch
+            take_row(address, edge, weight, length, lines, here, front, ends, window, ring_line == 0)
             if number >= mask_rows - 1:
                 at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
                 target = at if count % VECTOR == 0 else address_of(lines, results)
@@ -79,9 +79,9 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, b
                 length = count + before + after
                 if target != at:
                     copy_samples(at, target, count, lines)
-            place += 1
-            if place == mask_rows:
-                place = 0
+            ring_line += 1
+            if ring_line == mask_rows:
+                ring_line = 0
                 for row in range(mask_rows - 2, 0, -1):
                     add_line(lines, (row + 1) * pitch, row * pitch, length)
-    finish(board, worker)
+    finish(task, worker)

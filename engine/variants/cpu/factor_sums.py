@@ -108,7 +108,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
                 lambda values: values["rounds"] > 0,
                 partial(two_that_share, across=across, channels=channels),
             )
-            # Of a whole block its second half is done too; else the taps that are left are neighbours.
+            # A whole block's second half is done too; else the taps that are left are neighbours.
             taken = code.select(rounds < VECTOR, code.index(0), code.index(VECTOR))
             del made["rounds"]
             return made | {

@@ -175,11 +175,11 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         left = a["mask_columns"]
 
-        def two(at: int, places: Values) -> Value:
-            return vectors.load_sum(places["source"], places["behind"], at)
+        def two(at: int, addresses: Values) -> Value:
+            return vectors.load_sum(addresses["source"], addresses["behind"], at)
 
-        def one(at: int, places: Values) -> Value:
-            return vectors.load(places["source"], at)
+        def one(at: int, addresses: Values) -> Value:
+            return vectors.load(addresses["source"], at)
 
         if columns:
             # Two of them are a pair.
@@ -294,7 +294,7 @@ def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_
         "past_cache": past_cache,
     }  # fmt: skip
     whole_numbers = source_sample.kind.dtype != types.float32
-    # Of integers that are not made float32 first few rows are taken.
+    # Few rows at a time are taken from integers that are not made float32 first.
     most = min(MOST_ROWS, CONVERTS_FROM_ROWS - 1) if whole_numbers and not are_floats else MOST_ROWS
     counts: Sequence[int] = range(1, most + 1)
     if is_product:

@@ -45,7 +45,7 @@ def _link(own_code: int, rule: IndexRule, after: _Chain | None) -> _Chain:
 
 
 source_index = chosen_by_code(cpu_rules())
-"""Of (index, length, code): the index inside whose value is at `index`, or -1 for a ghost cell."""
+"""From (index, length, code) to the index inside whose value is at `index`, or -1 for a ghost cell."""
 
 
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):

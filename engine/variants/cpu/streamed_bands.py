@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
-from engine.device.threads.thread_pool import BOARD, workers_for
+from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, cut
@@ -125,7 +125,7 @@ class StreamedBands(BandedFilter):
             totals[:, : self._totals_pitch] = self._offset
         return (
             0, 0, self._size, self._weights, self._row_factor, (self._pairs, *self._problem.mask_shape),
-            self._beyond, (self._fits, self._past_cache, self._step, *cut), BOARD,
+            self._beyond, (self._fits, self._past_cache, self._step, *cut), TASK,
             (edges, self._edge_pitch, self._ghost_row, edge_results, self._edge_results_pitch), floats,
             (self._floats_pitch, between, totals, self._totals_pitch),
         )  # fmt: skip

@@ -6,7 +6,7 @@ first cache.
 """
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.board import TAKEN
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
@@ -19,9 +19,9 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 # array's type, and each type costs a compilation. What can be computed before comes computed: each line here
 # costs 10 ms of it.
 def stream_bands(
-    picture, out, extent, weights, row_factor, mask, beyond, how, board, edge_buffers, all_floats, buffers
+    picture, out, extent, weights, row_factor, mask, beyond, how, task, edge_buffers, all_floats, buffers
 ):
-    """Take one band after another, until none is left, on as many threads as the board says.
+    """Take one band after another, until none is left, on as many threads as take part.
 
     A band has its first and past-the-last row, and its first and past-the-last part; a part its first and
     past-the-last result of a row, the column of its totals, and the element of its edge buffer, or -1 for a
@@ -36,7 +36,7 @@ def stream_bands(
     fits, past_cache, step, bands, parts = how
     edges, edge_pitch, ghost_row, edges_results, edge_results_pitch = edge_buffers
     floats_pitch, all_between, all_totals, totals_pitch = buffers
-    worker = share(board)
+    worker = share(task)
     edge, edge_results = row_of(edges, worker), row_of(edges_results, worker)
     between, totals = row_of(all_between, worker), row_of(all_totals, worker)
     if all_floats is not None:
@@ -45,7 +45,7 @@ def stream_bands(
     # In parts each row of totals would be read where another part had left one for the next input row.
     takes_rows = mask_rows <= MOST_ROWS or not PARTIAL_SUMS
     while True:
-        band = count_one(board, TAKEN)
+        band = count_one(task, TAKEN)
         if band >= bands.shape[0]:
             break
         top, bottom = bands[band, 0], bands[band, 1]
@@ -85,7 +85,7 @@ def stream_bands(
                 if buffer >= 0:
                     target, target_pitch = address_of(edge_results, 0), edge_results_pitch
                 elif result < 0:
-                    # Of the band before; where its own totals do not matter.
+                    # A result of the band before; where its own totals do not matter.
                     target = address_of(totals, mask_rows * totals_pitch)
                 for at in range(0, last - first, step):
                     width, column = smaller(step, last - first - at), parts[part, 2] + at
@@ -98,7 +98,7 @@ def stream_bands(
                     while begin < past:
                         end = past
                         if row_factor is None:
-                            # Of equal parts.
+                            # In equal parts.
                             takes = (past - begin + MOST_ROWS - 1) // MOST_ROWS
                             end = begin + (past - begin + takes - 1) // takes
                         leaving = address_of(totals, past * totals_pitch + column)
@@ -129,4 +129,4 @@ def stream_bands(
                             results + r * samples * out_size, source_address, last - first, edge_results
                         )
             result += rows
-    finish(board, worker)
+    finish(task, worker)

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
-from engine.device.threads.thread_pool import BOARD, workers_for
+from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -79,6 +79,6 @@ class TwoPasses(BandedFilter):
         sums = aligned_rows(workers, self._sums_rows * self._pitch, np.float32)
         return (
             0, 0, self._size, (self._column, self._row, self._mirrored), self._beyond, self._fits,
-            (self._block_rows, self._tile_samples, self._pitch), *cut, BOARD,
+            (self._block_rows, self._tile_samples, self._pitch), *cut, TASK,
             (self._edges(workers, self._ghost_row.size), floats, self._ghost_row, last_results, sums),
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The compiled part of `engine.variants.cpu.two_passes`."""
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.board import TAKEN
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
@@ -13,8 +13,8 @@ from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, f
 ROWS_AHEAD = 2
 
 
-def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, bands, board, buffers):
-    """Take one band after another, until none is left, on as many threads as the board says.
+def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, bands, task, buffers):
+    """Take one band after another, until none is left, on as many threads as take part.
 
     Of the buffers each worker has a row.
     """
@@ -24,13 +24,13 @@ def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, band
     anchor_row, before, after, outside_rows, outside_samples, offset = beyond
     block_rows, tile_samples, pitch = block
     edges, all_floats, ghost_row, all_last_results, all_sums = buffers
-    worker = share(board)
+    worker = share(task)
     edge, floats = row_of(edges, worker), row_of(all_floats, worker)
     last_results, sums = row_of(all_last_results, worker), row_of(all_sums, worker)
     size, out_size = edge.itemsize, last_results.itemsize
     mask_rows, mask_columns = column_factor.size, row_factor.size
     while True:
-        band = count_one(board, TAKEN)
+        band = count_one(task, TAKEN)
         if band >= bands.shape[0]:
             break
         band_top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -85,4 +85,4 @@ def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, band
                             copy_samples(there, address_of(last_results, r * VECTOR), width, last_results)
                     row += results
                 begin += width
-    finish(board, worker)
+    finish(task, worker)

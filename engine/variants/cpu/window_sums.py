@@ -26,7 +26,7 @@ def take_row(code, source, sample, weight, count, lines, line, front, ends, wind
     last two goes, the windows.
     """
     source, data = code.at_address(source, sample), code.pointer(lines)
-    line, front, ends, window = (data + place for place in (line, front, ends, window))
+    line, front, ends, window = (data + offset for offset in (line, front, ends, window))
     weights, first = code.splat(weight), code.flag(begins)
 
     def vector(here: Value) -> None:

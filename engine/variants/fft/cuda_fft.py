@@ -28,8 +28,9 @@ from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, Variant
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter
 from engine.variants.tiles.geometry import no_launches

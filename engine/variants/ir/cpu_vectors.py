@@ -93,8 +93,8 @@ class Vectors(LlvmCode):
     def _samples(self, pointer: Value, index: Operand) -> Value:
         """Return VECTOR samples as they are, wherever they lie."""
         element = pointer.llvm.type.pointee
-        place = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
-        return self.value(self.builder.load(place.llvm, align=bits_of(element) // 8))
+        address = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
+        return self.value(self.builder.load(address.llvm, align=bits_of(element) // 8))
 
     def load(self, pointer: Value, index: Operand = 0) -> Value:
         """Return VECTOR samples as floats, wherever they lie."""
@@ -114,9 +114,9 @@ class Vectors(LlvmCode):
     def store(self, samples: Value, pointer: Value, index: Operand = 0, *, past_cache: bool = False) -> None:
         """Store a vector of samples of any length; past the cache only whole, aligned vectors."""
         kind = samples.llvm.type
-        place = (pointer + index).pointing_to(kind)
+        address = (pointer + index).pointing_to(kind)
         aligned = bits_of(kind if past_cache else kind.element) // 8
-        store = self.builder.store(samples.llvm, place.llvm, align=aligned)
+        store = self.builder.store(samples.llvm, address.llvm, align=aligned)
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 

@@ -77,7 +77,7 @@ class CudaCode(LlvmCode):
         return values
 
     def store_bytes(self, pointer: Value, value: Value, count: int) -> None:
-        """Store a byte in `count` neighbouring places at once."""
+        """Store a byte at `count` neighbouring addresses at once."""
         word = value.zext(I32) * 0x01010101
         pointer.store([word] * (count // 4))
 
@@ -184,8 +184,8 @@ class CudaCode(LlvmCode):
         of samples and of weights.
         """
         arguments, number = [*samples, *weights, *sums], "f" if sums[0].is_float else "r"
-        places = iter(range(len(sums) + len(arguments)))
-        lists = (", ".join(f"${next(places)}" for _ in values) for values in (sums, samples, weights, sums))
+        numbers = iter(range(len(sums) + len(arguments)))
+        lists = (", ".join(f"${next(numbers)}" for _ in values) for values in (sums, samples, weights, sums))
         line = f"mma.sync.aligned.{kind} {', '.join(f'{{{listed}}}' for listed in lists)};"
         words = ["r"] * (len(samples) + len(weights))
         kinds = ",".join([f"={number}"] * len(sums) + words + [number] * len(sums))

@@ -12,7 +12,7 @@ from engine.variants.ir.llvm import definition
 from engine.variants.ir.plain import PLAIN
 
 SHARED_ALIGNMENT = None if SIMULATED else 16
-"""Of arrays in shared memory, which copies of 16 bytes need; the simulator knows no alignment."""
+"""Bytes that arrays in shared memory are aligned to, for copies of 16; the simulator knows no alignment."""
 
 
 class DeviceFunction(Protocol):

@@ -66,7 +66,7 @@ class LlvmCode:
         if isinstance(kind, types.Array):
             return ArrayArgument(kind, value)
         if isinstance(kind, types.BaseTuple):
-            parts = [self.builder.extract_value(value, place) for place in range(len(kind))]
+            parts = [self.builder.extract_value(value, index) for index in range(len(kind))]
             return [self.argument(own, part) for own, part in zip(kind.types, parts, strict=True)]
         return self.value(value)
 
@@ -300,12 +300,12 @@ class LlvmCode:
     # Memory.
 
     def load_row(self, pointer: Value, count: int, at: int = 0) -> list[Value]:
-        """Load `count` float32 by aligned vectors; `pointer` lies `at` after an aligned place."""
+        """Load `count` float32 by aligned vectors; `pointer` lies `at` after an aligned address."""
         values: list[Value] = []
-        for place in range(at, at + count):
-            if len(values) <= place - at:
-                one = pointer + (place - at)
-                values += [one.load()] if place % VECTOR else one.load(VECTOR)
+        for index in range(at, at + count):
+            if len(values) <= index - at:
+                one = pointer + (index - at)
+                values += [one.load()] if index % VECTOR else one.load(VECTOR)
         return values[:count]
 
     def load_if(
@@ -347,7 +347,7 @@ class LlvmCode:
     def parts(self, whole: Value) -> list[Value]:
         """Return the parts of a result that has several."""
         count = len(whole.llvm.type.elements)
-        return [self.value(self.builder.extract_value(whole.llvm, place)) for place in range(count)]
+        return [self.value(self.builder.extract_value(whole.llvm, index)) for index in range(count)]
 
     def slot(self) -> Value:
         """Return the pointer to a float32 of the thread's own, which the compiler keeps in a register."""

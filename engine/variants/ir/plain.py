@@ -17,7 +17,7 @@ Indexable = Any
 
 
 class PlainPointer:
-    """A place in an array, counted in elements as if its rows lay one after another.
+    """An offset in an array, counted in elements as if its rows lay one after another.
 
     `sides` are the array's lengths without the first one: looked up once, because the simulator's arrays
     take 1 us to say their shape.
@@ -38,8 +38,8 @@ class PlainPointer:
             return divmod(at, self.sides[0])
         index: tuple[int, ...] = ()
         for side in reversed(self.sides):
-            at, place = divmod(at, side)
-            index = (place, *index)
+            at, within = divmod(at, side)
+            index = (within, *index)
         return (at, *index)
 
     def load(self, count: int | None = None) -> Any:

@@ -27,40 +27,40 @@ class StoredSamples:
         else:
             pointer.store(self.units[first // self.in_unit : (first + count) // self.in_unit])
 
-    def store_one(self, pointer: Value, place: int) -> None:
+    def store_one(self, pointer: Value, offset: int) -> None:
         """Store one of them where a pointer says."""
-        unit = self.units[place // self.in_unit]
+        unit = self.units[offset // self.in_unit]
         if self.in_unit > 1:
-            unit = self.code.low_byte(unit >> 8 * (place % WORD))
+            unit = self.code.low_byte(unit >> 8 * (offset % WORD))
         pointer.store(unit)
 
     def store_rows(
         self,
         pointers: list[Value],
-        places: Sequence[int],
+        offsets: Sequence[int],
         at_once: int,
         is_whole: Value,
         is_row: Callable[[int], Value | None],
         is_cell: Callable[[int, int], Value],
     ) -> None:
-        """Store rows of them, each from one of the pointers on; `places` are where the results of a row lie.
+        """Store rows of them, each from one of the pointers on; `offsets` are where the results of a row lie.
 
         Where the condition `is_whole` holds, `at_once` neighbours are stored at once; else one by one, those
-        for which `is_row(row)` and `is_cell(row, place)` hold.
+        for which `is_row(row)` and `is_cell(row, offset)` hold.
         """
-        code, count = self.code, len(places)
+        code, count = self.code, len(offsets)
 
         def whole_rows() -> None:
             for i, pointer in enumerate(pointers):
                 for k in range(0, count, at_once):
-                    self.store(pointer + places[k], i * count + k, at_once)
+                    self.store(pointer + offsets[k], i * count + k, at_once)
 
         def one_by_one() -> None:
             for i, pointer in enumerate(pointers):
                 for _ in code.where(is_row(i)):
-                    for k, place in enumerate(places):
-                        for _ in code.where(is_cell(i, place)):
-                            self.store_one(pointer + place, i * count + k)
+                    for k, offset in enumerate(offsets):
+                        for _ in code.where(is_cell(i, offset)):
+                            self.store_one(pointer + offset, i * count + k)
 
         code.when(is_whole, whole_rows, one_by_one)
 

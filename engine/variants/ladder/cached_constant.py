@@ -20,18 +20,17 @@ The simulator
 Source: Drexel ECEC-622, assignment 3, ConvolutionKernel_optimized and `kernel_c`.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -22,10 +22,10 @@ Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, a
 is filled by `cudaMemcpyToSymbol`.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_SIDE
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
@@ -33,8 +33,7 @@ from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 MAX_MASK_CELLS = MAX_SIDE * MAX_SIDE
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border):
     """Return the kernel for a border; any size of picture and mask."""
     global cuda  # among a kernel's globals the simulator looks for it

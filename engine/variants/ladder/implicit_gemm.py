@@ -25,13 +25,13 @@ float32 partial sum.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
@@ -150,8 +150,7 @@ def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits)
 
 
 # A tile's shape must be known when the kernel is compiled; how many masks there are need not be.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block.
 

@@ -13,17 +13,14 @@ Sources: CENG443, "2D Convolution Kernel" (convolution_2D_basic_kernel); Drexel 
 ConvolutionKernel. Theirs sum in int and double; here each mask row has a float32 partial sum.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import cuda_result
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, result_dtype: str):
     """Return the kernel for a border and a type of result; any size of picture and mask."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -22,10 +22,9 @@ which is the zero border; here the border's rule decides.
 """
 
 from dataclasses import replace
-from functools import lru_cache
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, grid_too_high, refuse_block
@@ -63,8 +62,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
     return (replace(whole, block=block, at=at, computers=y + block.x * x),)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border):
     """Return the kernel for a border; any size of picture and mask."""
     global cuda  # among a kernel's globals the simulator looks for it

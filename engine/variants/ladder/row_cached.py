@@ -18,18 +18,15 @@ Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_ke
 constant memory (`row-cached-constant`).
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -17,10 +17,10 @@ Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_ke
 parameter, it is `__constant__ float M[MAX_MASK_WIDTH]`.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
@@ -28,8 +28,7 @@ from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, wor
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it

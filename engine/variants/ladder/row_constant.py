@@ -19,10 +19,10 @@ Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constan
 filled by `cudaMemcpyToSymbol`.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
@@ -30,8 +30,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, registers: int | None):
     """Return the kernel for a border, a mask width and at most so many registers per thread; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -16,18 +16,15 @@ Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There th
 cells are left out of the sum, and the anchor is the middle of the mask.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, registers: int | None):
     """Return the kernel for a border, a mask width and at most so many registers per thread."""
     global cuda  # among a kernel's globals the simulator looks for it

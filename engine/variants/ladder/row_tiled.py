@@ -21,10 +21,8 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). Th
 here.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
@@ -37,8 +35,7 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -19,10 +19,8 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): it
 time only, and N_ds has room for the widest mask.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
@@ -35,8 +33,7 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     return block.y * (block.x + mask_shape[1] - 1) * 4
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block; any weights."""
     global cuda  # among a kernel's globals the simulator looks for it

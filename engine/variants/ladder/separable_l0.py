@@ -15,10 +15,9 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its borders are zero only.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -27,8 +26,7 @@ from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def horizontal_kernel(border: Border, columns: int, registers: int | None):
     """Return the kernel along the rows for a border, a number of weights and at most so many registers."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -39,6 +37,7 @@ def horizontal_kernel(border: Border, columns: int, registers: int | None):
     COLUMNS = columns
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_horizontal(image, factor, width, anchor, ghost_value, scratch):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
@@ -56,8 +55,7 @@ def horizontal_kernel(border: Border, columns: int, registers: int | None):
     return separable_l0_horizontal
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def vertical_kernel(border: Border, rows: int, registers: int | None):
     """Return the kernel along the columns for a border, a number of weights and at most so many registers."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -68,6 +66,7 @@ def vertical_kernel(border: Border, rows: int, registers: int | None):
     ROWS = rows
 
     @jit_within(registers)
+    @unrolled
     def separable_l0_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z

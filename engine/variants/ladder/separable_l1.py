@@ -6,7 +6,7 @@ Idea
     below it.
 Who loads what
     Each thread loads the cell at its own position, and the cells one level before and after it that belong to
-    the apron: the thread's place moved by a whole block, as often as the apron is wide. After a barrier every
+    the apron: the thread's index moved by a whole block, as often as the apron is wide. After a barrier every
     tap is read from shared memory.
 What it saves
     Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows, and
@@ -18,10 +18,9 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -74,8 +73,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -88,6 +86,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     TILE_COLUMNS = BLOCK_X + COLUMNS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -119,8 +118,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     return separable_l1_horizontal
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -133,6 +131,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     TILE_ROWS = BLOCK_Y + ROWS - 1
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l1_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

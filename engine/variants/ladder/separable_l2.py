@@ -18,10 +18,9 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
+from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -57,8 +56,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
     return two_pass_tiles(problem, block, at, along, down, own_cells=True)
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -69,6 +67,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_horizontal(image, factor, width, anchor, ghost_value, scratch):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -101,8 +100,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
     return separable_l2_horizontal
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -113,6 +111,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     BLOCK_X, BLOCK_Y, ROWS = block.x, block.y, rows
 
     @jit_for(block.threads)
+    @unrolled
     def separable_l2_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

@@ -9,15 +9,15 @@ from engine.geometry.block import Block
 from engine.geometry.tile_plan import DIRECT, Cells, TilePlan, grid_of_cells
 from engine.tasks.filtering.problem import Problem
 
-Place = tuple[int, int]
-# Of cells by their rows and columns in the tile: the threads' x and y, and the step in which they load.
+Index = tuple[int, int]
+# From cells' rows and columns in the tile to the threads' x and y, and the step in which they load.
 Loads = Callable[[Cells, Cells], tuple[Cells, Cells, Cells]]
 
 
 def tile_plan(
     problem: Problem,
     block: Block,
-    at: Place,
+    at: Index,
     loads: Loads | None = None,
     *,
     own_cells: bool = False,
@@ -85,19 +85,19 @@ def tile_plan(
     )
 
 
-def direct_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan, ...]:
+def direct_tiles(problem: Problem, block: Block, at: Index) -> tuple[TilePlan, ...]:
     """Return the cells that a block's results read, where none is kept in shared memory."""
     return (tile_plan(problem, block, at),)
 
 
-def own_cell_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan, ...]:
-    """Return the tile where each thread keeps the cell at its own place, and the halo is read directly."""
+def own_cell_tiles(problem: Problem, block: Block, at: Index) -> tuple[TilePlan, ...]:
+    """Return the tile where each thread keeps the cell at its own index, and the halo is read directly."""
     anchor_row, anchor_column = problem.anchor
     loads = own_loads(anchor_row, anchor_column)
     return (tile_plan(problem, block, at, loads, own_cells=True),)
 
 
-def halo_step_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan, ...]:
+def halo_step_tiles(problem: Problem, block: Block, at: Index) -> tuple[TilePlan, ...]:
     """Return the tile of a 1-D kernel: left halo by the last threads, centre, right halo by the first."""
     left_halo = problem.anchor[1]
 
@@ -111,7 +111,7 @@ def halo_step_tiles(problem: Problem, block: Block, at: Place) -> tuple[TilePlan
 
 
 def own_loads(anchor_row: int, anchor_column: int) -> Loads:
-    """Return the loads where each thread takes the cell at its own place."""
+    """Return the loads where each thread takes the cell at its own index."""
     return lambda row, column: (column - anchor_column, row - anchor_row, np.ones_like(row))
 
 
@@ -122,7 +122,7 @@ VERTICAL: dict[str, Any] = {"title": "along the columns", "reads": "S", "writes"
 def two_pass_tiles(
     problem: Problem,
     block: Block,
-    at: Place,
+    at: Index,
     along: Loads | None = None,
     down: Loads | None = None,
     *,

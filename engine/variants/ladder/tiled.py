@@ -18,10 +18,8 @@ Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carrie
 lecture's 2-D tile, where the block covers the input tile, is another design.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -53,8 +51,7 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -19,10 +19,10 @@ Limit
 Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 """
 
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
@@ -68,14 +68,13 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block: each thread takes the cell at its own place in it."""
+    """Return the tile of a block: each thread takes the cell at its own index in it."""
     results = output_tile(problem.mask_shape, block)
     loads = own_loads(0, 0)
     return (tile_plan(problem, block, at, loads, results=results, whole_rows=True, whole_columns=True),)
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
     global cuda  # among a kernel's globals the simulator looks for it

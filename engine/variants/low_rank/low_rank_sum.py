@@ -12,7 +12,7 @@ Error
 
         |result - oracle| <= sum over the mask of (|E| + gamma(k) P) |sample|  +  u |offset|
 
-    A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is
+    A direct sum is granted gamma(rows x columns + 2) |weight| instead of the bracket. `added_error` is
     the sum of what the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of
     the largest sample where weights change their sign, because P does not vanish there. A sample that is
     subnormal loses more, as with every separable variant, for which the bound has a term of its own.
@@ -99,7 +99,7 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
             "The weights are so large that a column would overflow",
             remedy="Use register-blocked or tiled.",
         )
-    # Of rank 1 are masks that are no product weight by weight (docs/decisions/0003-separable-factors.md).
+    # Some masks of rank 1 are no product weight by weight (docs/decisions/0003-separable-factors.md).
     if found.rank <= 2 < terms:
         return Refusal(
             "mask-rank",

@@ -10,13 +10,11 @@ a warp or more to each scheduler; the rows that the mask reaches over below a st
 warp below.
 """
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -97,8 +95,7 @@ def tiles_of(problem: Problem, rank: int, at: tuple[int, int]) -> tuple[TilePlan
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
     global cuda  # among a kernel's globals the simulator looks for it

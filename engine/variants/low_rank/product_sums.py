@@ -23,7 +23,7 @@ def streaming_accumulator(shape: FactorStripShape) -> DeviceFunction:
     Each input row is filtered along itself: 4 values for each pair of factors. Then it takes part in the
     `mask_rows` results that have it under their mask: in the oldest with the last weight of the column, which
     completes it, in the next one with the weight before, and so on; the newest begins with it. All
-    accumulators move up one place meanwhile: a multiply-add may write another register than the one that it
+    accumulators move up by one meanwhile: a multiply-add may write another register than the one that it
     adds, so this costs nothing.
     """
     results_type = types.UniTuple(types.float32, VECTOR * shape.group_rows)

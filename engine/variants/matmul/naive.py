@@ -14,9 +14,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without s
 matrices whose width is a multiple of the tile).
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -48,8 +46,7 @@ def roundings(product: MatrixProduct, block: Block) -> int:
     return product.inner
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel():
     """Return the kernel; the sizes are known at run time."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -19,9 +19,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplicati
 guards that its slides ask for.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -73,8 +71,7 @@ def roundings(product: MatrixProduct, block: Block) -> int:
     return min(block.x, product.inner) + blocks_along(product.inner, block.x) - 1
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(tile: int):
     """Return the kernel for a tile; the sizes are known at run time."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -17,9 +17,7 @@ Source: ECE408 final report "CUCUDA", Conclusion, 6 "Move filters into the const
 were not sure whether the constant memory was large enough to fit all filters".
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
@@ -43,7 +41,7 @@ from engine.variants.network.layer_kernels import (
 )
 
 CONSTANT_BYTES = 65_536
-"""Of every CUDA device."""
+"""Constant memory of every CUDA device."""
 
 
 def filter_bytes(problem: ForwardPass) -> tuple[int, int]:
@@ -84,8 +82,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return refuse_batch(problem)
 
 
-@lru_cache(maxsize=16)
-@kept_on_disk
+@kernel_factory
 def kernel(maps_of_first: int):
     """Return the kernel of the first convolution for so many maps; its filters are in constant memory."""
     from numba import types

@@ -1,7 +1,7 @@
 """The compiled part of `network-cpu`: threads take a few drawings at a time and compute all their layers."""
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.board import TAKEN
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.network.cpu_fast import GROUP
@@ -15,7 +15,7 @@ from engine.variants.network.cpu_tiles import (
 )
 
 
-def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floats, steps):
+def forward_drawings(drawings, scores, sizes, packed, task, memory, worker_floats, steps):
     """Pass `batch` drawings at an address through the network; their scores go to another address.
 
     Of the sizes `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up
@@ -27,7 +27,7 @@ def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floa
     entry_point()
     batch, at_once, side, first_values, second_values, hidden, classes, hidden_values = sizes
     first_filters, second_filters, hidden_weights, output_weights = packed
-    worker = share(board)
+    worker = share(task)
     first_side = side - 4
     pooled = first_side // 2
     second_side = pooled - 4
@@ -38,7 +38,7 @@ def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floa
     rows = vectors + 4 * at_once * linear
     results = rows + 4 * at_once * hidden_values
     while True:
-        first = count_one(board, TAKEN) * at_once
+        first = count_one(task, TAKEN) * at_once
         if first >= batch:
             break
         count = min(at_once, batch - first)
@@ -110,4 +110,4 @@ def forward_drawings(drawings, scores, sizes, packed, board, memory, worker_floa
                 connected_drawing(values, hidden_values, hidden, weights, results, GROUP, False, memory)
                 done = group * GROUP
                 copy_samples(target + 4 * done, results, min(GROUP, classes - done), memory)
-    finish(board, worker)
+    finish(task, worker)

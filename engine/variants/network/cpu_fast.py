@@ -30,7 +30,7 @@ from engine.compiled.cpu_target import cpu_target
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.launches import DeviceKind, Prepared
-from engine.device.threads.thread_pool import BOARD, SharedCall, compiled
+from engine.device.threads.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
 from engine.results.work import Work
 from engine.tasks.network.problem import FILTER_CELLS, FILTER_SIDE, ForwardPass
@@ -118,7 +118,7 @@ class RegisterTiles:
         # Whole cache lines for each thread.
         floats = -(-floats // 16) * 16
         memory = np.zeros(self._workers * floats, np.float32)
-        self._arguments = (0, 0, sizes, arrays, BOARD, memory, floats)
+        self._arguments = (0, 0, sizes, arrays, TASK, memory, floats)
         self._call = self._made(len(STEPS))
 
     def _made(self, steps: int) -> SharedCall:

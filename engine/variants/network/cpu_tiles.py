@@ -44,10 +44,10 @@ def _pooled_tile(columns: int) -> Callable[..., Value]:
             at, own = values["at"], values["weights"]
             for cell in range(_AT_ONCE):
                 packed = [code.load(own, cell * GROUP + v * VECTOR) for v in range(VECTORS)]
-                for place in range(count):
-                    value = code.splat((corners[place] + at + cell).load())
+                for index in range(count):
+                    value = code.splat((corners[index] + at + cell).load())
                     for v in range(VECTORS):
-                        key = place * VECTORS + v
+                        key = index * VECTORS + v
                         sums[key] = code.fma(value, packed[v], sums[key])
             return sums | {"at": at + _AT_ONCE, "weights": own + _AT_ONCE * GROUP, "end": values["end"]}
 
@@ -70,8 +70,8 @@ def _pooled_tile(columns: int) -> Callable[..., Value]:
         quarter = code.all(0.25)
         for pair in range(columns // 2):
             for v in range(VECTORS):
-                places = (2 * pair, 2 * pair + 1, columns + 2 * pair, columns + 2 * pair + 1)
-                above = [_rectified(code, values[place * VECTORS + v]) for place in places]
+                indices = (2 * pair, 2 * pair + 1, columns + 2 * pair, columns + 2 * pair + 1)
+                above = [_rectified(code, values[index * VECTORS + v]) for index in indices]
                 total = (above[0] + above[1]) + (above[2] + above[3])
                 code.store(total * quarter, store + target_step * pair, v * VECTOR)
 

@@ -19,11 +19,9 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -47,10 +45,10 @@ from engine.variants.network.tile_shape import (
 # From so many drawings on there are blocks enough for the larger shapes.
 MANY_DRAWINGS = 512
 REGISTERS = 112
-"""Of a thread of a convolution at most: 64 sums, 24 cells, weights, places. Two blocks of 288 threads fit on
-a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
+"""Registers of a convolution's thread at most: 64 sums, 24 cells, weights, indices. Two blocks of 288 threads
+fit on a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
 CONNECTED_REGISTERS = {4: 128, 8: 64, 16: 56}
-"""Of a thread of the connected layers, by drawings: few of them are few blocks, many leave room for two.
+"""Registers of a connected layer's thread, by drawings: few are few blocks, many leave room for two.
 
 With 64 registers for 16 drawings the compiler of CUDA 13.0 spills 8 bytes (H200, 10,000 drawings: 171 us;
 with 56 registers 167).
@@ -151,8 +149,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return None
 
 
-@lru_cache(maxsize=32)
-@kept_on_disk
+@kernel_factory
 def convolution_kernel(shape: ConvolutionShape):
     """Return the kernel of a convolution with its pool: maps, packed filters -> averages, a flat array."""
     from numba import types
@@ -232,8 +229,7 @@ def convolution_kernel(shape: ConvolutionShape):
     return convolve_in_registers
 
 
-@lru_cache(maxsize=32)
-@kept_on_disk
+@kernel_factory
 def connected_kernel(shape: ConnectedShape):
     """Return the kernel of both connected layers: vectors, packed weights, weights -> scores."""
     from numba import types

@@ -4,9 +4,7 @@ Row m of W is map m's filters, one after another; column p of X has the cells th
 counted drawing after drawing over the whole batch. A phase is an input map: 25 columns of W, 25 rows of X.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -96,8 +94,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return refuse_threads(limits) or refuse_batch(problem)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel():
     """Return the kernel of a convolution: maps, filters as a matrix -> rectified results."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -112,9 +109,9 @@ def kernel():
         side = results.shape[2]
         output = cuda.blockIdx.x * SIDE + tx
         drawing = output // (side * side)
-        place = output - drawing * (side * side)
-        row = place // side
-        column = place - row * side
+        offset = output - drawing * (side * side)
+        row = offset // side
+        column = offset - row * side
         own_map = cuda.blockIdx.y * SIDE + ty
         has_output = drawing < maps.shape[0]
         has_map = own_map < filters.shape[0]

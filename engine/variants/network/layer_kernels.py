@@ -9,10 +9,9 @@ The linearisation has no kernel (but in `network-linearised`): a pool stores eac
 vector has it, map after map, row after row.
 """
 
-from functools import lru_cache
 from typing import Any
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
@@ -89,8 +88,7 @@ def refuse_batch(problem: ForwardPass) -> Refusal | None:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def convolution_kernel():
     """Return the kernel of a convolution: maps, filters -> rectified results."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -122,8 +120,7 @@ def convolution_kernel():
     return convolve
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def pool_kernel():
     """Return the kernel of an average pool of 2 x 2: maps -> results."""
     global cuda
@@ -149,8 +146,7 @@ def pool_kernel():
     return average_pool
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def fused_kernel():
     """Return the kernel of a convolution with its average pool: maps, filters -> averages."""
     global cuda
@@ -186,8 +182,7 @@ def fused_kernel():
     return convolve_and_pool
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def connected_kernel(rectifies: bool):
     """Return the kernel of a connected layer: values, weights -> results, rectified if it `rectifies`."""
     global cuda

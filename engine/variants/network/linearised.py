@@ -10,15 +10,13 @@ What it saves
     Nothing: it shows what the report saved when it put the linearisation into another kernel's store, a
     launch and 8 KB of loads and stores per drawing. *Time by layer* of the page Network has it as a part.
 Limit
-    Here the maps already lie in the vector's order, so that the launch moves every value to a like place.
+    Here the maps already lie in the vector's order, so that the launch moves every value to the same offset.
 
 Source: ECE408 final report "CUCUDA", Optimizations, 2: "To compute linearize, we assigned each thread to a
 single output element", and Conclusion, 4: "so that a kernel launch was saved".
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -55,8 +53,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return refuse_batch(problem)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def linearise_kernel():
     """Return the kernel of the linearisation: maps -> vectors."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -69,9 +66,9 @@ def linearise_kernel():
             return
         side = maps.shape[2]
         own_map = output // (side * side)
-        place = output - own_map * (side * side)
-        row = place // side
-        results[drawing, output] = maps[drawing, own_map, row, place - row * side]
+        offset = output - own_map * (side * side)
+        row = offset // side
+        results[drawing, output] = maps[drawing, own_map, row, offset - row * side]
 
     return linearise
 

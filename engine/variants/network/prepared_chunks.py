@@ -1,6 +1,5 @@
 """A network's batch in chunks on two streams that alternate: one copies while the other computes."""
 
-import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -8,9 +7,9 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_pool import device_pool
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
+from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda
 from engine.variants.network.prepared_layers import PreparedLayers
@@ -29,10 +28,8 @@ class _Slot:
         self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Stream
     ) -> None:
         self.stream = stream
-        pool = device_pool()
-        self.image = pool.take(drawings, np.float32)
-        self.out = pool.take((drawings[0], classes), np.float32)
-        pool.follow(self, self.image, self.out)
+        self.image = device_array(drawings, np.float32)
+        self.out = device_array((drawings[0], classes), np.float32)
         self._buffers = Buffers((self.image,), self.out, np.empty(0, np.float32))
         # Before anything is captured: the arrays between the layers are allocated by the first launch, which
         # reads the drawings.
@@ -40,8 +37,6 @@ class _Slot:
         layers.launch((self.image,), self.out, self.stream)
         self.stream.synchronize()
         self._layers, self._launch = layers, RepeatedLaunch(layers, self._buffers, self.stream)
-        # Its graph; at the end of the program the context takes it along.
-        weakref.finalize(self, self._launch.close).atexit = False
 
     def compute(self) -> None:
         """Enqueue the chunk's layers."""
@@ -152,7 +147,7 @@ def _copy_in(part: np.ndarray, slot: _Slot) -> None:
 
 
 def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
-    """Enqueue the copy of a chunk's scores to their place among all."""
+    """Enqueue the copy of a chunk's scores to their rows among all."""
     if SIMULATED:
         out[first:end] = slot.out.copy_to_host()
         return

@@ -17,7 +17,7 @@ def phase_loader(shape: ConvolutionShape) -> DeviceFunction:
     It copies the cells of some input maps, of `present` drawings from element `cells_from` of `maps` on, and
     the weights of `channels` of them from element `weights_from` of `filters` on. Places are of 32 bits, and
     where a block's values lie together in memory each further copy of a thread is a constant further on: with
-    Numba's own loops and places of 64 bits a phase took a seventh more instructions.
+    Numba's own loops and offsets of 64 bits a phase took a seventh more instructions.
     """
     step, whole, packed = shape.vector, shape.phase * shape.side * (shape.side // shape.vector), VECTOR
     row_steps, weight_steps = shape.side // step, shape.maps_per_block // packed
@@ -52,9 +52,9 @@ def phase_loader(shape: ConvolutionShape) -> DeviceFunction:
             if is_dense:
                 to = from_ = rest * step
             else:
-                place = rest - channel * map_steps
-                row = place // row_steps
-                column = (place - row * row_steps) * step
+                offset = rest - channel * map_steps
+                row = offset // row_steps
+                column = (offset - row * row_steps) * step
                 to = channel * shape.map_cells + row * shape.pitch + column
                 from_ = channel * (shape.side * shape.side) + row * shape.side + column
             to = drawing * (shape.phase * shape.map_cells) + to
@@ -107,8 +107,8 @@ def accumulator(shape: ConvolutionShape) -> DeviceFunction:
                 for f, weight in enumerate(own_weights):
                     for i, row in enumerate((upper, lower)):
                         for x in range(ACROSS):
-                            place = (f * ROWS + i) * ACROSS + x
-                            totals[place] = code.fma(row[q + x], weight, totals[place])
+                            offset = (f * ROWS + i) * ACROSS + x
+                            totals[offset] = code.fma(row[q + x], weight, totals[offset])
             return [totals, lower]
 
         carried = [list(sums), window(0)]
@@ -139,7 +139,7 @@ def pooled_store(shape: ConvolutionShape) -> DeviceFunction:
             values = []
             for k in range(averages):
                 upper, lower = ((f * ROWS + i) * ACROSS + 2 * k for i in range(ROWS))
-                four = [rectified(code, sums[place + j]) for place in (upper, lower) for j in (0, 1)]
+                four = [rectified(code, sums[offset + j]) for offset in (upper, lower) for j in (0, 1)]
                 values.append(((four[0] + four[1]) + (four[2] + four[3])) * code.f32(0.25))
             for _ in code.where(maps > f):
                 row = target + f * side * side

@@ -17,9 +17,7 @@ Source: ECE408 final report "CUCUDA", Optimizations, 1: "Memory accesses were no
 threads in the thread block did not access adjacent elements in the memory".
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -53,8 +51,7 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     return refuse_batch(problem)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def convolution_kernel(of_drawings: bool):
     """Return the kernel of a convolution: maps, filters -> rectified results, the maps of a value together.
 
@@ -95,8 +92,7 @@ def convolution_kernel(of_drawings: bool):
     return convolve_maps_together
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def pool_kernel(linearises: bool):
     """Return the kernel of an average pool of 2 x 2, the maps of a value together; the second linearises."""
     global cuda

@@ -17,9 +17,7 @@ inputs and filters and storing that in the global memory"; Kirk and Hwu, Program
 Processors, chapter "Application case study: machine learning", unrolling of the input features.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -106,8 +104,7 @@ def _refuse_memory(problem: ForwardPass) -> Refusal | None:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def unroll_kernel():
     """Return the kernel that unrolls: maps -> X, (25 x channels, outputs); `side` is an output map's."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -120,9 +117,9 @@ def unroll_kernel():
         if output >= matrix.shape[1]:
             return
         drawing = output // (side * side)
-        place = output - drawing * (side * side)
-        row = place // side
-        column = place - row * side
+        offset = output - drawing * (side * side)
+        row = offset // side
+        column = offset - row * side
         for p in range(5):
             for q in range(5):
                 matrix[(channel * 5 + p) * 5 + q, output] = maps[drawing, channel, row + p, column + q]
@@ -130,8 +127,7 @@ def unroll_kernel():
     return unroll
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def product_kernel():
     """Return the kernel of the product: X, W -> rectified maps."""
     global cuda
@@ -170,9 +166,9 @@ def product_kernel():
                 total = float32(0.0)
             side = results.shape[2]
             drawing = output // (side * side)
-            place = output - drawing * (side * side)
-            row = place // side
-            results[drawing, own_map, row, place - row * side] = total
+            offset = output - drawing * (side * side)
+            row = offset // side
+            results[drawing, own_map, row, offset - row * side] = total
 
     return multiply_unrolled
 

@@ -8,7 +8,7 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.launches import DeviceKind
-from engine.device.threads.thread_pool import BOARD, SharedCall, compiled, workers_for
+from engine.device.threads.thread_pool import TASK, SharedCall, compiled, workers_for
 from engine.geometry.block import Block
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
@@ -24,7 +24,7 @@ Arguments = Callable[[int], tuple[object, ...]]
 
 
 class Bands:
-    """A compiled function that takes (picture, out, first row, last row, rows of a band, ..., board).
+    """A compiled function that takes (picture, out, first row, last row, rows of a band, ..., task).
 
     Several threads may launch it at once: each has a call with buffers of its own.
 
@@ -80,14 +80,14 @@ class Bands:
         for first in range(0, self._rows, self._rows_per_call):
             call.call.put(2, first)
             call.call.put(3, min(self._rows, first + self._rows_per_call))
-            # Of these functions the first two arguments are arrays.
+            # These functions have arrays as their first two arguments.
             launch(source, target)
         collect(*arguments)
         self._calls.append((call, arguments))
 
     def _new_call(self) -> tuple[SharedCall, tuple[object, ...]]:
         arguments = self._arguments(self.workers)
-        everything = (*self._types, 0, 0, self._band, *arguments, BOARD)
+        everything = (*self._types, 0, 0, self._band, *arguments, TASK)
         return SharedCall(self._function, everything, self.workers), arguments
 
 

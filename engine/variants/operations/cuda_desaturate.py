@@ -12,9 +12,7 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.device.result_rules import cuda_result
 from engine.geometry.block import Block
@@ -36,8 +34,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=5 * problem.pixels)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(dtype: str):
     """Return the kernel for a type of samples."""
     global cuda  # among a kernel's globals the simulator looks for it

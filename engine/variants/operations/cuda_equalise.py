@@ -17,9 +17,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 Steele's ("Data parallel algorithms", 1986).
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -70,8 +68,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def levels_kernel(bins: int, white: int, is_float: bool):
     """Return the kernel that makes levels of counts, a block of `bins` threads per channel."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -84,10 +81,10 @@ def levels_kernel(bins: int, white: int, is_float: bool):
     def levels_by_scan(image, counts, levels):
         sums = cuda.shared.array(BINS, int64)
         darkest = cuda.shared.array(1, int64)
-        place, channel = cuda.threadIdx.x, cuda.blockIdx.x
-        own = int64(counts[channel, place, 0])
-        sums[place] = own
-        if place == 0:
+        index, channel = cuda.threadIdx.x, cuda.blockIdx.x
+        own = int64(counts[channel, index, 0])
+        sums[index] = own
+        if index == 0:
             darkest[0] = 0
         # No thread may add a sum before it is stored.
         cuda.syncthreads()
@@ -95,16 +92,16 @@ def levels_kernel(bins: int, white: int, is_float: bool):
         step = 1
         while step < BINS:
             below = int64(0)
-            if place >= step:
-                below = sums[place - step]
+            if index >= step:
+                below = sums[index - step]
             # No thread may store a sum before all have read the one that was there.
             cuda.syncthreads()
-            sums[place] = sums[place] + below
+            sums[index] = sums[index] + below
             cuda.syncthreads()
             step *= 2
 
         sum_of_all = sums[BINS - 1]
-        up_to_own = sums[place]
+        up_to_own = sums[index]
         # The first bin that has any.
         if own > 0 and up_to_own == own:
             darkest[0] = own
@@ -113,17 +110,16 @@ def levels_kernel(bins: int, white: int, is_float: bool):
         least = darkest[0]
         above, among = up_to_own - least, sum_of_all - least
         if among <= 0 or above < 0:
-            levels[channel, place, 0] = STAYS
+            levels[channel, index, 0] = STAYS
         elif IS_FLOAT:
-            levels[channel, place, 0] = float32(above) / float32(among)
+            levels[channel, index, 0] = float32(above) / float32(among)
         else:
-            levels[channel, place, 0] = (2 * WHITE * above + among) // (2 * among)
+            levels[channel, index, 0] = (2 * WHITE * above + among) // (2 * among)
 
     return levels_by_scan
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def look_up_kernel(dtype: str, bins: int):
     """Return the kernel that looks up each sample's level, for a type of samples and a number of bins."""
     global cuda
@@ -138,10 +134,10 @@ def look_up_kernel(dtype: str, bins: int):
         if row >= image.shape[0] or column >= width:
             return
         sample = image[row, column, channel]
-        place = bin_of(sample)
+        index = bin_of(sample)
         result = sample
-        if place >= 0:
-            level = levels[channel, place, 0]
+        if index >= 0:
+            level = levels[channel, index, 0]
             if level >= 0:
                 result = level
         out[row, column, channel] = result

@@ -11,11 +11,9 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -35,8 +33,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(dtype: str):
     """Return the kernel for a type of samples."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -7,19 +7,19 @@ from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.rows_code import rows_taken
 
 
-def transform(image, out, first, last, rows, channels, basis, steps, middle, whole, cells, board):
+def transform(image, out, first, last, rows, channels, basis, steps, middle, whole, cells, task):
     """Transform rows of blocks; `cells` has two blocks of 8 x 8 for each worker.
 
     `image` is (H, W x C), `out` (2 rows of blocks x 8, columns x C); `whole` makes a sum a whole number by
     being added and subtracted.
     """
     entry_point()
-    worker = share(board)
+    worker = share(task)
     a, b = cells[2 * worker], cells[2 * worker + 1]
     height, width = image.shape[0], image.shape[1] // channels
     half, columns = out.shape[0] // 2, out.shape[1] // channels
     zero = np.float32(0.0)
-    for block_row in rows_taken(board, first, last, rows):
+    for block_row in rows_taken(task, first, last, rows):
         begin = block_row * 8
         for left in range(0, columns, 8):
             for channel in range(channels):
@@ -58,4 +58,4 @@ def transform(image, out, first, last, rows, channels, basis, steps, middle, who
                         for j in range(8):
                             total += b[x, j] * basis[j, y]
                         out[half + begin + x, (left + y) * channels + channel] = total + middle
-    finish(board, worker)
+    finish(task, worker)

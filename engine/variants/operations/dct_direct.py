@@ -15,9 +15,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", image compression; 
 definition of the transform.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -46,8 +44,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel():
     """Return the kernel of the way there; any type of samples."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -79,8 +76,7 @@ def kernel():
     return to_coefficients
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def back_kernel():
     """Return the kernel of the way back."""
     global cuda  # among a kernel's globals the simulator looks for it

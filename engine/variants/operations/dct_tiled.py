@@ -19,9 +19,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", image compression a
 """
 
 from dataclasses import replace
-from functools import lru_cache
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
@@ -104,8 +103,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(block: Block):
     """Return the kernel for a block; any type of samples."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -5,7 +5,7 @@ import numpy as np
 from engine.tasks.operation.problem import OperationProblem
 
 KEPT = -1
-"""In place of a level: the sample stays as it is."""
+"""Instead of a level: the sample stays as it is."""
 
 
 def levels_dtype(problem: OperationProblem) -> str:

@@ -7,22 +7,22 @@ from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.rows_code import rows_taken
 
 
-def count_whole_numbers(image, out, first, last, rows, counts, channels, bins, shift, board):
+def count_whole_numbers(image, out, first, last, rows, counts, channels, bins, shift, task):
     """Count samples of 8 or 16 bit; `counts` is (workers, channels x bins)."""
     entry_point()
-    worker = share(board)
-    for row in rows_taken(board, first, last, rows):
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
         for channel in range(channels):
             for at in range(channel, image.shape[1], channels):
                 counts[worker, channel * bins + (np.int64(image[row, at]) >> shift)] += 1
-    finish(board, worker)
+    finish(task, worker)
 
 
-def count_floats(image, out, first, last, rows, counts, channels, bins, board):
+def count_floats(image, out, first, last, rows, counts, channels, bins, task):
     """Count float32 samples from 0 to 1; those outside are in the first or the last bin, NaN in none."""
     entry_point()
-    worker = share(board)
-    for row in rows_taken(board, first, last, rows):
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
         for channel in range(channels):
             for at in range(channel, image.shape[1], channels):
                 value = image[row, at] * np.float32(bins)
@@ -32,42 +32,42 @@ def count_floats(image, out, first, last, rows, counts, channels, bins, board):
                     counts[worker, channel * bins + np.int64(value)] += 1
                 elif value < np.float32(0.0):
                     counts[worker, channel * bins] += 1
-    finish(board, worker)
+    finish(task, worker)
 
 
-def look_up_whole_numbers(image, out, first, last, rows, levels, shift, board):
+def look_up_whole_numbers(image, out, first, last, rows, levels, shift, task):
     """Write the level of each sample's bin; `levels` is (channels, bins), below 0 the sample stays."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     channels = levels.shape[0]
-    for row in rows_taken(board, first, last, rows):
+    for row in rows_taken(task, first, last, rows):
         for channel in range(channels):
             for at in range(channel, image.shape[1], channels):
                 sample = image[row, at]
                 level = levels[channel, np.int64(sample) >> shift]
                 out[row, at] = level if level >= 0 else sample
-    finish(board, worker)
+    finish(task, worker)
 
 
-def look_up_floats(image, out, first, last, rows, levels, bins, board):
+def look_up_floats(image, out, first, last, rows, levels, bins, task):
     """Write the level of each float32 sample's bin; NaN stays."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     channels = levels.shape[0]
-    for row in rows_taken(board, first, last, rows):
+    for row in rows_taken(task, first, last, rows):
         for channel in range(channels):
             for at in range(channel, image.shape[1], channels):
                 sample = image[row, at]
                 value = sample * np.float32(bins)
-                place = np.int64(-1)
+                index = np.int64(-1)
                 if value >= np.float32(bins):
-                    place = np.int64(bins - 1)
+                    index = np.int64(bins - 1)
                 elif value >= np.float32(0.0):
-                    place = np.int64(value)
+                    index = np.int64(value)
                 elif value < np.float32(0.0):
-                    place = np.int64(0)
+                    index = np.int64(0)
                 level = np.float32(-1.0)
-                if place >= 0:
-                    level = levels[channel, place]
+                if index >= 0:
+                    level = levels[channel, index]
                 out[row, at] = level if level >= np.float32(0.0) else sample
-    finish(board, worker)
+    finish(task, worker)

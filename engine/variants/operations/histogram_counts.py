@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
@@ -52,8 +52,7 @@ def cuda_bin(dtype: str, bins: int):
     return cuda.jit(device=True, inline="always")(bin_of)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def clear_kernel():
     """Return the kernel that sets every count to 0."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -105,8 +104,7 @@ def count_pass(problem: OperationProblem, block: Block, target: Operand | Betwee
     return pass_of(problem, counting, count_launch(problem, block), problem.width, target=target)
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def count_kernel(dtype: str, bins: int, block: Block):
     """Return the counting kernel for a type of samples, a number of bins and a block."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -122,8 +120,8 @@ def count_kernel(dtype: str, bins: int, block: Block):
         counts = cuda.shared.array(BINS, int32)
         channel = cuda.blockIdx.z
         thread = cuda.threadIdx.y * BLOCK_X + cuda.threadIdx.x
-        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
-            counts[place] = 0
+        for index in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            counts[index] = 0
         # No thread may count before all bins are 0.
         cuda.syncthreads()
 
@@ -133,14 +131,14 @@ def count_kernel(dtype: str, bins: int, block: Block):
             for step in range(ROWS):
                 row = first + step * BLOCK_Y
                 if row < image.shape[0]:
-                    place = bin_of(image[row, column, channel])
-                    if place >= 0:
-                        cuda.atomic.add(counts, place, 1)
+                    index = bin_of(image[row, column, channel])
+                    if index >= 0:
+                        cuda.atomic.add(counts, index, 1)
         # No thread may read a bin before all have counted.
         cuda.syncthreads()
 
-        for place in range(thread, BINS, BLOCK_X * BLOCK_Y):
-            cuda.atomic.add(out, (channel, place, 0), counts[place])
+        for index in range(thread, BINS, BLOCK_X * BLOCK_Y):
+            cuda.atomic.add(out, (channel, index, 0), counts[index])
 
     return count_in_shared_memory
 

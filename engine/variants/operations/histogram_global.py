@@ -12,9 +12,7 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations.
 """
 
-from functools import lru_cache
-
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -42,8 +40,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(dtype: str, bins: int):
     """Return the counting kernel for a type of samples and a number of bins."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -57,9 +54,9 @@ def kernel(dtype: str, bins: int):
         channel = cuda.blockIdx.z
         if row >= image.shape[0] or column >= width:
             return
-        place = bin_of(image[row, column, channel])
-        if place >= 0:
-            cuda.atomic.add(out, (channel, place, 0), 1)
+        index = bin_of(image[row, column, channel])
+        if index >= 0:
+            cuda.atomic.add(out, (channel, index, 0), 1)
 
     return count_in_global_memory
 

@@ -8,17 +8,17 @@ from engine.variants.operations.match_grid import LINES, POSITIONS
 from engine.variants.operations.rows_code import rows_taken
 
 
-def scores(planes, out, first, last, rows, patch, lines, board):
+def scores(planes, out, first, last, rows, patch, lines, task):
     """Write the score of each position; `planes` is (C, H, W) float32, `patch` (C, h, w)."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     begin = worker * LINES
     mean, lowest, highest = lines[begin], lines[begin + 1], lines[begin + 2]
     above, below, part, part_below = lines[begin + 3], lines[begin + 4], lines[begin + 5], lines[begin + 6]
     channels, height, width = patch.shape
     zero = np.float32(0.0)
     count = np.float32(channels * height * width)
-    for row in rows_taken(board, first, last, rows):
+    for row in rows_taken(task, first, last, rows):
         for left in range(0, out.shape[1], POSITIONS):
             positions = min(POSITIONS, out.shape[1] - left)
             for at in range(positions):
@@ -59,4 +59,4 @@ def scores(planes, out, first, last, rows, patch, lines, board):
                     score = above[at] / np.sqrt(below[at])
                 # 0, or NaN where a sample is NaN or infinite.
                 out[row, left + at] = score + (mean[at] - mean[at])
-    finish(board, worker)
+    finish(task, worker)

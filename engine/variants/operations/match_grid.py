@@ -8,10 +8,10 @@ from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.grid import launch_over, pass_of
 
-# Of each sample of a window: an addition for the mean; then a subtraction, two products, two additions.
+# Each sample of a window takes an addition for the mean, then a subtraction, two products, two additions.
 OPERATIONS_PER_CELL = 6
-# Of `cpu-match`: positions of a row that it takes at once, and the lines of as many floats that it has for
-# them: mean, lowest, highest, sums above and below the root, and their partial sums.
+# Positions of a row that `cpu-match` takes at once, and the lines of as many floats that it has for them:
+# mean, lowest, highest, sums above and below the root, and their partial sums.
 POSITIONS, LINES = 256, 7
 
 

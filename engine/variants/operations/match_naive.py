@@ -12,11 +12,9 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -44,8 +42,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel():
     """Return the kernel: any patch, any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them

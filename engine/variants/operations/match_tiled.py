@@ -17,11 +17,9 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation and tiling.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
@@ -73,8 +71,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache(32)
-@kept_on_disk
+@kernel_factory
 def kernel(patch_rows: int, patch_columns: int, block: Block):
     """Return the kernel for a size of the patch and a block; any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them

@@ -49,12 +49,12 @@ def put_nan(image, row, half, channels, out):
                     out[row, sample] = value
 
 
-def median_of_9(image, out, first, last, rows, channels, all_lines, is_float, board):
+def median_of_9(image, out, first, last, rows, channels, all_lines, is_float, task):
     """Write the middle of 3 x 3; `all_lines` has 3 lines for each worker."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     begin = worker * 3
-    for row in rows_taken(board, first, last, rows):
+    for row in rows_taken(task, first, last, rows):
         has_nan = fill(image, row, 1, channels, all_lines, begin, 3)
         a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
         for at in range(image.shape[1] + 2 * channels):
@@ -67,15 +67,15 @@ def median_of_9(image, out, first, last, rows, channels, all_lines, is_float, bo
             out[row, at] = _middle_of_3(low, middle, high)
         if is_float and has_nan:
             put_nan(image, row, 1, channels, out)
-    finish(board, worker)
+    finish(task, worker)
 
 
-def median_of_25(image, out, first, last, rows, channels, all_lines, is_float, board):
+def median_of_25(image, out, first, last, rows, channels, all_lines, is_float, task):
     """Write the middle of 5 x 5; `all_lines` has 5 lines for each worker."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     begin = worker * 5
-    for row in rows_taken(board, first, last, rows):
+    for row in rows_taken(task, first, last, rows):
         has_nan = fill(image, row, 2, channels, all_lines, begin, 5)
         a, b, c = all_lines[begin], all_lines[begin + 1], all_lines[begin + 2]
         d, e = all_lines[begin + 3], all_lines[begin + 4]
@@ -94,4 +94,4 @@ def median_of_25(image, out, first, last, rows, channels, all_lines, is_float, b
             out[row, at] = _middle_of_3(low, middle, high)
         if is_float and has_nan:
             put_nan(image, row, 2, channels, out)
-    finish(board, worker)
+    finish(task, worker)

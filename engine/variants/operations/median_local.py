@@ -19,10 +19,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", "Typical Structure 
 variables transparently assigned: primitives -> registers. Arrays -> local mem".
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.results.work import Work
@@ -51,8 +49,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(size: int):
     """Return the kernel for a size of window; any type of samples."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -78,11 +75,11 @@ def kernel(size: int):
             if cell != cell:
                 strange = cell
             # Insertion: larger cells move up until there is room.
-            place = number
-            while place > 0 and window[place - 1] > cell:
-                window[place] = window[place - 1]
-                place -= 1
-            window[place] = cell
+            slot = number
+            while slot > 0 and window[slot - 1] > cell:
+                window[slot] = window[slot - 1]
+                slot -= 1
+            window[slot] = cell
         median = window[CELLS // 2]
         # A window with NaN has no middle.
         if strange != strange:

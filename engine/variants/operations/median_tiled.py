@@ -16,10 +16,8 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction and tiling.
 """
 
-from functools import lru_cache
-
 from engine.device.index_rules import cuda_rule
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
@@ -64,8 +62,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-@lru_cache
-@kept_on_disk
+@kernel_factory
 def kernel(size: int, block: Block, has_nan: bool):
     """Return the kernel for a size of window and a block; `has_nan`: whether samples may be NaN."""
     global cuda  # among a kernel's globals the simulator looks for it

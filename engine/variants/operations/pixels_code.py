@@ -12,21 +12,21 @@ from engine.device.threads.shared_call import finish, share
 from engine.variants.operations.rows_code import rows_taken
 
 
-def negative(image, out, first, last, rows, white, board):
+def negative(image, out, first, last, rows, white, task):
     """Write white less each sample."""
     entry_point()
-    worker = share(board)
-    for row in rows_taken(board, first, last, rows):
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
         for sample in range(image.shape[1]):
             out[row, sample] = white - image[row, sample]
-    finish(board, worker)
+    finish(task, worker)
 
 
-def desaturate(image, out, first, last, rows, red, green, blue, largest, board):
+def desaturate(image, out, first, last, rows, red, green, blue, largest, task):
     """Write the weighted sum of each pixel's three samples to all three."""
     entry_point()
-    worker = share(board)
-    for row in rows_taken(board, first, last, rows):
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
         for pixel in range(image.shape[1] // 3):
             at = 3 * pixel
             grey = red * np.float32(image[row, at]) + green * np.float32(image[row, at + 1])
@@ -34,7 +34,7 @@ def desaturate(image, out, first, last, rows, red, green, blue, largest, board):
             out[row, at] = result
             out[row, at + 1] = result
             out[row, at + 2] = result
-    finish(board, worker)
+    finish(task, worker)
 
 
 @njit(inline="always")
@@ -49,11 +49,11 @@ def channel_of(offset, hue, highest, chroma):
     return highest - chroma * part
 
 
-def hue_shift(image, out, first, last, rows, shift, largest, board):
+def hue_shift(image, out, first, last, rows, shift, largest, task):
     """Turn each pixel's hue by so many sextants; a pixel with NaN or infinity becomes NaN."""
     entry_point()
-    worker = share(board)
-    for row in rows_taken(board, first, last, rows):
+    worker = share(task)
+    for row in rows_taken(task, first, last, rows):
         for pixel in range(image.shape[1] // 3):
             at = 3 * pixel
             red, green = np.float32(image[row, at]), np.float32(image[row, at + 1])
@@ -72,4 +72,4 @@ def hue_shift(image, out, first, last, rows, shift, largest, board):
             for channel, offset in enumerate((5, 3, 1)):
                 result = channel_of(offset, hue, highest, chroma) + strange
                 out[row, at + channel] = cpu_result(result, largest)
-    finish(board, worker)
+    finish(task, worker)

@@ -26,7 +26,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -54,11 +54,11 @@ TILES = {
     3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
     4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
 }
-# Of pictures of 8 and 16 bit with one channel.
+# The same for pictures of 8 and 16 bit with one channel.
 INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
-# Of one channel, each is in use with all mask columns at once; of more, in turn.
+# With one channel, each is in use with all mask columns at once; with more, one column after another.
 MOST_WINDOW_SAMPLES = (120, 250)
 # Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
 MOST_UNROLLED = 1300
@@ -189,8 +189,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     from numba import types
@@ -244,8 +243,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     return correlate_register_blocked
 
 
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def byte_kernel(border: Border, shape: ByteTileShape):
     """Return the kernel for a border and a tile of bytes, filled in one step."""
     from numba import types

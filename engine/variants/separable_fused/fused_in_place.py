@@ -1,20 +1,19 @@
 """Rows and columns in one kernel, a tile per block: rows are filtered where they lie in shared memory.
 
 What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into
-shared memory. Each row is filtered along itself by one warp, which puts the values in the place of the
-samples; 8 or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once.
-Then each thread goes down its column with 4 results of several rows in registers. The rows above and below
-the output tile are filtered again by the neighbouring blocks: for masks of many rows a block moves down
-instead, and fills one half of its tile while the other one still has the rows above.
+shared memory. Each row is filtered along itself by one warp, which puts the values where the samples were; 8
+or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once. Then each
+thread goes down its column with 4 results of several rows in registers. The rows above and below the output
+tile are filtered again by the neighbouring blocks: for masks of many rows a block moves down instead, and
+fills one half of its tile while the other one still has the rows above.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -51,7 +50,7 @@ RESIDENT = 4
 class InPlaceShape:
     """The shape of a block's work."""
 
-    along: TileShape  # Of an input row: a mask of one row, `lanes` threads side by side.
+    along: TileShape  # For an input row: a mask of one row, `lanes` threads side by side.
     mask_rows: int
     rows: int  # Rows of results of a thread in one step.
     is_ring: bool  # whether the block moves down, half of its tile at a time; else it takes one step.
@@ -196,8 +195,7 @@ def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TileP
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -262,7 +260,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
                 for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
                     at = (here + lot_row) * PITCH
                     values = filter_along(tile, at, own_lane, along, NOTHING)
-                    # All lanes have read what these values take the place of.
+                    # All lanes have read what these values replace.
                     cuda.syncwarp()
                     keep(tile, at, own_lane, values)
             cuda.syncthreads()

@@ -8,9 +8,8 @@ in no bank (`engine/variants/tiles/box_shape.py`). No row is filtered twice but 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
@@ -125,8 +124,7 @@ def tile_of(problem: Problem, shape: RingShape, at: tuple[int, int]) -> TilePlan
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     global cuda  # among a kernel's globals the simulator looks for it

@@ -93,7 +93,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}.",
             "Use separable-l1, or fewer channels.",
         )
-    # Of a picture of any height: strips are as high as the grid needs.
+    # A picture may have any height: strips are as high as the grid needs.
     return None
 
 

@@ -119,7 +119,7 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         def packed(channel):
             """Loop over the digits; return a channel's results as bytes, a word four pixels."""
             registers = registers_of(channel)
-            # Of the pixels, in units of the top digit.
+            # The pixels' totals, in units of the top digit.
             totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
             unit_left, alone = code.slot(), digits & 1
 
@@ -153,10 +153,10 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
         store_words(code, out, place, shared + stage, lane, words, shape)
 
-    return device_function(types.void, filter_, digit_sums_in_turn(shape))
+    return device_function(types.void, filter_, digit_sums_reference(shape))
 
 
-def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
+def digit_sums_reference(shape: DigitShape) -> Callable[..., None]:
     """Return the reference implementation of `digit_filter(shape)` in plain Python.
 
     Four lanes exchange samples and digits in the multiplications, so the first of them does the work of all

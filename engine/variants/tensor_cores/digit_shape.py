@@ -24,7 +24,7 @@ POSITIONS = 4
 
 PIECE = 16
 WARPS = 4
-"""Of a block, one above the other."""
+"""Warps of a block, one above the other."""
 
 HalfStep = tuple[int, int] | None
 """Half a multiplication: (fours of rows, fours of pixels); None for one of zeros."""

@@ -29,7 +29,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -156,8 +156,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
     from numba import uint8

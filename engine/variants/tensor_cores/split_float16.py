@@ -27,12 +27,10 @@ as a product with a matrix of moved weights (Toeplitz): Chen et al., "ConvStenci
 Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -161,8 +159,7 @@ def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
 
 
 # What the compiler must know: few of them are in use at a time.
-@lru_cache(maxsize=64)
-@kept_on_disk
+@kernel_factory
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
     global cuda  # among a kernel's globals the simulator looks for it
@@ -177,9 +174,9 @@ def kernel(border: Border, shape: SplitShape):
         pair_storer,
         split_accumulator,
     )
-    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
 
-    place_of, clear = strip_place(), strip_clearer(shape.along, shape.ring_rows)
+    place_of, clear = strip_position(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -280,7 +277,7 @@ VARIANT = Variant(
     "samples take about 5 times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,
-    # Of fewer cells a direct sum is granted fewer roundings than this takes.
+    # A direct sum of fewer cells is granted fewer roundings than this takes.
     least_side=7,
     # A mask row has two eights of cells at least.
     most_rows=MOST_REGISTERS // registers_of(1, 2),

@@ -67,7 +67,7 @@ class WeightDigits:
     # (digits, rows, columns) int16, the top one first, then pairs: -128 .. 127 and 0 .. 255. An odd number
     # begins with a lone one, -128 .. 127.
     digits: np.ndarray
-    # Of the top digit, a power of two; each further digit's is 1/256 of the one before.
+    # The top digit's, a power of two; each further digit's is 1/256 of the one before.
     unit: float
     # How many times u S the float32 result may be off, before `SPARE`.
     roundings: float

@@ -47,10 +47,10 @@ SMALLEST_SCALED, LARGEST_SCALED = 2.0**-30, 2.0**30
 """Between these the largest weight has to lie: then no unit of a row's sums under- or overflows."""
 
 SPLIT_ROUNDINGS = 2 + 2 + 4
-"""Of a product, in u of its magnitude: the sample's rest, the weight's, and the product of lower parts."""
+"""Roundings of a product, in u of its magnitude: sample's rest, weight's, and the product of lower parts."""
 
 STEP_ROUNDINGS = 6
-"""Of one multiplication on tensor cores, in u of the sum of magnitudes."""
+"""Roundings of one multiplication on tensor cores, in u of the sum of magnitudes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -128,7 +128,7 @@ def _byte_window(code: Code, shape: ByteTileShape, row: Value) -> Values:
 def row_store(shape: TileShape) -> DeviceFunction:
     """Return the function `keep(tile, at, lane, values)`: a lane's values, in the row at element `at`.
 
-    The lane's vectors are where `vector_index` has them: in the place of the samples of the same columns.
+    The lane's vectors are where `vector_index` has them: where the samples of the same columns were.
     """
 
     def keep(code, tile, at, lane, values):

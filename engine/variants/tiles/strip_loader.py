@@ -23,18 +23,18 @@ def vectors_of(shape: TileShape) -> int:
     return -(-shape.tile_samples // (VECTOR * LANES))
 
 
-def strip_place() -> DeviceFunction:
-    """Return the function `place(number, samples)` -> (band, left): a strip's band and its first sample.
+def strip_position() -> DeviceFunction:
+    """Return the function `position(number, samples)` -> (band, left): a strip's band and its first sample.
 
     Strips are numbered along the rows of a picture, of `samples` samples each, band below band.
     """
 
-    def place(code, number, samples):
+    def position(code, number, samples):
         number, samples = code.narrow(number), code.narrow(samples)
         band, column = divmod(number, (samples + (STRIP_SAMPLES - 1)) // STRIP_SAMPLES)
         return [code.wide(band), code.wide(column * STRIP_SAMPLES)]
 
-    return device_function(types.UniTuple(types.int64, 2), place)
+    return device_function(types.UniTuple(types.int64, 2), position)
 
 
 def _by_rule(code: Code, rule: Rule, index: Value, length: Value) -> Value:
@@ -85,15 +85,15 @@ def strip_columns(shape: TileShape, rule: Rule, itemsize: int) -> DeviceFunction
         samples, lane, left = (code.narrow(value) for value in (samples, lane, left))
         channels = shape.channels
         width, own = samples // channels, lane * VECTOR
-        cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
+        cells = [own + (offset // VECTOR * LANES * VECTOR + offset % VECTOR) for offset in range(count)]
         if is_shared:
             cells = [*_cells_beside(shape, lane, _edges_of(code, shape, samples, left))]
         # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
         # used.
         further = shape.before + beside(shape)
         found = []
-        for place in cells:
-            pixel, channel = divmod(left + place + further * channels, channels)
+        for offset in cells:
+            pixel, channel = divmod(left + offset + further * channels, channels)
             column = _by_rule(code, rule, pixel - further, width)
             found.append(code.select(column < 0, -1, column * channels + channel))
         return found
@@ -292,11 +292,11 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Devi
                 copy_pieces(code, [Piece(target, source + first)], itemsize)
 
             def copy_cell(k):
-                cell, place = source + cells[k], target + k
+                cell, offset = source + cells[k], target + k
                 if itemsize == 4:
-                    code.copy_ahead(place, cell, 1)
+                    code.copy_ahead(offset, cell, 1)
                 else:
-                    place.store(code.float32(cell.load()))
+                    offset.store(code.float32(cell.load()))
 
             def fill_ghost(k):
                 (target + k).store(ghost_value)

@@ -47,7 +47,7 @@ def shares_out(along: TileShape, itemsize: int) -> bool:
 class StripShape:
     """The shape of a warp's work on a strip; everything is known when the kernel is compiled."""
 
-    along: TileShape  # Of an input row in shared memory: a mask of one row, a vector of results per thread.
+    along: TileShape  # For an input row in shared memory: a mask of one row, a vector of results a thread.
     mask_rows: int
     group_rows: int  # Input rows that are copied as one group and filtered without a loop.
     ahead: int  # Groups that are under way while one is filtered.
@@ -69,7 +69,7 @@ class StripShape:
 
     @property
     def shared_bytes(self) -> int:
-        """Of a block of the most warps."""
+        """Shared memory of a block of the most warps."""
         return 4 * WARPS * self.ring_cells
 
     @property
@@ -103,7 +103,7 @@ class FactorStripShape(StripShape):
 class StripGrid:
     """The strips of a picture, for multiprocessors with `resident` blocks of `WARPS` warps at once.
 
-    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_place`). Else
+    Strips `in_line` are numbered along the rows of the picture and all run at once (`strip_position`). Else
     blocks lie side by side, and the last one of a row may have warps with no strip.
     """
 

@@ -26,9 +26,9 @@ def strip_tiles(
     """Return the strips of the block at (across, down), one per warp; `lane_of` has a sample's lane."""
     problem, shape, warps = grid.problem, grid.shape, grid.launch().block[1]
     numbers = range(at[0] * warps, (at[0] + 1) * warps)
-    places = [divmod(number, grid.across) if grid.in_line else (at[1], number) for number in numbers]
+    positions = [divmod(number, grid.across) if grid.in_line else (at[1], number) for number in numbers]
     found = []
-    for warp, (band, strip) in enumerate(places):
+    for warp, (band, strip) in enumerate(positions):
         if band >= grid.bands or strip >= grid.across:
             continue
         top, left = band * grid.rows - problem.anchor[0], strip * STRIP_SAMPLES - shape.along.before

@@ -64,11 +64,11 @@ def column_summer(down: ColumnWindows, first_element: int = 0) -> DeviceFunction
         def load(number: int) -> Values:
             piece, row = divmod(number, down.rows) if down.ring_rows else (0, number)
             if piece not in pieces:
-                place = first + piece * down.rows
+                offset = first + piece * down.rows
                 if piece:
-                    beyond = place - down.ring_rows
-                    place = code.select(beyond >= 0, beyond, place)
-                pieces[piece] = columns + place * down.pitch
+                    beyond = offset - down.ring_rows
+                    offset = code.select(beyond >= 0, beyond, offset)
+                pieces[piece] = columns + offset * down.pitch
             pointer = pieces[piece] + row * down.pitch
             return pointer.load(VECTOR) if down.columns == VECTOR else [pointer.load()]
 
@@ -83,7 +83,7 @@ def sums_store(count: int) -> DeviceFunction:
 
     def keep(code: Code, tile: ArrayArgument, at: Value, sums: Values) -> None:
         pointer = code.shared(tile) + code.narrow(at)
-        for place in range(0, count, VECTOR):
-            (pointer + place).store(sums[place : place + VECTOR])
+        for offset in range(0, count, VECTOR):
+            (pointer + offset).store(sums[offset : offset + VECTOR])
 
     return device_function(types.void, keep)

@@ -3,7 +3,7 @@
 from engine.tasks.filtering.problem import Problem
 
 MULTIPROCESSORS = 132
-"""Of a large GPU (H200)."""
+"""As a large GPU has (H200)."""
 
 MULTIPROCESSOR_SHARED_BYTES, RESERVED_BYTES = 228 * 1024, 1024
 """Shared memory of a multiprocessor, and what CUDA reserves of it per block (CUDA C++ Programming Guide)."""

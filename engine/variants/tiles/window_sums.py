@@ -102,12 +102,12 @@ def window_sums(
         lasts = [range(line, len(group), apart)[-1] for line in lines]
         ends = [line + length * apart for line in lines]
         chains: list[list[Value]] = [[] for _ in lines]
-        for place in range(min(lasts), ends[-1]):
-            line = place % apart
-            if line not in lines or not lasts[line] <= place < ends[line]:
+        for index in range(min(lasts), ends[-1]):
+            line = index % apart
+            if line not in lines or not lasts[line] <= index < ends[line]:
                 continue
-            own, value = chains[line], cell(group.start + place)
-            turn = (place - lasts[line]) // apart % 2
+            own, value = chains[line], cell(group.start + index)
+            turn = (index - lasts[line]) // apart % 2
             is_long = apart == 1 and ends[line] - lasts[line] >= LEAST_OF_TWO_CHAINS
             if not own:
                 own.append(begin(value))
@@ -116,14 +116,14 @@ def window_sums(
             else:
                 own[turn * is_long] = added(own[turn * is_long], value)
         sums = {last: own[0] if len(own) == 1 else add(*own) for last, own in zip(lasts, chains, strict=True)}
-        for place in reversed(range(len(group))):
-            if place not in sums:
-                sums[place] = added(sums[place + apart], cell(group.start + place))
+        for index in reversed(range(len(group))):
+            if index not in sums:
+                sums[index] = added(sums[index + apart], cell(group.start + index))
         after: dict[int, Value] = {}
-        for place in range(apart, len(group)):
-            line, value = place % apart, cell(group.start + place + (length - 1) * apart)
+        for index in range(apart, len(group)):
+            line, value = index % apart, cell(group.start + index + (length - 1) * apart)
             after[line] = added(after[line], value) if line in after else first(value)
-            sums[place] = add(sums[place], after[line])
-        return [sums[place] for place in range(len(group))]
+            sums[index] = add(sums[index], after[line])
+        return [sums[index] for index in range(len(group))]
 
     return [total for group in windows.groups for total in of_group(group)]

@@ -1,10 +1,13 @@
 """The controls of an operation's parameters: a box of choices, or a number in a range, each explained."""
 
+import re
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QWidget
 
+from engine.mask.text_cells import quoted
 from engine.tasks.operation.contract import Operation, Parameter
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
@@ -12,6 +15,39 @@ from gui.widgets.panel_parts import label_for
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _NOTE_LINES = 5
+
+
+class _DecimalBox(QDoubleSpinBox):
+    """Takes a number when Enter is pressed or the box is left; otherwise the one before returns.
+
+    Qt's own box swallows the comma of 1,5 and takes 15.
+    """
+
+    refused = Signal(str)  # why the text was not taken
+
+    def __init__(self, parameter: Parameter) -> None:
+        super().__init__()
+        self._parameter = parameter
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        is_number = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", self._number(text)) is not None
+        is_taken = is_number and self.minimum() <= float(self._number(text)) <= self.maximum()
+        state = QValidator.State.Acceptable if is_taken else QValidator.State.Intermediate
+        return state, text, position
+
+    def valueFromText(self, text: str) -> float:
+        return float(self._number(text))
+
+    def fixup(self, text: str) -> str:
+        # Qt calls this where an illegal text is entered, and then shows the number before.
+        typed = self._number(text)
+        why = f"{quoted(typed)} is not {self._parameter.range_text}" if typed else "nothing was typed"
+        point = f" Use a point: {typed.replace(',', '.')}." if typed.count(",") == 1 else ""
+        self.refused.emit(f"{self._parameter.title} did not change: {why}.{point}")
+        return text
+
+    def _number(self, text: str) -> str:
+        return text.strip().removesuffix(self.suffix().strip()).strip()
 
 
 class ParameterControls(QWidget):
@@ -64,7 +100,8 @@ class ParameterControls(QWidget):
             box.valueChanged.connect(lambda number: self.changed.emit(parameter.name, number))
             box.refused.connect(self.refused)
             return box
-        numbers = QDoubleSpinBox()
+        numbers = _DecimalBox(parameter)
+        numbers.refused.connect(self.refused)
         numbers.setRange(parameter.least, parameter.most)
         numbers.setDecimals(1)
         numbers.setSingleStep(15.0)

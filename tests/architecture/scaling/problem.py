@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.results.problem import TaskProblem
+
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(TaskProblem):
     task: ClassVar[str] = "scaling"
     columns_module: ClassVar[str] = "tests.architecture.scaling.columns"
     checked_unit: ClassVar[str] = "number"
@@ -14,8 +16,8 @@ class Scaling:
 
     size_text = subject = property(lambda self: f"{self.count} numbers")
     longest_side = values = property(lambda self: self.count)
-    copied_bytes = property(lambda self: 8 * self.count)
     comparable = property(lambda self: self)
+    copied_bytes = property(lambda self: 8 * self.count)
 
     def csv_columns(self):
         return {"count": self.count, "factor": self.factor}

@@ -81,7 +81,7 @@ def test_that_an_option_is_refused_only_where_it_changes_something():
         refuse_given(given, ("sizes",), "here", "it is for there", "Leave it out.")
 
 
-def test_that_the_help_has_the_words_of_the_command_and_the_entries_of_today(monkeypatch):
+def test_that_the_help_follows_from_the_settings(monkeypatch):
     assert "--seed N of the noise (default 0)" in " ".join(Parser("toy", Toy).format_help().split())
     monkeypatch.setattr(f"{__name__}.COLOURS", ["red", "blue"])
     assert "--colour C of red, blue" in " ".join(Parser("toy", Toy).format_help().split())

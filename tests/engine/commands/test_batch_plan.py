@@ -42,7 +42,7 @@ def asked(mask="emboss", **settings):
     return filter_for(settings, mask_for(settings))
 
 
-def test_that_few_pictures_do_not_start_a_gpu_and_many_do(with_gpu, photo):
+def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
     few, device, notes = settled(asked(), [photo])
     assert (few.settings.device, device) == ("cpu", CPU)
     assert "auto" not in with_gpu

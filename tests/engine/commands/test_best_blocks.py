@@ -28,7 +28,7 @@ def timed(monkeypatch):
 BEST = "bench --best --variants tiled,naive --sizes 64 --masks 3"
 
 
-def test_that_the_best_block_of_each_kernel_is_said_and_kept_for_the_device(command, timed):
+def test_that_the_best_block_of_each_kernel_is_kept_for_the_device(command, timed):
     answer = command(BEST, "--blocks 8x8,16x16,32x8")
     assert answer.status == 0
     table = answer.out[answer.out.index("best block") :]
@@ -39,7 +39,7 @@ def test_that_the_best_block_of_each_kernel_is_said_and_kept_for_the_device(comm
     assert [(one.variant, str(one.block)) for one in entries] == [("tiled", "8 × 8"), ("naive", "8 × 8")]
 
 
-def test_that_without_a_list_every_block_is_measured_and_no_file_is_needed(command, timed, tmp_path):
+def test_that_without_a_list_every_block_is_measured(command, timed, tmp_path):
     answer = command(BEST, "--json")
     assert answer.status == 0
     assert [result.block for result in timed[0][:66]] == list(every_block())
@@ -49,7 +49,7 @@ def test_that_without_a_list_every_block_is_measured_and_no_file_is_needed(comma
     assert "best_blocks" not in (tmp_path / "r.json").read_text()
 
 
-def test_that_a_file_that_cannot_be_used_is_a_note_and_the_answer_stands(command, timed):
+def test_that_a_file_that_cannot_be_used_is_only_a_note(command, timed):
     path = best_blocks_path()
     path.parent.mkdir(parents=True)
     path.write_text("hello")

@@ -4,12 +4,13 @@ import pytest
 
 import engine.course.bench
 from engine.course.papers import PAPERS, paper
+from engine.course.runs import FilterRun, Measured, NetworkRun
 from tests.engine.commands.conftest import LOST
 
 TINY = "--sizes 33 --budget 0.001 --device cpu"
 
 
-def test_that_it_lists_the_papers_and_which_kernel_is_which(command):
+def test_that_it_lists_the_kernels_of_each_paper(command):
     answer = command("course")
     assert (answer.status, answer.err) == (0, "")
     for one in PAPERS:
@@ -37,8 +38,19 @@ def test_that_a_paper_is_measured_and_printed_with_reasons_once(command):
     assert any(line.startswith("CPU: ") for line in lines)
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Filters take 2 ms, and nothing else is measured: `tests/engine/course` measures every paper."""
+
+    def take(self, run, checkpoint):
+        return Measured({"kernel_ms": 2.0}) if isinstance(run, FilterRun) else Measured(reason="not here")
+
+    monkeypatch.setattr(engine.course.bench.Bench, "take", take)
+    return take
+
+
 @pytest.mark.slow
-def test_that_without_a_paper_all_are_written_and_json_is_one_document(command, tmp_path):
+def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
     out = tmp_path / "tables"
     answer = command("course", TINY, "--json --out", out)
     assert answer.status == 0
@@ -75,12 +87,12 @@ def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path, arguments, 
     refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
 
 
-def test_that_a_wrong_result_has_status_4_and_the_tables_are_printed_all_the_same(command, monkeypatch):
+def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monkeypatch):
     taken = engine.course.bench.Bench.take
 
     def wrong(self, run, checkpoint):
         found = taken(self, run, checkpoint)
-        refuted = engine.course.bench.Measured(reason="not verified: row 0", not_verified=True)
+        refuted = Measured(reason="not verified: row 0", not_verified=True)
         return refuted if found.values else found
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", wrong)
@@ -89,7 +101,7 @@ def test_that_a_wrong_result_has_status_4_and_the_tables_are_printed_all_the_sam
     assert "not verified: row 0" in answer.out
 
 
-def test_that_without_a_gpu_the_cells_say_so_and_the_command_is_well(command, no_gpu):
+def test_that_without_a_gpu_the_cells_say_so(command, no_gpu):
     answer = command("course lab --sizes 33 --budget 0.001")
     assert answer.status == 0
     assert "(1) This needs a CUDA device: There is no driver." in answer.out
@@ -97,19 +109,16 @@ def test_that_without_a_gpu_the_cells_say_so_and_the_command_is_well(command, no
     assert "--device simulator" in answer.out
 
 
-@pytest.mark.slow
-def test_that_papers_done_before_a_device_is_lost_are_kept(command, monkeypatch, left, tmp_path):
-    taken = engine.course.bench.Bench.take
-
+def test_that_papers_done_before_a_device_is_lost_are_kept(command, quick, monkeypatch, left, tmp_path):
     def lose(self, run, checkpoint):
-        if "separable" in run.label:
+        if isinstance(run, NetworkRun):
             raise LOST
-        return taken(self, run, checkpoint)
+        return quick(self, run, checkpoint)
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", lose)
     answer = command("course", TINY, "--out", tmp_path)
     assert (answer.status, left) == (3, [3])
-    assert {path.name for path in tmp_path.glob("*.md")} == {"report.md", "cnn.md"}
+    assert {path.name for path in tmp_path.glob("*.md")} == {"report.md"}
 
 
 def test_that_a_papers_tables_are_printed_although_they_cannot_be_written(command, full_disk):

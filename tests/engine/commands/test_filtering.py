@@ -10,6 +10,7 @@ from engine.commands.option_readers import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
+from engine.image.formats import quality_words
 from engine.image.samples import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
@@ -57,7 +58,7 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
 
 
-def test_that_a_whole_photograph_is_filtered_and_what_is_not_saved_is_noted(command, tmp_path):
+def test_that_what_is_not_saved_of_a_photograph_is_noted(command, tmp_path):
     answer = command("filter", sample_path("astronaut"), tmp_path / "out.tif", "--mask sobel-x --device cpu")
     assert answer.status == 0
     assert answer.err == "note: Resolution (DPI) of the opened file is not saved.\n"
@@ -183,7 +184,7 @@ def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
     assert floats.alpha.tolist() == [[0.0, 0.0, 1.0]]
 
 
-def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(command, grey, tmp_path):
+def test_that_what_could_not_be_kept_or_used_is_noted_in_json(command, grey, tmp_path):
     source = grey([[5, 10]], alpha=np.array([[1, 2]], np.uint8))
     options = "--mask 1 --variant cpu-serial --block 8x8 --cval 3 --layout packed --device simulator --json"
     answer = command("filter", source, tmp_path / "out.jpg", options)
@@ -197,7 +198,7 @@ def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(comma
 
 
 @pytest.mark.slow
-def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else(command, grey, tmp_path):
+def test_that_the_layout_of_the_rows_reaches_the_device(command, grey, tmp_path):
     source = grey([[5, 10, 20], [7, 1, 2]])
     for layout in ("packed", "pitched"):
         out = tmp_path / f"{layout}.png"
@@ -268,13 +269,13 @@ def test_that_ctrl_c_after_the_file_was_written_says_so(command, ctrl_c, monkeyp
 
 
 def test_that_a_quality_that_changes_nothing_is_noted(command, grey, tmp_path):
-    note = "--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."
+    note = f"--quality was not used: it is for {quality_words()}."
     for name, is_noted in {"out.png": True, "out.tif": True, "out.jpg": False, "out.WEBP": False}.items():
         answer = command("filter", grey(), tmp_path / name, "--mask 1 --quality 30 --json")
         assert (note in answer.document["notes"]) == is_noted, name
 
 
-def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted_and_become_0_and_an_end(grey, filtered):
+def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
     source = grey([[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
     saved = (

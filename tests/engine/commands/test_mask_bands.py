@@ -61,7 +61,7 @@ def test_that_each_variant_gives_the_same_bits_in_bands(monkeypatch, variant):
         assert np.array_equal(in_bands, whole)
 
 
-def test_that_what_was_kept_is_verified_as_the_whole_result_is_and_a_wrong_sample_is_found(monkeypatch):
+def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
     *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
     how = {"seed": SEED, "affordable": AFFORDABLE}
     values = request.filter()

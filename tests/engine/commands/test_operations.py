@@ -34,7 +34,7 @@ def test_that_mask_and_operation_exclude_one_another(refused, photo, tmp_path):
         )
 
 
-def test_that_bad_parameters_files_and_variants_are_refused(refused, photo, tmp_path):
+def test_that_what_an_operation_cannot_take_is_refused(refused, photo, tmp_path):
     out = tmp_path / "out.png"
 
     def check(options, says):
@@ -65,7 +65,7 @@ def test_that_a_picture_is_saved_as_it_is_computed(command, photo, tmp_path, ope
 
 
 @pytest.mark.slow
-def test_that_json_has_counts_numbers_and_the_mark_and_the_mark_is_drawn(command, photo, tmp_path):
+def test_that_json_has_what_an_operation_found(command, photo, tmp_path):
     out, patch = tmp_path / "out.png", tmp_path / "patch.png"
     engine.save_image(PHOTO[20:32, 30:40], patch)
     found = command("filter", photo, out, f"--operation find-patch --patch {patch} --json").document
@@ -86,7 +86,7 @@ def test_that_json_has_counts_numbers_and_the_mark_and_the_mark_is_drawn(command
 
 
 @pytest.mark.slow
-def test_that_alpha_and_sixteen_bits_are_kept_and_another_depth_can_be_chosen(command, tmp_path):
+def test_that_alpha_and_depth_are_kept_unless_asked_otherwise(command, tmp_path):
     source, out = tmp_path / "deep.png", tmp_path / "out.tif"
     pixels = PHOTO.astype(np.uint16) * 257
     alpha = np.arange(pixels.shape[0] * pixels.shape[1], dtype=np.uint16).reshape(pixels.shape[:2])
@@ -117,7 +117,7 @@ def test_that_a_plot_has_8_bits_whatever_the_picture_has(command, tmp_path):
 
 
 @pytest.mark.slow
-def test_that_a_batch_computes_every_picture_and_says_which_could_not_be(command, tmp_path):
+def test_that_a_batch_says_which_pictures_could_not_be_computed(command, tmp_path):
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     engine.save_image(PHOTO, folder / "a.png")

@@ -23,7 +23,7 @@ def only_file(folder):
     return path
 
 
-def test_that_kept_code_comes_back_whole_and_under_its_own_key_only(tmp_path):
+def test_that_kept_code_comes_back_under_its_own_key_only(tmp_path):
     made = tmp_path / "made"
     CodeStore(made).save("cuda", "key", CODE)
     store = CodeStore(made)
@@ -36,7 +36,7 @@ def test_that_kept_code_comes_back_whole_and_under_its_own_key_only(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
-def test_that_a_damaged_entry_is_absent_and_can_be_kept_anew(tmp_path, damage):
+def test_that_a_damaged_entry_counts_as_absent(tmp_path, damage):
     store = CodeStore(tmp_path)
     store.save("cuda", "key", CODE)
     path = only_file(tmp_path)

@@ -53,9 +53,7 @@ def measured():
 
 
 @pytest.mark.slow
-def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells_say_why_they_are_empty(
-    measured,
-):
+def test_that_every_paper_is_measured_on_the_cpu(measured):
     wanted = "This needs a CUDA device: the device chosen is the CPU"
     for key, (tables, _) in measured.items():
         assert tuple(table.title for table in tables) == paper(key).tables
@@ -75,7 +73,7 @@ def test_that_every_paper_is_measured_on_the_cpu_with_progress_and_its_gpu_cells
 
 
 @pytest.mark.slow
-def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work(measured):
+def test_that_a_cell_is_expected_to_take_as_long_as_its_work(measured):
     """The client gives up on a host after ten times that: a minute for a small cell would hide a hang."""
     assert max(expected_s for _, progress in measured.values() for *_, expected_s in progress) <= 3.0
     large, steps = replace(SERIAL, mask=box(17), width=4096, height=4096), []
@@ -96,7 +94,7 @@ def test_that_it_can_be_stopped_between_samples():
         measure("report", on_progress=stop)
 
 
-def test_that_a_wrong_result_has_no_time_and_is_told_apart(monkeypatch):
+def test_that_a_wrong_result_has_no_time(monkeypatch):
     serial = variant("cpu-serial")
     broken = replace(serial, prepare=lambda *given: OnePixelOff(serial.prepare(*given)))
     monkeypatch.setattr(engine.course.bench, "variant", lambda key: broken)
@@ -118,7 +116,7 @@ def test_that_what_a_run_waited_for_memory_is_no_part_of_its_copies():
     assert found.values == {"kernel_ms": 0.5, "copy_in_ms": 2.0, "copy_out_ms": 2.0}
 
 
-def test_that_an_unknown_variant_and_a_lack_of_memory_are_reasons_but_not_a_lost_device(monkeypatch):
+def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
     bench = Bench("cpu", NO_SAMPLES)
     assert "no variant is called that" in bench.take(replace(SERIAL, variant="nave")).reason
     lost = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -204,7 +202,7 @@ def test_that_numbers_have_four_digits_and_columns_stand_beside_those_of_the_pap
     assert (sheet.reasons, sheet.numbers) == (("no device",), {1, 2, 3})
 
 
-def test_that_the_markdown_has_headings_kernels_machine_and_reasons_and_every_line_of_a_table_as_many_cells():
+def test_that_the_markdown_has_all_that_a_paper_tells():
     text = markdown_of(REPORT, counted_tables("report"), MACHINE)
     lines = text.splitlines()
     assert lines[0] == "# CUDA Assignment 3: 2D Convolution"
@@ -226,7 +224,7 @@ def test_that_the_markdown_has_headings_kernels_machine_and_reasons_and_every_li
             assert len({line.count("|") for line in lines}) <= 1, lines
 
 
-def test_that_csv_has_the_machine_at_its_head_and_no_formulas_and_numbers_stay_numbers():
+def test_that_csv_is_read_by_spreadsheets_as_it_is_meant():
     head, rows = rows_of(csv_of(LAB, TABLE, MACHINE))
     assert head[0] == ["# Paper", LAB.citation]
     assert head[1:] == [
@@ -246,7 +244,7 @@ def texts_of(svg):
 
 
 @pytest.mark.slow
-def test_that_a_figure_has_its_words_as_text_the_papers_curve_apart_and_says_when_it_is_empty():
+def test_that_a_figure_has_its_words_as_text():
     here = Series("L0", (256.0, 512.0), (3.0, None), "separable-l0")
     printed = Series("L0", (256.0, 512.0), (24.0, 33.0))
     figure = Figure("Speed-up", "size", "times", (here,), (printed,), log_y=True)
@@ -260,7 +258,7 @@ def test_that_a_figure_has_its_words_as_text_the_papers_curve_apart_and_says_whe
 
 
 @pytest.mark.slow
-def test_that_a_papers_files_are_all_written_and_belong_together(tmp_path):
+def test_that_all_files_of_a_paper_are_written(tmp_path):
     tables = counted_tables("lab")
     names = write_paper(str(tmp_path), LAB, tables, MACHINE)
     assert sorted(names) == sorted(path.name for path in tmp_path.iterdir())

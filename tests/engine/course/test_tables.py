@@ -95,7 +95,7 @@ def test_that_an_unknown_paper_is_refused_with_the_nearest_one(key, hint):
 
 
 @pytest.mark.slow
-def test_that_papers_need_no_numba_and_drawing_needs_no_window():
+def test_that_papers_are_drawn_without_numba_and_without_a_window():
     # Agg and SVG need no screen; a GUI backend would need Qt.
     code = (
         "import sys; from engine.course.papers import PAPERS; from engine.course.figures import svg_of;"
@@ -107,7 +107,7 @@ def test_that_papers_need_no_numba_and_drawing_needs_no_window():
 
 
 @pytest.mark.parametrize(("key", "kernel"), KERNELS, ids=[f"{key}-{kernel.name}" for key, kernel in KERNELS])
-def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kernel):
+def test_that_every_kernel_can_be_run_as_configured(key, kernel):
     here = kernel.here
     assert kernel.place
     assert Layout.named(here.layout) == here.layout
@@ -134,7 +134,7 @@ def texts_of(cells):
     return [cell.here for cell in cells]
 
 
-def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_says_why():
+def test_that_the_convolution_lectures_counts_come_out():
     rows = counted("convolution", 0)
     for (tile, mask), cells in rows.items():
         assert texts_of(cells[:2]) == [str(int(tile) * int(mask)), str(int(tile) + int(mask) - 1)]
@@ -159,7 +159,7 @@ def test_that_the_convolution_lectures_counts_come_out_and_a_block_too_large_say
     assert (rows["row-constant"][1], rows["row-constant"][3]) == ("0", str(1024 * 1024 * 5))
 
 
-def test_that_the_tile_of_8_elements_is_loaded_in_three_steps_and_used_as_printed():
+def test_that_the_tile_of_8_elements_is_loaded_as_printed():
     rows = counted("convolution", 1)
     assert list(rows) == [(f"P[{8 + thread}]", str(thread)) for thread in range(8)]
     for (_, thread), (uses, left, centre, right) in rows.items():
@@ -172,7 +172,7 @@ def test_that_the_tile_of_8_elements_is_loaded_in_three_steps_and_used_as_printe
     assert sum(bool(cells[0].printed) for cells in rows.values()) == 5
 
 
-def test_that_the_reports_own_kernels_are_measured_and_no_cell_puts_off_to_another_time():
+def test_that_the_reports_own_kernels_are_measured():
     assert {run.variant for run in report.runs((512,)) if isinstance(run, FilterRun)} == {
         *("cpu-serial", "naive-uncoalesced", "cached-constant", "naive", "tiled", "register-blocked")
     }
@@ -201,7 +201,7 @@ def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
 
 
 @pytest.mark.parametrize("one", PAPERS, ids=lambda one: one.key)
-def test_that_counting_asks_no_device_and_every_table_has_its_title_and_named_rows(one, monkeypatch):
+def test_that_counting_a_paper_asks_no_device(one, monkeypatch):
     def refuse(*_):
         raise AssertionError("a device was asked")
 
@@ -254,7 +254,7 @@ def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
     assert here(gflops) == [["6553600", "3.277", "6.554", "6.554", "13.11"]]
 
 
-def test_that_a_missing_time_empties_only_what_needs_it_and_says_why():
+def test_that_a_missing_time_empties_only_what_needs_it():
     def without_naive(run):
         return None if getattr(run, "variant", "") == report.NAIVE else report_times(run)
 
@@ -272,7 +272,7 @@ def lab_times(run):
     return {"kernel_ms": level_ms.get(run.variant, 80.0)}
 
 
-def test_that_the_labs_serial_code_has_two_passes_each_level_is_over_the_one_before_and_curves_follow():
+def test_that_the_labs_speed_ups_are_over_the_level_before():
     filterings = [run for run in lab.runs((256,)) if isinstance(run, FilterRun)]
     assert {run.variant for run in filterings} == {"cpu-separable-serial", *lab.LEVELS.values()}
     times, speed_ups, _ = tables_from("lab", lab_times, (256, 4096))
@@ -357,7 +357,7 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
             assert [row for row in misprints if value in row], note
 
 
-def test_that_every_printed_number_is_the_same_beside_a_misprint_or_named_and_no_table_is_made_up():
+def test_that_every_printed_number_of_the_documents_is_judged():
     text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
     listed = text.partition("## Every printed number\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in listed.splitlines() if line.startswith("|")]
@@ -371,7 +371,7 @@ def test_that_every_printed_number_is_the_same_beside_a_misprint_or_named_and_no
     assert not [name for name in quoted - titles if not name.startswith("Time naïve / Time")]
 
 
-def test_that_the_labs_two_passes_take_m_plus_n_and_its_levels_load_less_and_less():
+def test_that_the_labs_levels_load_less_and_less():
     rows = counted("lab", 2)
     for (mask,), (one, two, *loads) in rows.items():
         side = int(mask.partition(" ")[0])
@@ -415,7 +415,7 @@ def test_that_what_the_notes_say_of_the_lectures_merged_lines_follows_from_the_c
     assert f"CGMA {operations.here} / {accesses} = {int(operations.here) / accesses:.2f}" in notes
 
 
-def test_that_each_misprinted_cell_has_a_mark_and_its_note_begins_with_it():
+def test_that_each_misprinted_cell_has_the_mark_of_its_note():
     found = {}
     for one in PAPERS:
         for table in counted_tables(one.key):
@@ -442,7 +442,7 @@ def test_that_a_burst_delivers_its_whole_section_as_on_the_slide_of_16_bytes():
     assert [cell.here for cell in rows["all", "0 to 15"]] == ["0 to 3", "0 to 15", "16", "100"]
 
 
-def test_that_the_lectures_summary_is_here_step_by_step_and_memory_by_memory():
+def test_that_the_lectures_summary_is_told_step_by_step():
     *_, structure, memories = tables_from("performance", lecture_values, (1024,))
     times = [row[2].here for row in structure.rows if row[2].here]
     assert times == ["0.75", "1.5", "0.1", "2.5", "0.25"]
@@ -510,7 +510,7 @@ def test_that_the_reports_changes_are_the_differences_of_its_times(printed, colu
         assert abs(float(total) - (after - before)) < 0.5 * 10 ** -decimals(total)
 
 
-def test_that_exactly_the_papers_misprints_are_named_and_sizes_bandwidth_and_rates_are_right():
+def test_that_exactly_the_papers_misprints_are_named():
     notes = [note for table in counted_tables("report")[:3] for note in table.notes if note[0] == MISPRINT]
     assert notes == [
         f"{MISPRINT} Misprint in the paper: {words}"
@@ -530,7 +530,7 @@ def test_that_exactly_the_papers_misprints_are_named_and_sizes_bandwidth_and_rat
     assert any("345.6" in note and "347.6" in note for note in table.notes)
 
 
-def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflops_of_16():
+def test_that_the_reports_fractions_follow_from_its_times():
     found = {}
     for square, (*overheads, naive, optimized) in OVERHEAD.items():
         size = int(square.partition("x")[0])
@@ -550,7 +550,7 @@ def test_that_the_reports_fractions_are_of_blocks_of_8_but_for_one_and_its_gflop
             assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
 
 
-def test_that_the_networks_stages_are_scaled_to_the_same_digits_and_compared_with_the_sequential_code():
+def test_that_the_networks_stages_are_compared_for_the_same_digits():
     def values(run):
         if isinstance(run, NetworkRun):
             return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}

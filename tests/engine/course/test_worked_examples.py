@@ -71,7 +71,7 @@ def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty()
     assert values[3] == "4800"
 
 
-def test_that_changed_values_are_followed_and_are_no_longer_the_lectures():
+def test_that_changed_values_are_no_longer_the_lectures():
     changed = rows(OCCUPANCY, block="16x16", threads="2048", blocks="32", registers="65,536", per_thread="40")
     assert changed[0] == (("16 × 16", CHANGED), ["256", "6", "1536", "48 of 64", "75", "registers"])
     table = OCCUPANCY.table(NO_GPU, OCCUPANCY.texts | {"threads": "1024"})

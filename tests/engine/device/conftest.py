@@ -3,27 +3,37 @@
 import importlib
 import pkgutil
 import weakref
-from collections import OrderedDict
 from types import SimpleNamespace
 
 import pytest
 
 import engine.variants
 from engine.compiled.code_store import CodeStore
-from engine.device import constant_memory, kernel_cache
+from engine.device import constant_memory
 from engine.device.numba_cuda import cuda
 
 OLD, NEW = (8, 6), (9, 0)
 
 
+class Loaded:
+    """A kernel that would have been loaded: its machine code, and what was written to its constant array."""
+
+    def __init__(self, code, signature):
+        self.code, self.written = code, []
+
+    def write(self, name, values):
+        self.written.append(values)
+
+
 @pytest.fixture
 def device(monkeypatch):
     """Return a made-up current device, which a test may change; no kernel has copies there."""
-    chosen = SimpleNamespace(compute_capability=NEW, id=0)
+    chosen = SimpleNamespace(compute_capability=NEW, id=0, MEMORY_POOLS_SUPPORTED=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
-    monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
     monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
-    return chosen
+    constant_memory._with_constant.cache_clear()
+    yield chosen
+    constant_memory._with_constant.cache_clear()
 
 
 def forget_kernels():
@@ -37,20 +47,16 @@ def forget_kernels():
 @pytest.fixture
 def select(device, monkeypatch, tmp_path):
     """Return a function that selects a made-up device of a compute capability; code is kept in `tmp_path`."""
-    from numba.cuda import codegen, dispatcher
+    from engine.device import kernel_code, loaded_kernel
 
     def choose(capability, number=0):
         device.compute_capability, device.id = capability, number
 
-    def ensure(self, cc):
-        return cc or (*device.compute_capability, "a" if device.compute_capability >= (9, 0) else "")
-
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: device)
-    monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", ensure)
-    monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kernel_cache, "code_store", lambda: CodeStore(tmp_path))
-    monkeypatch.setattr(kernel_cache, "_by_capability", weakref.WeakKeyDictionary())
-    monkeypatch.delenv(kernel_cache.SWITCH, raising=False)
+    monkeypatch.setattr(loaded_kernel, "LoadedKernel", Loaded)
+    monkeypatch.setattr(kernel_code, "code_store", lambda: CodeStore(tmp_path))
+    monkeypatch.delenv(kernel_code.SWITCH, raising=False)
     forget_kernels()
+    loaded_kernel._loaded_kernel.cache_clear()
     yield choose
+    loaded_kernel._loaded_kernel.cache_clear()
     forget_kernels()

@@ -1,5 +1,6 @@
-"""Constants and captures without a device: made-up dispatchers, code and driver."""
+"""Constants and captures without a device: made-up kernels, code and driver."""
 
+import ctypes
 import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -8,20 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device import constant_memory
+from engine.device import constant_memory, device_memory
 from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda import CudaBackend
 from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
-from engine.device.cuda_pool import Pool
 from engine.device.cuda_presence import SIMULATED, missing
 from engine.device.cuda_rows import fill_bytes
-from engine.device.devices import simulator_info
+from engine.device.device_list import simulator_info
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.device.uploads import uploaded
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)
@@ -34,18 +33,23 @@ class Kernel:
 class Copy:
     """A made-up copy of the code: what its constant array holds, and what its launches read there."""
 
-    def __init__(self):
-        self.contents = np.zeros((1, 1), np.float32)
+    def __init__(self, written):
+        self.contents = np.zeros(1, np.float32)
+        self.written = written
         self.under_way = []
         self.read = []
 
+    def write(self, name, contents):
+        self.written.append(contents.tobytes())
+        self.contents = contents
+
     def __getitem__(self, configuration):
         # A launch is enqueued, and reads the array when the device comes to it.
-        return lambda *arguments: self.under_way.append(float(self.contents[0, 0]))
+        return lambda *arguments: self.under_way.append(float(self.contents[0]))
 
     def finish(self):
         """Do what was enqueued: note what each launch should have read, and what it did read."""
-        self.read += [(wanted, float(self.contents[0, 0])) for wanted in self.under_way]
+        self.read += [(wanted, float(self.contents[0])) for wanted in self.under_way]
         self.under_way.clear()
 
 
@@ -58,12 +62,8 @@ class Loads:
         self.device = device
 
     def new_copy(self, dispatcher, signature):
-        self.copies.append(Copy())
+        self.copies.append(Copy(self.written))
         return self.copies[-1]
-
-    def write(self, copy, signature, name, contents):
-        self.written.append(contents.tobytes())
-        copy.contents = contents.copy()
 
     def synchronize(self):
         for copy in self.copies:
@@ -74,7 +74,6 @@ class Loads:
 def loads(device, monkeypatch):
     found = Loads(device)
     monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
-    monkeypatch.setattr(constant_memory, "_write", found.write)
     monkeypatch.setattr(cuda, "synchronize", found.synchronize)
     return found
 
@@ -107,9 +106,6 @@ def test_that_what_was_asked_for_longest_ago_goes_first(loads):
     assert len(loads.written) == MOST_LOADED + 1
     asked(Kernel(), 1)
     assert loads.written[-1] == values(1).tobytes()
-    assert len(constant_memory._loaded) == MOST_LOADED
-    # A kernel lives as long as its copy is kept: another one could get its identity, and then its copies.
-    assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
 
 
 @pytest.mark.slow
@@ -117,12 +113,12 @@ def test_that_a_copy_in_use_is_never_written_anew(loads):
     kernel = Kernel()
     held = [asked(kernel, number) for number in range(40)]
     assert len(loads.copies) == 40
-    assert [one.contents[0, 0] for one in held] == list(range(40))
+    assert [one._copy.contents[0] for one in held] == list(range(40))
     del held[3:]
     gc.collect()
     for number in range(100, 130):
         asked(kernel, number)
-    assert [one.contents[0, 0] for one in held] == [0, 1, 2]
+    assert [one._copy.contents[0] for one in held] == [0, 1, 2]
     assert len(loads.copies) == 40
 
 
@@ -131,7 +127,7 @@ def test_that_edits_of_a_mask_need_few_copies_and_launches_read_what_they_were_e
     for number in range(200):
         # The variant that was prepared before is dropped when the next one is there.
         held = asked(kernel, number)
-        assert held.contents[0, 0] == number
+        assert held._copy.contents[0] == number
         held[(1, 1), (1, 1), 0](number)
     assert len(loads.written) == 200
     assert len(loads.copies) <= MOST_LOADED + 1
@@ -177,29 +173,31 @@ def test_that_free_copies_go_with_their_kernel(loads):
     kernel = Kernel()
     for number in range(2 * MOST_LOADED):
         asked(kernel, number)
-    constant_memory._loaded.clear()
+    constant_memory._with_constant.cache_clear()
     del kernel
     gc.collect()
     assert len(constant_memory._free) == 0
 
 
 def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
-    from numba.cuda.cudadrv import driver
+    from cuda.bindings import driver
 
-    array = SimpleNamespace(written=b"")
-    module = SimpleNamespace(get_global_symbol=lambda name: (array, 16))
-    library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module))
-    copy = SimpleNamespace(overloads={SIGNATURE: SimpleNamespace(library=library)})
+    from engine.device.loaded_kernel import LoadedKernel
 
-    def write(memory, source, size):
-        memory.written = source.tobytes()[:size]
+    written = []
 
-    monkeypatch.setattr(driver, "host_to_device", write)
+    def copy(address, source, size):
+        written.append((address, ctypes.string_at(source, size)))
+        return (driver.CUresult.CUDA_SUCCESS,)
+
+    kernel = LoadedKernel.__new__(LoadedKernel)
+    monkeypatch.setattr(kernel, "_global", lambda name: ("its address", 16), raising=False)
+    monkeypatch.setattr(driver, "cuMemcpyHtoD", copy)
     monkeypatch.setattr(cuda, "synchronize", lambda: None)
-    constant_memory._write(copy, SIGNATURE, "weights", values(3))
-    assert array.written == values(3).tobytes()
+    kernel.write("weights", values(3))
+    assert written == [("its address", values(3).tobytes())]
     with pytest.raises(ValueError, match="weights has 16 bytes in the compiled kernel, not 4"):
-        constant_memory._write(copy, SIGNATURE, "weights", np.ones(1, np.float32))
+        kernel.write("weights", np.ones(1, np.float32))
 
 
 def is_alone():
@@ -241,7 +239,8 @@ def witness(monkeypatch):
     monkeypatch.setattr(driver, "cuStreamEndCapture", found.of("cuStreamEndCapture", (done, "graph")))
     # What is made of a graph after its capture needs no lock.
     monkeypatch.setattr(driver, "cuGraphInstantiate", lambda *arguments: (done, "executable"))
-    monkeypatch.setattr(driver, "cuGraphDestroy", lambda *arguments: (done,))
+    for name in ("cuGraphDestroy", "cuGraphExecDestroy"):
+        monkeypatch.setattr(driver, name, lambda *arguments: (done,))
     monkeypatch.setattr(cuda, "defer_cleanup", nullcontext)
     monkeypatch.setattr(cuda, "synchronize", found.of("synchronize"))
     assert not is_alone()
@@ -250,8 +249,8 @@ def witness(monkeypatch):
 
 
 def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
-    monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
-    monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
+    copies = [SimpleNamespace(write=witness.of("write")) for _ in range(MOST_LOADED + 1)]
+    monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: copies.pop())
     kernel = type("Kernel", (), {})()
     for number in range(MOST_LOADED + 2):
         with_constant(kernel, (float32[:, ::1],), "weights", np.full((2, 2), number, np.float32))
@@ -273,15 +272,16 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
     assert witness.calls == ["cuStreamBeginCapture", *launches, "cuStreamEndCapture"]
 
 
-def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
+def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, device, monkeypatch):
     array = SimpleNamespace(
         __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
     )
     fill_bytes(array, 255)
-    array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
-    pool = Pool(lambda shape, dtype: array, 1000)
-    monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
-    uploaded(np.ones((3, 3), np.float32))
+    array = SimpleNamespace(copy_to_device=witness.of("upload"))
+    monkeypatch.setattr(device_memory, "device_array", lambda shape, dtype: array)
+    device_memory._uploaded.cache_clear()
+    device_memory.uploaded(np.ones((3, 3), np.float32))
+    device_memory._uploaded.cache_clear()
     assert witness.calls == ["cuMemsetD8", "cuCtxSynchronize", "upload"]
 
 

@@ -1,19 +1,16 @@
 """Devices in words, cores, commits, rules of borders and results, and where results begin in memory."""
 
-import importlib
 import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
-import numba
 import numpy as np
 import pytest
-from numba.cuda.cudadrv.error import CudaSupportError
 
 import engine
-from engine.device import core_count, device_list, numba_cuda
+from engine.device import core_count, cuda_driver, device_list
 from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
@@ -23,60 +20,46 @@ from engine.device.index_rules import cpu_code
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.cpu.serial_code import source_index
 from tests.fresh_python import fresh_python
 
-NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")
+GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
 
 
-class Cuda:
-    """Numba's CUDA target, made up: its GPUs, or what listing them raises."""
-
-    def __init__(self, gpus):
-        self._gpus = gpus
-
-    @property
-    def gpus(self):
-        if isinstance(self._gpus, Exception):
-            raise self._gpus
-        return self._gpus
-
-
-def broken(number):
-    raise OSError("odd")
+def broken(gpu):
+    raise OSError("odd:\n error")
 
 
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
         ({"has_driver": lambda: False}, "No NVIDIA driver."),
-        ({"cuda": Cuda(NO_LIBRARY)}, "No NVIDIA driver."),
-        ({"cuda": Cuda(OSError("odd:\n error"))}, "The NVIDIA driver cannot be used: odd: error."),
-        ({"cuda": Cuda([])}, "The NVIDIA driver is installed, but it finds no GPU."),
-        ({"cuda": Cuda([0]), "cuda_info": broken}, "The NVIDIA driver cannot be used: odd."),
+        ({"gpu_count": lambda: 0}, "The NVIDIA driver is installed, but it finds no GPU."),
+        ({"start_gpu": broken}, "The NVIDIA driver cannot be used: odd: error."),
+        ({"start_gpu": lambda gpu: None}, ""),
         ({"missing": "numba-cuda is not installed"}, "numba-cuda is not installed. Install it"),
         ({"SIMULATED": True}, None),
     ],
-    ids=["no library", "no driver", "broken driver", "no GPU", "broken GPU", "no package", "simulator"],
+    ids=["no driver", "no GPU", "no context", "a GPU", "no package", "simulator"],
 )
 def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(monkeypatch, found, reason):
-    homes = {"cuda": numba_cuda, "cuda_info": cuda_module}
-    for name, value in ({"missing": "", "SIMULATED": False, "has_driver": lambda: True} | found).items():
+    homes = {"gpu_count": cuda_driver, "gpu_info": cuda_driver, "start_gpu": cuda_module}
+    usual = {"missing": "", "SIMULATED": False, "has_driver": lambda: True}
+    for name, value in (usual | {"gpu_count": lambda: 1, "gpu_info": lambda number: GPU} | found).items():
         monkeypatch.setattr(homes.get(name, device_list), name, value)
-        if name == "SIMULATED":
-            monkeypatch.setattr(device_module, name, value)
     cpu, *cuda, simulator = device_module.devices.__wrapped__()
     assert (cpu.key, cpu.available, cpu.facts["cores"]) == ("cpu", True, str(cores()))
     assert (simulator.key, simulator.available, simulator.times_mean_speed) == ("simulator", True, False)
     assert "mean nothing" in simulator.facts["times"]
     # The simulator shows no CUDA device beside itself.
     assert [(device.key, device.available) for device in cuda] == (
-        [] if reason is None else [("cuda:0", False)]
+        [] if reason is None else [("cuda:0", reason == "")]
     )
-    assert all(str(device.reason).startswith(str(reason)) for device in cuda)
+    assert all(str(device.reason or "").startswith(str(reason)) for device in cuda)
 
 
 def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
@@ -118,17 +101,6 @@ def test_that_devices_are_found_by_key_or_refused_in_words_and_the_simulator_nee
     with pytest.raises(DeviceUnavailable) as caught:
         device_named("cuda")
     assert caught.value.why == str(unavailable.reason)
-
-
-@pytest.mark.parametrize("chosen", ["", "1"])
-def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeypatch, chosen):
-    # As when Numba was imported before: it has read the environment.
-    monkeypatch.setattr(numba.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
-    monkeypatch.delenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", raising=False)
-    if chosen:
-        monkeypatch.setenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", chosen)
-    importlib.reload(numba_cuda)
-    assert bool(chosen) == numba.config.CUDA_LOW_OCCUPANCY_WARNINGS
 
 
 def v1(quota):

@@ -10,18 +10,18 @@ from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
 from engine.device.per_process import OncePerProcess
 from engine.device.threads import thread_pool as threads
-from engine.device.threads.board import (
+from engine.device.threads.descriptors import (
     AWAITED,
+    CALLER_LOCK,
     CORE,
-    LEFT,
-    MAILBOX_ELEMENTS,
+    QUEUE_ELEMENTS,
     STAGE_BITS,
     STARTED,
     STATE,
     TAKEN,
-    WAKE,
+    WAKE_LOCK,
 )
-from engine.device.threads.board import BEGUN as BEGUN_STAGE
+from engine.device.threads.descriptors import BEGUN as BEGUN_STAGE
 from engine.device.threads.shared_call import finish, row_of, share
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -35,16 +35,16 @@ from tests.fresh_python import fresh_python
 BEGUN, ENDED = 0, 8
 
 
-def take_bands(picture, out, board, taken_by, rows, counts, bands, wait_for, spins):
+def take_bands(picture, out, task, taken_by, rows, counts, bands, wait_for, spins):
     """Take bands; count workers as they begin and end; the first waits until so many have begun."""
     entry_point()
-    worker = share(board)
+    worker = share(task)
     row = row_of(rows, worker)
     count_one(counts, BEGUN)
     while worker == 0 and count_one(counts, 16) < spins and counts[BEGUN] < wait_for:
         pass
     while True:
-        band = count_one(board, TAKEN)
+        band = count_one(task, TAKEN)
         if band >= bands:
             break
         taken_by[band] += 1 + worker
@@ -54,7 +54,7 @@ def take_bands(picture, out, board, taken_by, rows, counts, bands, wait_for, spi
             row[1 + step % 7] += step
     if worker > 0:
         count_one(counts, ENDED)
-    finish(board, worker)
+    finish(task, worker)
 
 
 TAKE_BANDS = MachineFunction(__name__, "take_bands", error_model="numpy")
@@ -64,25 +64,25 @@ TAKE_BANDS = MachineFunction(__name__, "take_bands", error_model="numpy")
 def four_threads(monkeypatch):
     """Four threads that are held to no core, also where the machine has two."""
     threads.compiled()
-    boxes = np.zeros((4, MAILBOX_ELEMENTS), np.int64)
-    for box in boxes:
-        box[WAKE], box[CORE] = threads._locked(), -1
-        threading.Thread(target=threads._help, args=(box,), daemon=True).start()
-    monkeypatch.setattr(threads, "mailboxes", lambda: boxes)
-    yield boxes
-    assert (boxes[:, STATE] == 0).all()
+    queues = np.zeros((4, QUEUE_ELEMENTS), np.int64)
+    for queue in queues:
+        queue[WAKE_LOCK], queue[CORE] = threads._locked(), -1
+        threading.Thread(target=threads._help, args=(queue,), daemon=True).start()
+    monkeypatch.setattr(threads, "work_queues", lambda: queues)
+    yield queues
+    assert (queues[:, STATE] == 0).all()
 
 
 def launched(workers, bands, wait_for=0):
     taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
     counts = np.zeros(24, np.int64)
     numbers = (bands, wait_for, 100_000_000)
-    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, taken_by, rows, counts, *numbers), workers)
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.TASK, taken_by, rows, counts, *numbers), workers)
     call.launch(0, 0)
     begun, ended = int(counts[BEGUN]), int(counts[ENDED])
     # The other workers are done when the first one returns: all that began have been counted.
     assert ended == begun - 1
-    assert begun == call.board[STARTED] <= workers
+    assert begun == call.task[STARTED] <= workers
     return taken_by, rows, counts
 
 
@@ -105,7 +105,7 @@ def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads
 @pytest.mark.slow
 def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(four_threads):
     failures = []
-    # Now and then a thread helps, and an order that came too late is never done.
+    # Now and then a thread helps, and a task that came too late is never done.
     assert {int(launched(5, 3)[2][BEGUN]) for _ in range(3000)} <= {1, 2, 3, 4, 5}
 
     def call():
@@ -122,26 +122,26 @@ def test_that_short_launches_leave_nothing_behind_and_callers_share_the_threads(
 
 
 def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatch):
-    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.BOARD, *ONE_BAND), 2)
+    call = threads.SharedCall(TAKE_BANDS, (0, 0, threads.TASK, *ONE_BAND), 2)
     call.launch(0, 0)
-    board, box = call.board, four_threads[0]
-    # An order under way, as the caller finds it: it is done only when this test says so.
-    board[LEFT] = threads._locked()
-    box[STATE] = (board.ctypes.data << STAGE_BITS) + BEGUN_STAGE
+    task, queue = call.task, four_threads[0]
+    # A task under way, as the caller finds it: it is done only when this test says so.
+    task[CALLER_LOCK] = threads._locked()
+    queue[STATE] = (task.ctypes.data << STAGE_BITS) + BEGUN_STAGE
     over = threading.Event()
 
     def wait():
-        threads._WAIT(board.ctypes.data)
+        threads._WAIT(task.ctypes.data)
         over.set()
 
     caller = threading.Thread(target=wait)
     caller.start()
-    awaited = (board.ctypes.data << STAGE_BITS) + AWAITED
-    while box[STATE] != awaited:
+    awaited = (task.ctypes.data << STAGE_BITS) + AWAITED
+    while queue[STATE] != awaited:
         time.sleep(0.001)
     assert not over.is_set()
-    box[STATE] = 0
-    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(board[LEFT])))
+    queue[STATE] = 0
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(task[CALLER_LOCK])))
     caller.join()
     assert over.is_set()
 
@@ -170,7 +170,7 @@ def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another_or_none_
     launch_alone()
     four_threads[:, STATE] = 0
     monkeypatch.undo()
-    monkeypatch.setattr(threads, "mailboxes", OncePerProcess(threads.mailboxes._make))
+    monkeypatch.setattr(threads, "work_queues", OncePerProcess(threads.work_queues._make))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     launch_alone()
 
@@ -223,7 +223,7 @@ picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.f
 values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
 rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
 assert numpy.array_equal(values, rolled)
-print(threads.mailboxes()[:, threads.CORE].tolist())
+print(threads.work_queues()[:, threads.CORE].tolist())
 """
     assert fresh_python("-c", program) == "[-1, -1]\n"
 

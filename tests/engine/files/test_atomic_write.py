@@ -28,7 +28,7 @@ def test_that_new_bytes_replace_the_old_ones(tmp_path):
     assert os.listdir(tmp_path) == ["results.json"]
 
 
-def test_that_a_link_to_a_pipe_is_a_device_and_an_empty_name_is_none():
+def test_that_a_link_to_a_pipe_is_a_device():
     receiver, sender = os.pipe()
     try:
         with pytest.raises(FileWriteError, match="it is a device, not a file"):
@@ -42,7 +42,7 @@ def test_that_a_link_to_a_pipe_is_a_device_and_an_empty_name_is_none():
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EACCES])
-def test_that_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step, number):
+def test_that_a_failure_at_any_step_leaves_just_the_old_file(tmp_path, monkeypatch, step, number):
     path = tmp_path / "session.json"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, step, failing(number))
@@ -53,7 +53,7 @@ def test_that_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(tmp_pat
     assert os.listdir(tmp_path) == ["session.json"]
 
 
-def test_that_the_reason_is_given_in_words_and_an_interrupt_leaves_no_temporary_file(tmp_path, monkeypatch):
+def test_that_a_failed_write_says_why(tmp_path, monkeypatch):
     reasons = {"ENOSPC": "full", "EROFS": "be read", "EACCES": "not write", "EIO": "error"}
     for number, words in reasons.items():
         monkeypatch.setattr(os, "replace", failing(getattr(errno, number)))
@@ -90,7 +90,7 @@ def test_that_a_path_that_cannot_be_written_is_refused_in_words(tmp_path, name, 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions and pipes are POSIX's")
 class TestPosix:
-    def test_that_a_new_file_has_the_usual_permissions_and_a_replaced_one_keeps_its_own(self, tmp_path):
+    def test_that_a_replaced_file_keeps_its_permissions(self, tmp_path):
         (tmp_path / "plain").write_bytes(b"")
         path = tmp_path / "ours"
         atomic_write(path, b"")

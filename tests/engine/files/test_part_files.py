@@ -37,7 +37,7 @@ def parts(folder):
     return [name for name in os.listdir(folder) if name.endswith(".part")]
 
 
-def test_that_a_save_removes_what_a_killed_one_left_and_nothing_of_one_that_lives(tmp_path):
+def test_that_a_save_removes_just_what_a_killed_one_left(tmp_path):
     command = [sys.executable, "-c", SAVE_AND_WAIT]
     savers = [
         subprocess.Popen([*command, str(tmp_path / name)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -60,7 +60,7 @@ def test_that_a_save_removes_what_a_killed_one_left_and_nothing_of_one_that_live
             saver.stdout.close()
 
 
-def test_that_a_part_of_another_machine_is_left_for_a_day_and_a_locked_one_for_ever(tmp_path):
+def test_that_a_part_of_another_machine_is_left_for_a_day(tmp_path):
     path = tmp_path / ".haloscope-0000000z-1-abcd.part"
     path.write_bytes(b"x")
     with part_file(tmp_path) as locked:

@@ -6,7 +6,7 @@ from engine.geometry.block_list import MOST_BLOCKS, blocks_text, every_block, re
 from engine.geometry.block_rules import refuse_block
 
 
-def test_that_a_list_is_read_however_it_is_parted_and_written_as_it_is_read():
+def test_that_a_list_is_read_however_it_is_parted():
     blocks = (Block(8, 8), Block(16, 16), Block(32, 8))
     for text in ("8x8, 16x16, 32x8", " 8 X 8;16 x 16 ,32×8,", "8*8 16*16 32*8"):
         assert read_blocks(text) == (blocks, ""), text
@@ -30,7 +30,7 @@ def test_that_a_list_is_read_however_it_is_parted_and_written_as_it_is_read():
         ("all, 8x8", "block 'all'"),
     ],
 )
-def test_that_a_wrong_list_is_refused_in_one_line_with_what_why_and_what_to_do(text, says):
+def test_that_a_wrong_list_is_refused_in_one_line(text, says):
     with pytest.raises(BadValue) as refused:
         read_blocks(text)
     line = str(refused.value)
@@ -40,7 +40,7 @@ def test_that_a_wrong_list_is_refused_in_one_line_with_what_why_and_what_to_do(t
     assert len(line) < 200
 
 
-def test_that_a_block_that_is_there_twice_is_run_once_and_told():
+def test_that_a_block_that_is_there_twice_is_run_once():
     blocks, note = read_blocks("8x8, 16x16, 8 × 8")
     assert blocks == (Block(8, 8), Block(16, 16))
     assert note == "8 × 8: in the list twice, and run once. Write each block once."

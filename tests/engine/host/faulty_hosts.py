@@ -19,6 +19,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker
 from engine.results.progress import Progress
+from engine.spares import Spares
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
 
@@ -218,5 +219,5 @@ def die_at_an_empty_segment(connection, options, then=serve):
 
     os.ftruncate = give_size_or_die
     # Each result gets a segment of its own.
-    shared._SPARE_SEGMENTS = 0
+    shared._spares = Spares(lambda segment: segment.size, 0, shared._remove)
     then(connection, options)

@@ -21,9 +21,9 @@ def prefix(monkeypatch):
     """Names of one test's own, and no spare segments of other tests."""
     own = new_prefix()
     monkeypatch.setattr(shared, "_prefix", own)
-    shared._keep_spares(0)
+    shared._spares.trim(0)
     yield own
-    shared._keep_spares(0)
+    shared._spares.trim(0)
     shared.unlink(*shared.left_by(own, 0))
 
 

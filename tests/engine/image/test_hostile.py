@@ -1,8 +1,13 @@
 """Damaged files that would open as other pixels, and small ones that would take all memory or minutes."""
 
+import gc
+import io
+import itertools
 import json
+import re
 import struct
 import sys
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -10,6 +15,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from engine.errors import ImageReadError
 from engine.image import jpeg, metadata, png, scratch
 from engine.image.png_chunks import png_chunk
 from engine.image.png_pixels import SURPLUS, WRONG_CHECKSUM
@@ -59,9 +65,7 @@ def test_that_surplus_before_the_end_and_a_warning_about_whole_pixels_refuse_not
     assert np.array_equal(opened(longer).pixels, whole)
 
 
-def test_that_the_scans_of_usual_files_are_far_from_the_limit_and_more_of_them_are_refused(
-    monkeypatch, opened, refused
-):
+def test_that_a_file_of_too_many_scans_is_refused(monkeypatch, opened, refused):
     for options in ({}, {"progressive": True}, {"subsampling": 0, "progressive": True}):
         frame = jpeg.frame_of(with_pillow(PHOTO, "JPEG", **options))
         blocks = 3 * 38 * 38
@@ -79,6 +83,46 @@ def test_that_the_scans_of_usual_files_are_far_from_the_limit_and_more_of_them_a
         assert "blocks of pixels, the limit is 1,000" in refused(data).why
 
 
+def test_that_a_jpeg_with_a_marker_amid_its_data_is_refused(refused):
+    data = with_pillow(PHOTO, "JPEG", quality=80)
+    for marker in (0x01, 0xD9):
+        place = (hostile.scans_of(data)[0] + len(data)) // 2
+        assert "before its last row" in refused(data[:place] + bytes([0xFF, marker]) + data[place + 2 :]).why
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "strip of a TIFF"])
+def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
+    """Each of its parts between restarts is damaged in turn, so that its data is too short or too long."""
+    whole = with_pillow(PHOTO, "JPEG", quality=80, restart_marker_rows=1)
+    around = (lambda data: hostile.tiff_around(data, 7, 300, 300)) if kind != "JPEG" else bytes
+    expected = opened(around(whole))
+    assert expected.notes == ()
+    restarts = [found.start() for found in re.finditer(rb"\xff[\xd0-\xd7]", whole)]
+    outcomes = set()
+    for begin, end in itertools.pairwise(restarts):
+        part = whole[begin + 2 : end]
+        for damaged in (b"", part + bytes(40), part[: len(part) // 2] + part):
+            try:
+                picture = opened(around(whole[: begin + 2] + damaged + whole[end:]))
+            except ImageReadError:
+                outcomes.add("refused")
+            else:
+                assert picture.notes == (jpeg.DAMAGED,)
+                outcomes.add("same" if np.array_equal(picture.pixels, expected.pixels) else "other")
+    assert outcomes == {"refused", "same", "other"}
+
+
+def test_that_a_strip_of_jpeg_that_simplejpeg_does_not_read_is_checked_for_its_end(opened, refused):
+    grey = np.ascontiguousarray(PHOTO[..., 0])
+    options = {"photometric": "minisblack", "planarconfig": "contig", "extrasamples": ["unassalpha"]}
+    data = with_tifffile(np.dstack([grey, grey]), compression="jpeg", rowsperstrip=300, **options)
+    picture = opened(data)
+    assert picture.alpha is not None
+    assert picture.notes == ()
+    place = (hostile.scans_of(data)[0] + data.rindex(b"\xff\xd9")) // 2
+    assert "before its last row" in refused(data[:place] + b"\xff\xd9" + data[place + 2 :]).why
+
+
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_adobe_deflate", "packbits"])
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
 def test_that_a_tiff_cut_by_any_byte_of_its_tags_is_refused(opened, refused, compression, mode):
@@ -86,6 +130,18 @@ def test_that_a_tiff_cut_by_any_byte_of_its_tags_is_refused(opened, refused, com
     assert opened(data).notes == ()
     for count in range(1, 33):
         refused(data[:-count])
+
+
+@pytest.mark.parametrize("tag", [270, 282, 283, 305, 306])
+def test_that_a_tiff_that_lost_its_resolution_or_a_text_opens_with_a_note(opened, tag):
+    options = {"photometric": "rgb", "resolution": (300, 300), "resolutionunit": "INCH"}
+    options |= {"description": "a text", "software": "a program", "datetime": "2026:11:26 12:00:00"}
+    data = with_tifffile(smooth_rgb(), **options)
+    with tifffile.TiffFile(io.BytesIO(data)) as tiff:
+        place = tiff.pages[0].tags[tag].offset
+    picture = opened(data[: place + 8] + struct.pack("<I", len(data)) + data[place + 12 :])
+    assert np.array_equal(picture.pixels, smooth_rgb())
+    assert picture.notes == (f"Its tag {tag} cannot be read: the file is damaged.",)
 
 
 def test_that_a_lost_tag_that_says_nothing_of_the_pixels_is_noted(opened, refused):
@@ -182,7 +238,7 @@ def test_that_inner_pictures_with_more_than_pixels_are_refused(refused):
     assert "ends before its last row" in refused(hostile.without_last_strip(jpeg_tiff)).why
 
 
-def test_that_a_jpeg_xr_that_its_decoder_would_complain_of_is_refused_and_nothing_printed(refused, capfd):
+def test_that_a_jpeg_xr_that_its_decoder_would_complain_of_is_refused(refused, capfd):
     compression, encode = hostile.inner_encoders()["jpegxr"]
     strip = bytearray(encode(smooth_rgb(8, 8)))
     place = strip.index(struct.pack("<H", 0xBC82))  # the resolution
@@ -257,6 +313,45 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
     assert opened(data).pixels.shape[:2] == (8, 4)
     monkeypatch.setattr(metadata, "_MAX_TEXT_BYTES", 9_000)
     assert opened(data).pixels.shape[:2] == (4, 8)
+
+
+def hungry_texts(file_bytes):
+    """Texts and profiles of a PNG that would take much memory, and short ones, in all as long as told."""
+    exif = b"Raw profile type exif\0"
+    deflated = zlib.compress(bytes(16 * 2**20 - 1), 9)
+    digits = b"\nexif\n8\n" + b"00 " * (file_bytes // 6)
+    return {
+        "zTXt": 4 * hostile.raw_profile(16 * 2**20 - 200),
+        "many": 200 * hostile.raw_profile(100_000),
+        "iTXt": 4 * png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + deflated),
+        "iCCP": png_chunk(b"iCCP", b"x\0\0" + deflated),
+        "tEXt": png_chunk(b"tEXt", exif + digits),
+        "tEXts": 40 * png_chunk(b"tEXt", exif + digits[: len(digits) // 40]),
+        "eXIf": png_chunk(b"eXIf", bytes(file_bytes // 2)),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
+def test_that_texts_take_memory_within_the_limit(opened, limit):
+    rows = [bytes(24)] * 8
+    opened(hostile.png(rows, 8, extra=hostile.raw_profile(300)))  # imports what reads them
+    for kind, texts in hungry_texts(limit).items():
+        data = hostile.png(rows, 8, extra=texts)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            assert opened(data, max_bytes=limit).pixels.shape == (8, 8, 3)
+            assert tracemalloc.get_traced_memory()[1] < limit, kind
+        finally:
+            tracemalloc.stop()
+
+
+def test_that_a_palette_after_more_texts_than_are_kept_is_read(opened):
+    colours = png_chunk(b"PLTE", bytes([10, 20, 30])) + png_chunk(b"tRNS", bytes([7]))
+    texts = 40 * png_chunk(b"tEXt", b"XML:com.adobe.xmp\0" + bytes(700))
+    data = hostile.png([bytes(8)], 8, 8, 3, texts + colours)
+    assert (opened(data, max_bytes=len(data)).alpha == 7).all()
 
 
 def test_that_the_decoder_never_sees_texts(monkeypatch, opened):

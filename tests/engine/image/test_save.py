@@ -16,6 +16,7 @@ from engine.errors import ImageWriteError
 from engine.image.canvas import Canvas
 from engine.image.encode import encode_png
 from engine.image.form import Form
+from engine.image.formats import saved_formats
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.png_chunks import png_chunk
@@ -76,7 +77,7 @@ def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype,
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
-def test_that_a_lossy_format_is_near_and_its_quality_changes_the_size(tmp_path, suffix):
+def test_that_the_quality_of_a_lossy_format_changes_its_size(tmp_path, suffix):
     path, sizes = tmp_path / f"a{suffix}", []
     for quality in (1, 50, 95):
         assert save_image(smooth_rgb(), path, quality=quality) == ()
@@ -199,10 +200,13 @@ def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted)
     assert (saved.alpha == {"8": 255, "16": 65535, "float32": 1}[depth]).all()
 
 
+SUFFIXES = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        *((name, {}, ": .png, .jpg, .jpeg, .tif, .tiff, .webp.") for name in ("a.gif", "a", "a.png.bak")),
+        *((name, {}, f"End the name in one of: {SUFFIXES}.") for name in ("a.gif", "a", "a.png.bak")),
         *(("a.jpg", {"quality": quality}, "a whole number from 1 to 100") for quality in (0, 101, "x", 9.5)),
         ("a.jpg", {"depth": "12"}, "there is no depth '12'. Choose one of: keep, 8, 16, float32."),
     ],
@@ -226,7 +230,7 @@ GREY = np.ascontiguousarray(RGB[..., 0])
 
 
 @pytest.mark.parametrize("kind", ["BMP", "PNG", "TIFF"])
-def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_white(opened, kind):
+def test_that_rows_of_any_width_stay_straight(opened, kind):
     for columns in (1, 2, 3, 4, 5, 7, 8):
         image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
         assert np.array_equal(opened(with_pillow(image, kind)).pixels, image), columns
@@ -268,9 +272,7 @@ def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_ope
 
 
 @pytest.mark.parametrize("subsampling", ["4:2:2", "4:2:0"])
-def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens_and_one_cut_short_is_refused(
-    opened, refused, subsampling
-):
+def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens(opened, refused, subsampling):
     """`simplejpeg` does not read it, nor say whether its data is whole."""
     noise = np.random.default_rng(5).integers(0, 256, (64, 64, 4), dtype=np.uint8)
     data = with_pillow(Image.fromarray(noise, "CMYK"), "JPEG", subsampling=subsampling)
@@ -306,7 +308,7 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     assert "first" in note
 
 
-def test_that_palettes_and_run_lengths_are_read_and_too_few_pixels_refused(opened, refused):
+def test_that_palettes_and_run_lengths_are_read(opened, refused):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
@@ -403,9 +405,7 @@ def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
     assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
 
 
-def test_that_exif_counts_before_xmp_a_wrong_orientation_for_nothing_and_an_endless_text_is_read_no_further(
-    opened,
-):
+def test_that_exif_counts_before_xmp(opened):
     for orientation in (0, 9, -1, 274):
         canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
         canvas.put(slice(0, 2), UPRIGHT)

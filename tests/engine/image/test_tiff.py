@@ -5,9 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
 from engine.image.open import open_image
-from tests.engine.image.encoded import retagged, smooth_rgb, with_tifffile
+from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 
 RGB = smooth_rgb(11, 13)
 GREY = np.ascontiguousarray(RGB[..., 0])
@@ -215,3 +216,37 @@ def test_that_a_large_strip_that_stops_early_or_is_damaged_is_refused(monkeypatc
         flipped = bytearray(data)
         flipped[begin + size // 2] ^= 1
         refused(bytes(flipped))
+
+
+def of_jpegs():
+    """TIFFs of JPEGs: grey, colours at full and at half resolution, in strips and in tiles."""
+    rgb = smooth_rgb(75, 133)
+    grey = np.ascontiguousarray(rgb[..., 0])
+    raw = {"colorspace": "RGB", "outcolorspace": "RGB"}
+    for layout in ({"rowsperstrip": 16}, {"rowsperstrip": 75}, {"tile": (32, 64)}):
+        common = {"compression": "jpeg", **layout}
+        yield with_tifffile(grey, photometric="minisblack", **common)
+        yield with_tifffile(
+            rgb, photometric="rgb", compressionargs=raw, **common
+        )  # Adobe's marker, no JFIF's
+        for subsampling in ((1, 1), (2, 1), (2, 2)):
+            yield with_tifffile(rgb, photometric="ycbcr", subsampling=subsampling, **common)
+        planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0))
+        yield with_tifffile(planes, photometric="rgb", planarconfig="separate", **common)
+    for mode in ("L", "RGB", "YCbCr"):  # strips that share their tables
+        yield with_pillow(Image.fromarray(rgb).convert(mode), "TIFF", compression="jpeg", quality=80)
+
+
+def test_that_strips_of_jpeg_have_the_pixels_that_imagecodecs_decodes(monkeypatch, opened):
+    files = list(of_jpegs())
+    # Two more, whose JPEGs say nothing of being RGB, or that they are not.
+    plain = next(data for data in files if b"Adobe" in data and b"JFIF" not in data)
+    model = plain[plain.index(b"Adobe") :][:12]
+    files += [plain.replace(model, b"Other" + model[5:]), plain.replace(model, model[:-1] + b"\1")]
+    expected = [tifffile.imread(io.BytesIO(data)) for data in files]
+    # What simplejpeg cannot decode would be.
+    monkeypatch.setattr("imagecodecs.jpeg8_decode", None)
+    for data, pixels in zip(files, expected, strict=True):
+        picture = opened(data)
+        assert np.array_equal(picture.pixels, pixels if pixels.shape[0] != 3 else np.moveaxis(pixels, 0, 2))
+        assert picture.notes == ()

@@ -123,7 +123,7 @@ def test_that_weights_far_apart_have_factors(column, row):
     assert np.isfinite(factors.column).all()
 
 
-def test_that_random_products_and_rounded_ones_have_factors_that_are_remembered_and_cannot_be_changed():
+def test_that_factors_are_remembered_unchanged():
     # A product of numbers that was rounded to float32. Its largest weight's row and column alone would give
     # another weight with 3.84 roundings, which is more than a product can have.
     product = [
@@ -191,7 +191,7 @@ def test_that_a_sum_of_products_is_found_after_rounding_to_float32(shape, terms,
     assert np.abs(found.left_out).max() <= 4 * 2.0**-24 * largest
 
 
-def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows_and_rows_add_up_to_1_at_most():
+def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows():
     mask = sum_of(3, 9, 9)
     found = low_rank(mask, 2)
     assert found.rank == 3

@@ -77,7 +77,7 @@ def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
     assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
-def test_that_results_are_float32_where_nobody_asks_and_were_before_this_choice():
+def test_that_results_are_float32_where_nobody_asks():
     def dtype_of(picture, **options):
         return engine.correlate(picture, SOBEL, variant="cpu-serial", **options).dtype
 
@@ -124,7 +124,7 @@ def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):
     assert "--range absolute with --result-type same" in capsys.readouterr().err
 
 
-def test_that_bench_measures_and_records_results_of_the_pictures_type(tmp_path, capsys):
+def test_that_bench_measures_results_of_the_pictures_type(tmp_path, capsys):
     files = ["--out", str(tmp_path / "r.json"), "--csv", str(tmp_path / "r.csv")]
     cell = ["--variants", "cpu-serial,separable-l0", "--sizes", "9x7", "--masks", "3", "--budget", "0"]
     options = ["--dtype", "uint16", "--result-type", "same", "--device", "simulator"]

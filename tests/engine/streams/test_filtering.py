@@ -154,7 +154,7 @@ def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
     assert [chunk.picture for chunk in streamed.timeline.chunks] == [0, 1, *[2] * 10, 3]
 
 
-def test_that_results_go_where_the_caller_wants_them_and_whole_numbers_of_numpy_are_taken():
+def test_that_results_go_where_the_caller_wants_them():
     pictures = [GOOD, np.eye(4, dtype=np.float32)]
     arrays = [np.full(picture.shape, np.nan, np.float32) for picture in pictures]
     streamed = engine.filter_stream(pictures, [[1, 1]], device="cpu", out=arrays)
@@ -273,7 +273,7 @@ def test_that_an_array_that_cannot_hold_a_result_is_refused_with_the_reason(pict
     assert np.array_equal(LARGE.ravel(), np.arange(2400))
 
 
-def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it():
+def test_that_a_result_of_the_pictures_type_needs_a_variant_for_it():
     picture = np.arange(60, dtype=np.uint8).reshape(12, 5)
     out = np.empty(picture.shape, np.float32)
     with pytest.raises(BadValue, match="picture 1 needs a C-contiguous one of uint8"):
@@ -285,7 +285,7 @@ def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it(
         engine.filter_stream([np.eye(3)], [[1]], device="cpu", result="same")
 
 
-def test_that_a_stream_reports_its_progress_and_can_be_stopped():
+def test_that_a_stream_can_be_stopped_where_it_reports_progress():
     steps = []
 
     def checkpoint(step):
@@ -298,7 +298,7 @@ def test_that_a_stream_reports_its_progress_and_can_be_stopped():
     assert [step.fraction for step in steps] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
 
 
-def test_that_bands_need_a_variant_that_can_be_cut_and_auto_takes_the_fastest_of_these(monkeypatch):
+def test_that_auto_takes_the_fastest_variant_that_can_be_cut(monkeypatch):
     picture = np.random.default_rng(5).random((100, 100), np.float32)
     whole = engine.filter_stream(picture, "box:9x9", device="cpu")
     in_bands = engine.filter_stream(picture, "box:9x9", device="cpu", chunk_bytes=4000)

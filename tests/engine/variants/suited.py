@@ -12,9 +12,7 @@ from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import VARIANTS, MaskClass
-from engine.variants.box import box
 from engine.variants.ladder import naive
-from engine.variants.tensor_cores import digit_sums
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case
 
@@ -86,11 +84,9 @@ def cases_in_simulator(variant):
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
     cases = suited_cases(variant, simulator_cases(whole=variant is naive.VARIANT, has_barrier=has_barrier))
-    # 0.6 s per case: 40 s in all.
-    takes_long = variant in (digit_sums.VARIANT, box.VARIANT)
-    if variant is naive.VARIANT or not (variant.uses_block or takes_long):
+    if variant is naive.VARIANT:
         return cases
-    # Every second one of these and of the course's kernels, other ones for neighbours; devices get all.
+    # Every second one, other ones for neighbours: 0.6 s per case, 40 s in all. Devices get all.
     return cases[VARIANTS.index(variant) % 2 :: 2]
 
 

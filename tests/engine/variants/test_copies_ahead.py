@@ -64,11 +64,7 @@ class LateCopies:
         return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
 
 
-LOADERS = (
-    (tile_loader, "tile_loader"),
-    (byte_loader, "byte_tile_loader"),
-    (strip_loader, "strip_loader"),
-)
+LOADERS = ((tile_loader, "tile_loader"), (byte_loader, "byte_tile_loader"), (strip_loader, "strip_loader"))
 CASES = {
     "register-blocked, one step": (register_blocked, 5, "float32"),
     "register-blocked, two steps": (register_blocked, 7, "float32"),

@@ -22,21 +22,13 @@ from tests.engine.variants.emitted import RANDOM, refused
 from tests.engine.variants.suited import mask_for, typed
 
 
-def test_that_the_stable_keys_are_there_in_teaching_order_with_titles_of_their_own_and_an_idea():
+def test_that_every_variant_has_names_of_its_own():
     for known in (VARIANTS, MATMUL_VARIANTS):
         assert len({one.key for one in known}) == len({one.title for one in known}) == len(known)
         assert all(one.title and one.idea.endswith(".") for one in known)
-    assert " ".join(known.key for known in VARIANTS) == (
-        "cpu-serial cpu-separable-serial cpu-parallel cpu-separable cpu-box cpu-fft naive naive-uncoalesced "
-        "constant tiled-input tiled cached cached-constant separable-l0 separable-l1 separable-l2 "
-        "implicit-gemm register-blocked digit-sums split-float16 separable-fused low-rank-2 low-rank-3 box "
-        "fft row-naive row-constant row-tiled row-cached row-tiled-constant row-cached-constant"
-    )
-    assert [known.key for known in MATMUL_VARIANTS] == ["matmul-naive", "matmul-tiled", "numpy"]
-    assert matmul_variant("numpy").title == "numpy (BLAS)"
 
 
-def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_drawing_and_work():
+def test_that_the_chooser_links_every_variant_to_its_section():
     documents, sections = Path(__file__).parents[3] / "docs", {}
     for page in sorted((documents / "variants").glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -53,7 +45,7 @@ def test_that_the_chooser_has_every_variant_with_a_link_to_its_one_section_with_
         assert re.search(r"(?m)^Work\b", sections[known.key]), f"{known.key}: no work formula"
 
 
-def test_that_every_variant_is_found_by_its_key_and_an_unknown_one_refused_with_the_nearest():
+def test_that_an_unknown_variant_is_answered_with_the_nearest():
     assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
     with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
         variant("tilde")
@@ -86,7 +78,7 @@ def test_that_the_grid_covers_the_picture_without_an_idle_block(known):
 
 
 @pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
-def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known):
+def test_that_a_cpu_variant_knows_no_block(known):
     mask = Mask(np.ones((63, 63)))
     assert known.plan(problem_of(5, 5, mask), Block(16, 16)) == ()
     assert known.unsupported(problem_of(5, 5, mask), mask, Block(0, 0), LIMITS) is None
@@ -184,7 +176,7 @@ def test_that_the_block_of_the_request_does_not_matter(known):
 
 
 @pytest.mark.parametrize("key", ["digit-sums", "split-float16"])
-def test_that_masks_of_one_shape_share_a_kernel_and_the_last_64_are_kept(key):
+def test_that_masks_of_one_shape_share_a_kernel(key):
     known, masks = variant(key), [Mask(RANDOM.standard_normal((9, 9))) for _ in range(3)]
     problem = typed(known, problem_of(500, 700, masks[0]))
     found = [known.passes(problem, mask, known.default_block)[0] for mask in masks]

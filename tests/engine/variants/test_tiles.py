@@ -159,15 +159,15 @@ def said(plan):
 @pytest.mark.parametrize(
     ("block", "border"),
     [
-        *((Block(4, 3), border) for border in (Border.ZERO, Border.MIRROR, Border.WRAP)),
-        pytest.param(Block(8, 8), Border.ZERO, marks=pytest.mark.slow),
+        (Block(4, 3), Border.ZERO),
+        pytest.param(Block(8, 8), Border.MIRROR, marks=pytest.mark.slow),
         pytest.param(Block(2, 1), Border.MIRROR, marks=pytest.mark.slow),
         pytest.param(Block(1, 5), Border.WRAP, marks=pytest.mark.slow),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
-def test_that_each_thread_loads_reads_and_computes_what_the_tile_says(known, block, border):
+def test_that_each_thread_does_what_the_tile_says(known, block, border):
     case = Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border)
     case = suited(known, case)
     problem, mask, image, tiles = described(known, case)
@@ -214,7 +214,9 @@ def case_of(known, sort, border):
 
 def emitted_cases():
     """Yield each variant with each sort that it takes, the borders in turn; the first one is quick."""
-    pairs = [(known, sort) for known in OWN_BLOCKS for sort in EMITTED if case_of(known, sort, Border.ZERO)]
+    # Sums of three products have the code of those of two, and one more product.
+    asked = [known for known in OWN_BLOCKS if known.rank <= 2]
+    pairs = [(known, sort) for known in asked for sort in EMITTED if case_of(known, sort, Border.ZERO)]
     sorts, borders = [*EMITTED], (Border.ZERO, Border.MIRROR)
     for known, sort in pairs:
         # Each variant has both borders, and each sort, too, by one variant or another.

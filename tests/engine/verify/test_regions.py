@@ -21,7 +21,7 @@ from engine.verify.verification import verify_regions
         (7, 90_000, (9, 9), 81), (600, 600, (63, 63), 15_876), (1000, 900, (32, 32), 50),
     ],
 )  # fmt: skip
-def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(height, width, edges, cost):
+def test_that_all_four_edges_are_checked_once(height, width, edges, cost):
     times_checked = np.zeros((height, width), int)
     for region in affordable_regions(height, width, edges, cost, 2_000_000, 0):
         assert region.pixels > 0
@@ -41,7 +41,7 @@ def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(height, w
     ],
     ids=["filter", "product"],
 )
-def test_that_the_seed_chooses_the_grid_and_all_is_checked_where_it_can_be(regions_of):
+def test_that_the_seed_chooses_what_is_checked(regions_of):
     part = regions_of(3, 9 * 200_000)
     assert part == regions_of(3, 9 * 200_000) != regions_of(4, 9 * 200_000)
     assert 20_000 < sum(region.pixels for region in part) < 260_000
@@ -63,7 +63,7 @@ def judged(result, wanted, checkpoint):
 
 @pytest.mark.parametrize("shape", [(400, 600), (400, 600, 2)], ids=["matrix", "picture"])
 @pytest.mark.parametrize(("row", "column"), [(0, 500), (399, 500), (200, 0), (200, 599)])
-def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column):
+def test_that_one_wrong_element_at_an_edge_is_named(shape, row, column):
     wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
     result = wanted.astype(np.float32)
     fractions = []
@@ -80,7 +80,7 @@ def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column
     assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
 
 
-def test_that_a_task_compares_a_large_result_in_part_and_can_be_stopped():
+def test_that_a_task_compares_a_large_result_in_part():
     def stop(fraction):
         raise Cancelled("The request", "it was stopped")
 

@@ -45,7 +45,7 @@ def course(slow_bench):
     return Course(slow_bench)
 
 
-def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded_and_if_no_page_takes_it_that_is_reported(course):
+def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded(course):
     loadable = (PAPER.kernels[1], OTHER_PAPER.kernels[0])
     for kernel in loadable:
         course.controller.load(kernel)
@@ -72,7 +72,7 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     assert course.model.paper == PAPER
 
 
-def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_gets_the_request(course):
+def test_that_the_successor_of_a_lost_host_gets_the_request(course):
     course.bench.fail(EngineError("paper 'x'", "no paper is called that"))
     assert "no paper is called that" in course.model.known(PAPER.key).problem
     course.controller.count()
@@ -82,7 +82,7 @@ def test_that_a_count_that_fails_is_reported_and_the_successor_of_a_lost_host_ge
     assert course.tables == COUNTED
 
 
-def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
+def test_that_measuring_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
     course.bench.tell("512 × 512, naive", 0.25, (Run, CourseRequest))
@@ -109,7 +109,7 @@ def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_wer
     assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
 
 
-def test_that_the_simulator_is_never_measured_and_nothing_while_a_run_is_in_progress(course):
+def test_that_nothing_is_measured_where_times_would_mean_nothing(course):
     for chosen, device in (("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")):
         course.state.chosen_device = chosen
         course.controller.measure(PAPER.key)

@@ -72,7 +72,7 @@ def test_that_only_a_worked_example_has_fields_with_the_lectures_values(panel):
         assert one.edit.accessibleDescription() == one.edit.toolTip() == one.input.explanation
 
 
-def test_that_the_table_follows_each_key_and_the_lectures_values_come_back(qtbot, panel):
+def test_that_the_table_follows_each_key(qtbot, panel):
     edit = type_text(qtbot, panel, "threads", "1536")
     assert named(panel)["16 × 16", CHANGED][1] == "3"  # registers
     type_text(qtbot, panel, "per_thread", "0")
@@ -91,7 +91,7 @@ def test_that_the_table_follows_each_key_and_the_lectures_values_come_back(qtbot
     assert ("16 × 16", LECTURE) in named(panel)
 
 
-def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, panel):
+def test_that_a_bad_value_leaves_the_table(qtbot, panel):
     before = panel.shown
     edit = type_text(qtbot, panel, "threads", "many")
     refused = field(panel, "threads").refusal
@@ -105,7 +105,7 @@ def test_that_a_bad_value_is_refused_at_its_field_and_the_table_stays(qtbot, pan
     assert named(panel)["8 × 8", CHANGED][2] == "512"
 
 
-def test_that_a_narrow_panel_cuts_no_label_and_no_refusal_and_is_not_widened(qtbot, panel):
+def test_that_a_narrow_panel_cuts_no_word(qtbot, panel):
     # The size in a window of 1024 x 640.
     panel.resize(697, 346)
     panel.choice.setCurrentIndex(0)

@@ -1,13 +1,12 @@
 """The page Course in the whole window."""
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.shell.pages import PAGES
-from tests.gui.shell.test_main_window import shown, width_of_words
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def open_course(open_window):
 
 
 @pytest.mark.slow
-def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_menu(open_window, qtbot):
+def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
@@ -41,34 +40,7 @@ def test_that_the_page_is_built_when_it_is_first_shown_and_has_no_panels_in_the_
     assert haloscope.window._entered["course"] is page
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_no_word_of_the_page_is_cut_and_every_control_is_explained(open_course, qtbot, size, theme):
-    haloscope, page = open_course(size=size, theme=theme)
-    qtbot.waitUntil(lambda: page.tables.shown is not None)
-    assert (haloscope.window.width(), haloscope.window.height()) == size
-    for kind in (QAbstractButton, QComboBox, QLabel):
-        for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
-            assert widget.width() >= width_of_words(widget), text
-            if kind is not QLabel:
-                assert widget.toolTip(), widget
-                assert widget.accessibleName() or text, widget
-
-
-@pytest.mark.slow
-def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_window, tmp_path):
-    path = tmp_path / "preferences.json"
-    first, _ = open_course(preferences_path=path)
-    first.window.close()
-    kept = first.preferences.preferences.layouts["course"]
-    second = open_window(preferences_path=path)
-    second.window.close()
-    assert second.preferences.preferences.layouts["course"] == kept
-
-
-def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_stops_it(open_course, qtbot):
+def test_that_run_and_button_measure_into_the_table_that_is_shown(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
@@ -84,7 +56,7 @@ def test_that_run_and_button_measure_into_the_table_that_is_shown_and_escape_sto
 
 
 @pytest.mark.slow
-def test_that_a_copy_is_told_files_have_a_folder_and_a_click_loads(open_course, qtbot, monkeypatch, tmp_path):
+def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))

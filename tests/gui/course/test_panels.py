@@ -65,7 +65,7 @@ def test_that_a_configuration_is_described_in_a_line():
     assert configuration_text(PRODUCT) == "tile 16 × 16"
 
 
-def test_that_a_row_says_what_is_which_what_differs_and_whether_it_can_be_loaded_yet(course):
+def test_that_a_row_says_what_is_which(course):
     kernels = KernelsModel(course, make_engine_state())
     kernels.tester = QAbstractItemModelTester(kernels, QAbstractItemModelTester.FailureReportingMode.Fatal)
     assert kernels.rowCount() == len(PAPER.kernels)
@@ -139,7 +139,7 @@ def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below
     assert table.button(1).accessibleName() == "Load ConvolutionKernel"
 
 
-def test_that_rows_are_as_high_as_their_words_and_show_whether_the_keys_are_in_the_table(table, qtbot):
+def test_that_rows_are_as_high_as_their_words(table, qtbot):
     wide = table.rowHeight(1)
     table.resize(480, 300)
     QApplication.processEvents()
@@ -163,14 +163,14 @@ def model(qtbot):
     return model
 
 
-def test_that_a_table_is_written_with_tabs_and_what_only_one_side_has_is_no_pair():
+def test_that_a_table_is_written_with_tabs():
     row = (Cell("512"), Cell("", "50"), Cell("4"))
     table = CourseTable("t", ("Size", "GFLOPs", "Paper only"), (row,))
     assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
     assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
 
 
-def test_that_a_cell_says_what_it_is_or_why_it_is_empty_and_stands_beside_the_printed_one(model):
+def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
     tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
     where = "Time {} (s), 1024x1024, 16: "
     assert tips[2:] == [
@@ -227,7 +227,7 @@ def test_that_the_counts_of_a_column_are_all_written_alike(model):
     assert [model.index(row, 2).data() for row in range(2)] == ["1024", "1024"]
 
 
-def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model):
+def test_that_big_counts_are_written_as_the_paper_does(model):
     for cell, shown in (
         (Cell(here="26214400"), "26,214,400"),
         (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
@@ -259,7 +259,7 @@ def panel(qtbot, course, state):
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
 
-def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it(panel, course, state, qtbot):
+def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, qtbot):
     empty = TablesPanel(CourseModel(PAPERS), state)
     qtbot.addWidget(empty)
     assert "Choose a paper" in empty.words
@@ -270,7 +270,7 @@ def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it
     assert not panel.save_button.isEnabled()
 
 
-def test_that_a_table_appears_with_reasons_figure_and_copy_and_is_filled_by_a_measurement(panel, course):
+def test_that_a_table_is_filled_by_a_measurement(panel, course):
     course.set_measured(OTHER_PAPER.key, MEASURED)
     assert panel.shown is None
     course.set_counted(PAPER.key, COUNTED)
@@ -321,7 +321,7 @@ ROWS = (ADVICE, Cell("", HERE)), (Cell("Use many threads"), Cell("", reason="The
 GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where `naive` shows it here"), ROWS)
 
 
-def test_that_sentences_are_not_cut_and_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
+def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
     course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
     table = panel.table
     assert table.width_of_columns <= table.viewport().width()

@@ -10,7 +10,7 @@ from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
 from tests.made_runs import made_reason
 
 
-def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_again_is_no_change(qtbot):
+def test_that_variants_and_devices_are_known_once_the_host_is_up(qtbot):
     state = EngineState()
     with qtbot.waitSignal(state.ready_changed):
         state.set_ready(READY)
@@ -28,7 +28,7 @@ def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_same_ag
         state.set_task("run", "sampling", 0.6)
 
 
-def test_that_the_newest_task_is_shown_and_the_older_one_after_it(qapp):
+def test_that_the_newest_task_is_shown_first(qapp):
     state = EngineState()
     state.set_task("run", "verifying", 0.2)
     state.set_task("open", "opening photo.png")
@@ -84,7 +84,7 @@ def test_that_a_device_is_chosen_greyed_with_its_reason_or_shown_as_not_here(qtb
     assert "cuda:7" in box.note
 
 
-def test_that_devices_arrive_with_the_engine_and_the_choice_stays(qtbot):
+def test_that_the_choice_of_a_device_stays_when_devices_arrive(qtbot):
     engine_state = EngineState()
     box, workspace = make_box(qtbot, engine_state)
     workspace.change(device="cpu")

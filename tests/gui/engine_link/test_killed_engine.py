@@ -68,7 +68,7 @@ def test_that_the_window_goes_on_after_kills_before_a_segment_has_a_size(start_w
     assert len(window.lost) == 5
 
 
-def test_that_a_preview_that_always_ends_the_engine_is_tried_twice_and_reported(start_window):
+def test_that_a_preview_that_always_ends_the_engine_is_tried_twice(start_window):
     window = start_window(faulty_hosts.end_in_real_previews)
     window.show_mask(DEADLY)
     words = "The engine's process ended twice in the same work"

@@ -57,7 +57,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     assert [tile_of(row) for row in bench.matmul.rows] == [8, 16, 8, 16, None]
 
 
-def test_that_only_the_newest_question_is_answered_and_a_lost_host_is_asked_anew(slow):
+def test_that_only_the_newest_question_is_answered(slow):
     slow.matmul.count_wanted.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting((Describe, ProductGrid))
@@ -87,7 +87,7 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
     assert (bench.state.running, bench.matmul.running) == (False, False)
 
 
-def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot):
+def test_that_cancel_keeps_what_is_finished(small, qtbot):
     assert small.matmul.running
     small.tell("verifying against the float64 oracle", 0.3)
     assert small.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
@@ -101,7 +101,7 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot
     assert small.messages.count == 0
 
 
-def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(small):
+def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
     small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     first = small.matmul.rows[0]
     assert first.status == "The product: the memory is full. Choose a smaller size."
@@ -152,7 +152,7 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     assert asked(bench, (Run, ProductRequest)) == []
 
 
-def test_that_a_kernel_of_a_paper_brings_its_tile_and_its_mark_unless_a_run_goes_on(bench):
+def test_that_a_kernel_of_a_paper_brings_its_tile_unless_a_run_goes_on(bench):
     for variant in ("matmul-tiled", "matmul-naive"):
         bench.products.load(Configuration(variant, block=Block(12, 12)))
         assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))

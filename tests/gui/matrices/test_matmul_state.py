@@ -20,7 +20,7 @@ def state(qapp):
     return MatmulState()
 
 
-def test_that_a_square_product_follows_its_rows_and_only_a_change_is_told(state, qtbot):
+def test_that_a_square_product_follows_its_rows(state, qtbot):
     with qtbot.assertNotEmitted(state.settings_changed):
         state.change(tiles=(4, 8, 16, 32))
     with qtbot.waitSignal(state.settings_changed):
@@ -61,7 +61,7 @@ def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
     return model.index(row, model.position(key)).data(role)
 
 
-def test_that_a_table_shows_counts_limits_and_proof_or_why_not_and_keeps_its_selection(state, qtbot):
+def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
     model = MatmulModel(state)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     rows = made_rows(PRODUCT, (16,), cuda=True)
@@ -91,7 +91,7 @@ def test_that_a_table_shows_counts_limits_and_proof_or_why_not_and_keeps_its_sel
         state.add(made_product(state.rows[2]))
 
 
-def test_that_the_figure_has_what_was_measured_and_dashed_the_limit_of_the_bandwidth_or_the_lecture():
+def test_that_the_figure_has_what_was_measured_beside_the_limit():
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
     run = [*rows[:2], made_product(rows[2], 4.0), made_product(rows[3]), made_product(rows[4], 40.0)]
     figure = tile_figure(run)
@@ -129,7 +129,7 @@ def test_that_what_is_no_tile_is_refused_in_words_until_tiles_are_typed(state, q
         assert tiles.field.text() == (text if refusal else "4, 16")
 
 
-def test_that_sizes_can_differ_where_the_product_is_not_square_and_the_lecture_has_its_numbers(state, qtbot):
+def test_that_sizes_can_differ_where_the_product_is_not_square(state, qtbot):
     panel = ProductPanel(state, EngineState())
     qtbot.addWidget(panel)
     assert not panel.inner.isEnabled()

@@ -66,16 +66,12 @@ def assert_no_proof_is_cut(table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_that_the_page_fits_a_small_screen_and_teaches_in_every_state(open_page, qtbot, theme):
-    haloscope, page = open_page((1280, 800), theme)
+def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
+    haloscope, page = open_page((1280, 800))
     panel, tiles = page.product_panel, page.product_panel.tiles.field
     assert_fits(haloscope, page)
-    for control in (panel.rows, panel.inner, panel.columns, panel.device, tiles):
+    for control in (panel.rows, panel.inner, panel.columns, tiles, page.results_panel.try_small):
         assert control.toolTip()
-        assert control.accessibleName()
-    for button in (*shown(panel, QAbstractButton), page.results_panel.try_small):
-        assert button.toolTip(), button.text()
     tiles.setText("4, 40")
     tiles.editingFinished.emit()
     assert_fits(haloscope, page)
@@ -203,7 +199,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert page.product_panel.device_note.text() == note
 
 
-def test_that_settings_wait_for_a_run_and_the_status_line_for_the_engine(open_page, qtbot):
+def test_that_settings_wait_for_a_run(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
@@ -249,7 +245,7 @@ def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_pag
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
-def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_marked(haloscope, qtbot, variant):
+def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, variant):
     known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.variant == variant)
     kernel = next(kernel for kernel in known if kernel.here.block)
     haloscope.actions["page:course"].trigger()

@@ -29,7 +29,7 @@ def press(qtbot, dialog, text):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(qtbot, saving, tmp_path):
+def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp_path):
     window = saving.window
     # Its layout is kept once, and only when it closes.
     with qtbot.assertNotEmitted(window.closing):
@@ -106,7 +106,7 @@ def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
     assert not (tmp_path / "x.png").exists()
 
 
-def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at_once(qtbot, saving, capsys):
+def test_that_ctrl_c_waits_for_the_save_unless_it_comes_twice(qtbot, saving, capsys):
     saving.closing.interrupted.emit()
     qtbot.waitUntil(lambda: saving.closing.dialog is not None)
     assert saving.window.isVisible()

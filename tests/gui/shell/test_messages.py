@@ -23,7 +23,7 @@ def bar(messages, qtbot):
     return bar
 
 
-def test_that_it_says_what_why_and_what_to_do_and_dismissing_shows_the_one_before(bar, messages, qtbot):
+def test_that_dismissing_a_message_shows_the_one_before(bar, messages, qtbot):
     assert bar.isHidden()
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)
@@ -39,7 +39,7 @@ def test_that_it_says_what_why_and_what_to_do_and_dismissing_shows_the_one_befor
     assert bar.isHidden()
 
 
-def test_that_a_newer_message_takes_the_place_has_no_markup_and_its_button_acts(bar, messages, qtbot):
+def test_that_a_newer_message_takes_the_place_of_an_older_one(bar, messages, qtbot):
     for text in ("Old", "<b>x</b>.png cannot be opened"):
         messages.show(Message("a", Severity.INFO, text))
     assert messages.count == 1
@@ -51,7 +51,7 @@ def test_that_a_newer_message_takes_the_place_has_no_markup_and_its_button_acts(
     assert bar.isHidden()
 
 
-def test_that_a_message_is_shown_on_its_page_alone_and_one_of_the_engine_everywhere(bar, messages):
+def test_that_a_message_is_shown_where_it_belongs(bar, messages):
     explore, course, matrices = "a page", "another page", "a third page"
     messages.show_page(course)
     messages.show(Message("open", Severity.ERROR, "Said on this page"))
@@ -79,7 +79,7 @@ def pane(messages, qtbot):
     return pane
 
 
-def test_that_a_message_lies_over_the_pane_moves_nothing_and_is_never_cut(pane, messages):
+def test_that_a_message_lies_over_the_pane(pane, messages):
     messages.show(Message("a", Severity.ERROR, "It failed", "for a reason that takes many words. " * 12))
     bar = pane.bar
     assert pane.rect().contains(bar.geometry())
@@ -90,7 +90,7 @@ def test_that_a_message_lies_over_the_pane_moves_nothing_and_is_never_cut(pane, 
 
 
 @pytest.mark.parametrize("severity", list(Severity))
-def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severity):
+def test_that_only_information_expires(pane, messages, severity):
     messages.show(Message("a", severity, "Saved"))
     # Also one that comes back from under another message.
     messages.show(Message("b", Severity.ERROR, "It failed"))
@@ -102,7 +102,7 @@ def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severi
     assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
 
 
-def test_that_information_under_an_error_expires_and_is_counted_no_more(pane, messages):
+def test_that_information_that_expired_under_an_error_is_counted_no_more(pane, messages):
     for source in "abc":
         messages.show(Message(source, Severity.INFO, "Saved"))
     messages.show(Message("d", Severity.ERROR, "It failed"))
@@ -136,7 +136,7 @@ def parts(qtbot):
     return line, state
 
 
-def test_that_it_says_what_the_engine_is_and_cuts_a_long_reason_that_is_whole_in_the_tooltip(parts):
+def test_that_it_says_what_the_engine_is(parts):
     line, state = parts
     assert line._engine.text() == "Engine: starting"
     state.set_ready(READY)

@@ -72,7 +72,7 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
         "screenshot out.png --size big", "screenshot out.png --theme system",
     ],
 )  # fmt: skip
-def test_that_bad_use_is_one_line_and_status_2(capsys, line):
+def test_that_bad_use_is_one_line_with_status_2(capsys, line):
     with pytest.raises(SystemExit) as ended:
         parse(line.split())
     assert ended.value.code == 2
@@ -81,12 +81,23 @@ def test_that_bad_use_is_one_line_and_status_2(capsys, line):
     assert captured.err.count("\n") == 1
 
 
-def test_that_without_its_files_or_a_screen_the_window_says_so_in_one_line_with_status_2(capsys, monkeypatch):
-    for arguments in (["no-such.png"], ["--session", "no-such.json"]):
-        assert main(arguments) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(arguments[-1])
-        assert said.count("\n") == 1
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("no-such.png", "no-such.png"),
+        ("--session no-such.json", "no-such.json"),
+        ("screenshot x.png no-such.png", "no-such.png"),
+        ("screenshot no-folder/x.png", "no-folder/x.png cannot be written: its folder does not exist"),
+    ],
+)
+def test_that_a_start_without_its_files_is_refused_in_one_line(capsys, line, says):
+    assert main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(says)
+    assert said.count("\n") == 1
+
+
+def test_that_a_start_without_a_screen_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
@@ -94,7 +105,7 @@ def test_that_without_its_files_or_a_screen_the_window_says_so_in_one_line_with_
     assert "no screen" in capsys.readouterr().err
 
 
-def test_that_the_age_of_the_process_grows_and_says_from_when():
+def test_that_the_age_of_the_process_grows():
     first, counted_from = process_age_ms()
     second, _ = process_age_ms()
     assert 0 < first <= second
@@ -125,7 +136,7 @@ def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
         assert parse(example.split()).out.endswith(".png")
 
 
-def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_defaults_hold(tmp_path):
+def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
     columns = {"explore": {"block": False}}
@@ -151,7 +162,7 @@ def test_that_preferences_come_back_as_they_were_saved_and_without_a_file_the_de
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
     ],
 )  # fmt: skip
-def test_that_a_bad_file_is_kept_as_bak_and_told_once(tmp_path, text):
+def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path, text):
     path = tmp_path / "preferences.json"
     path.write_text(text)
     preferences, notice = load_preferences(path)
@@ -185,7 +196,7 @@ def log(monkeypatch, tmp_path):
         yield path
 
 
-def test_that_an_error_in_a_slot_is_told_without_a_traceback_and_logged_with_one(errors, log, qapp):
+def test_that_an_error_in_a_slot_has_its_traceback_in_the_log_only(errors, log, qapp):
     try:
         raise ValueError("the slot failed")
     except ValueError as error:
@@ -224,7 +235,7 @@ def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_fa
     assert "ValueError: nowhere" in capsys.readouterr().err
 
 
-def test_that_help_names_version_packages_log_and_the_keys_of_what_has_some(qapp):
+def test_that_help_names_what_a_report_of_a_fault_needs(qapp):
     words = about_html()
     assert "Haloscope 0." in words
     assert "numpy 2." in words

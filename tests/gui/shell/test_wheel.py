@@ -42,22 +42,23 @@ def value(control):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page.key for page in PAGES])
-def test_that_the_wheel_changes_no_control_without_the_focus_and_gives_it_none(haloscope, page):
-    haloscope.window.show_page(page)
-    haloscope.window.activateWindow()
-    QApplication.processEvents()
-    found = controls(haloscope.window.page)
-    assert found or page == "course"
-    focus = QApplication.focusWidget()
-    for control in found:
-        if control is focus:
-            continue
-        before = value(control)
-        for notches in (-1, 1, 1):
-            turn(control, notches)
-            assert (value(control), control.hasFocus()) == (before, False), control.accessibleName()
-    assert QApplication.focusWidget() is focus
+def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscope):
+    turned = set()
+    for page in PAGES:
+        haloscope.window.show_page(page.key)
+        haloscope.window.activateWindow()
+        QApplication.processEvents()
+        focus = QApplication.focusWidget()
+        for control in controls(haloscope.window.page):
+            if control is focus:
+                continue
+            turned.add(page.key)
+            before = value(control)
+            for notches in (-1, 1, 1):
+                turn(control, notches)
+                assert (value(control), control.hasFocus()) == (before, False), control.accessibleName()
+        assert QApplication.focusWidget() is focus
+    assert turned >= {"explore", "matrices", "network"}
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
 
 
 @pytest.mark.slow
-def test_that_with_the_focus_a_number_takes_steps_and_a_choice_stays(haloscope, qtbot):
+def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
     panel = haloscope.window.page.mask_panel
     haloscope.window.activateWindow()
     rows, border = panel.size_controls.rows_box, panel.apply_controls.border_box

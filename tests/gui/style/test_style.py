@@ -32,7 +32,7 @@ def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
     assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
 
 
-def test_that_a_heat_map_grows_evenly_brighter_and_its_numbers_can_be_read():
+def test_that_the_numbers_of_a_heat_map_can_be_read():
     colours = [heat(share / 50) for share in range(51)]
     brightness = [luminance(colour.name()) for colour in colours]
     assert brightness == sorted(brightness)
@@ -43,7 +43,7 @@ def test_that_a_heat_map_grows_evenly_brighter_and_its_numbers_can_be_read():
 
 
 @pytest.mark.slow
-def test_that_a_theme_reaches_the_palette_and_the_notifier_and_the_same_again_is_no_change(qapp, qtbot):
+def test_that_a_change_of_theme_reaches_the_palette_once(qapp, qtbot):
     apply_theme(qapp, "system")
     assert current_theme() in (LIGHT, DARK)
     apply_theme(qapp, "light")
@@ -88,7 +88,7 @@ def test_that_every_purpose_has_a_glyph_in_the_library(qapp):
 
 
 @pytest.mark.slow
-def test_that_an_icon_takes_the_colours_of_a_new_theme_and_a_disabled_one_is_fainter(qapp):
+def test_that_an_icon_takes_the_colours_of_a_new_theme(qapp):
     icons.load_icons()
     shown = icons.icon("cancel")
     for name in ("dark", "light"):
@@ -98,7 +98,7 @@ def test_that_an_icon_takes_the_colours_of_a_new_theme_and_a_disabled_one_is_fai
     assert image.pixelColor(8, 8).name() == current_theme().line
 
 
-def test_that_the_grid_has_eight_pixels_and_every_figure_the_same_width(qapp):
+def test_that_every_figure_has_the_same_width(qapp):
     assert GRID == 8
     metrics = QFontMetrics(number_font())
     assert len({metrics.horizontalAdvance(figure * 100) for figure in "0123456789"}) == 1
@@ -122,9 +122,8 @@ def test_that_curves_stand_out_from_the_ground_and_from_one_another(theme):
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_each_kernel_of_an_operation_has_a_colour_and_each_operation_a_shape(theme):
+def test_that_kernels_of_an_operation_have_one_shape_in_different_colours(theme):
     looks = {one.key: series_for(one.key, theme) for one in OPERATION_VARIANTS}
-    assert len(set(looks.values())) == len(looks)
     assert [key for key, look in looks.items() if contrast(look.colour, theme.base) < 3.0] == []
     for operation in {one.operation for one in OPERATION_VARIANTS}:
         own = [looks[one.key] for one in OPERATION_VARIANTS if one.operation == operation]

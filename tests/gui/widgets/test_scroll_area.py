@@ -48,7 +48,7 @@ def test_that_the_size_of_the_content_follows_from_the_room_alone(area, qapp):
     assert sizes(heights) == sizes(reversed(heights))
 
 
-def test_that_the_content_is_whole_and_a_scroll_bar_is_there_only_where_it_is_needed(area, qapp):
+def test_that_a_scroll_bar_is_there_only_where_it_is_needed(area, qapp):
     content, bar = area.widget(), area.verticalScrollBar()
     for height in range(60, 420, 5):
         area.resize(284, height)
@@ -75,7 +75,7 @@ def test_that_a_square_that_fits_when_it_is_a_little_less_wide_needs_no_scroll_b
     assert area.verticalScrollBar().isVisible()
 
 
-def test_that_a_content_without_words_fills_the_area_and_keeps_its_least_size(qtbot, qapp):
+def test_that_a_content_without_words_fills_the_area(qtbot, qapp):
     content = QWidget()
     content.setLayout(QVBoxLayout())
     content.setMinimumSize(200, 100)

@@ -3,24 +3,16 @@
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from engine.run.task import Choice
 from engine.tasks.filtering.auto.costs import CostTable, cost_table, rates_of
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
-
-
-class Choice(NamedTuple):
-    """The variant that runs, and why `auto` chose it; there is no reason where it was named."""
-
-    variant: Variant
-    block: Block
-    reason: Reason | None = None
 
 
 def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -30,7 +22,7 @@ def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits
 
 def choose(
     key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, in_bands: bool = False
-) -> Choice:
+) -> Choice[Variant]:
     """Return the variant and the block that a request means on a device.
 
     Parameters
@@ -62,19 +54,16 @@ def choose(
 @lru_cache(maxsize=64)
 def _fastest(
     problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
-) -> Choice:
+) -> Choice[Variant]:
     """Return the choice of `auto` by a table of costs."""
     candidates = [
         candidate for candidate in VARIANTS.on(device.kind) if candidate.band_invariant or not in_bands
     ]
 
-    def block_of(candidate: Variant) -> Block:
-        return block if block is not None and candidate.uses_block else candidate.default_block
-
     able = [
         candidate
         for candidate in candidates
-        if why_not(candidate, problem, mask, block_of(candidate), device.limits) is None
+        if why_not(candidate, problem, mask, candidate.block_for(block), device.limits) is None
     ]
     if not able:
         first = candidates[0]
@@ -95,7 +84,7 @@ def _fastest(
         ).variant
         if not in_float32.integer_output:
             reason = reason.and_also(f"{in_float32.key} would be faster, but writes float32 results only")
-    return Choice(order[position], block_of(order[position]), reason)
+    return Choice(order[position], order[position].block_for(block), reason)
 
 
 _LEAD = 1.05

@@ -48,7 +48,7 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
         assert variant(key).unsupported(problem_of(9, 9, mask), mask, BLOCK, LIMITS) is None
 
 
-def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only():
+def test_that_running_sums_keep_to_their_windows():
     image = np.ones((40, 50, 1), np.float32)
     image[20, 25], image[5, 5] = np.nan, np.inf
     out = filtered(image, Mask(np.full((5, 7), 0.5)))[..., 0]
@@ -88,7 +88,7 @@ def wavefronts(elements, width):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels):
+def test_that_every_mask_fits_shared_memory_without_bank_conflicts(channels):
     sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]
     rings = set()
     for rows, columns in [*sides, (127, 1), (1, 127)]:
@@ -140,7 +140,7 @@ def test_that_the_highest_picture_fits_the_grid():
         pytest.param(34, 130, 1, (33, 2), Border.MIRROR, marks=pytest.mark.slow),
         pytest.param(34, 131, 1, (24, 9), Border.CONSTANT, marks=pytest.mark.slow),
         pytest.param(40, 12, 1, (63, 63), Border.MIRROR, marks=pytest.mark.slow),
-        pytest.param(34, 23, 3, (63, 63), Border.WRAP, marks=pytest.mark.slow),
+        pytest.param(34, 23, 3, (33, 63), Border.WRAP, marks=pytest.mark.slow),
         pytest.param(50, 20, 1, (127, 1), Border.REPLICATE, marks=pytest.mark.slow),
     ],
 )
@@ -196,7 +196,7 @@ WEIGHT, START = np.float32(0.3), np.float32(3.0)
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 4])
-def test_that_each_window_has_each_of_its_cells_once_and_begins_once_in_few_additions(apart):
+def test_that_each_window_has_each_of_its_cells_once(apart):
     for length, count in itertools.product((*range(1, 20), 31, 63, 64, 127), (4, 5, 8, 16, 32)):
         windows, weighed, joins = Windows(length, apart, count), [], []
 

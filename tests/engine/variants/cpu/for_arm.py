@@ -38,10 +38,8 @@ def assembly_of(ir):
 
 def main():
     _emit_for_arm()
-    from numba import njit
-    from numba.core.sigutils import normalize_signature
-
     from engine.compiled.machine_code import MachineFunction
+    from engine.compiled.numba_compiler import compiled_library
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
     from engine.tasks.filtering.resolve import describe_problem
@@ -51,10 +49,8 @@ def main():
 
     def compiled(function, types):
         source = getattr(importlib.import_module(function._module), function._name)
-        arguments, _ = normalize_signature(f"void({types})")
-        plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        result = njit(**plain, **function._options)(source)._compiler.compile(arguments, None)
-        assembly = assembly_of(result.library.get_llvm_str())
+        _, library = compiled_library(source, types, function._options)
+        assembly = assembly_of(library.get_llvm_str())
         found[f"{function._name} {dtype}"] = {
             "vectors": len(re.findall(r"\tfmla\tv\d+\.4s", assembly)),
             "calls": len(re.findall(r"\tbl\tfmaf?\b", assembly)),

@@ -42,7 +42,7 @@ def test_that_tiles_cover_each_result_once():
     assert (covered == 1).all()
 
 
-def test_that_whole_numbers_are_equal_bit_for_bit_and_black_stays_black():
+def test_that_whole_numbers_are_equal_bit_for_bit():
     image = RANDOM.integers(0, 256, (90, 80, 3), np.uint8)
     mask = Mask(RANDOM.integers(-8, 9, (31, 31)), offset=7.0)
     assert cpu_fft.VARIANT.added_error(describe_problem(image, mask, "zero", 0.0), mask) == 0.0

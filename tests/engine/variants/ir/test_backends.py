@@ -103,7 +103,7 @@ def test_that_memory_is_the_same_in_both_backends():
     assert emitted.ravel().tolist() == plain.ravel().tolist() == wanted.tolist()
 
 
-def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does():
+def test_that_the_compiler_does_not_know_an_opaque_constant():
     assert [opaque_constant(value).py_func() for value in (1, 4)] == [1, 4]
     assert PLAIN.opaque(4) == 4
 

@@ -83,9 +83,7 @@ def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks, block):
     ],
     ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
 )  # fmt: skip
-def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
-    masks, shape, anchor, block, border
-):
+def test_that_a_bank_agrees_with_the_oracle_and_the_model(masks, shape, anchor, block, border):
     image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
     bank = random_bank(masks, shape, anchor)
     problem = describe_problem(image, bank[0], border, 2.5)

@@ -150,7 +150,7 @@ def refusal_of(known, mask, block=DEFAULT_BLOCK):
     ids=["rank 2", "lost weights"],
 )
 @every_variant
-def test_that_a_mask_that_is_no_product_is_refused_with_the_reason_and_never_prepared(known, mask, sentence):
+def test_that_a_mask_that_is_no_product_is_never_prepared(known, mask, sentence):
     refusal = refusal_of(known, mask)
     assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", str(refusal))
     assert refusal.nearest_block is None

@@ -144,7 +144,7 @@ def test_that_samples_are_refused_that_would_become_nan(legal, other, words):
     assert str(refusal).startswith(words)
 
 
-def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positive():
+def test_that_the_bound_grows_only_where_weights_cancel():
     together, apart = Mask(NARROW + WIDE), Mask(NARROW - WIDE)
     problem = problem_of(50, 60, together)
     assert TWO.added_error(problem, together) == 0.0
@@ -187,7 +187,7 @@ def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_ancho
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(("side", "channels"), [(7, 1), (13, 2)])
-def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side, channels):
+def test_that_a_warp_works_without_the_others(side, channels):
     factors = RANDOM.uniform(0.1, 1, (2, 2, side))
     mask = Mask(sum(np.outer(column, row) for column, row in factors))
     problem = problem_of(500, 700, mask, channels)

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.device.devices import backend
 from engine.tasks.network.agreement import verify
-from engine.tasks.network.job import network_job
 from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.task import network_job
 from engine.tasks.network.weights import random_weights
 
 

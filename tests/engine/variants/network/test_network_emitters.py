@@ -74,7 +74,7 @@ def test_that_a_thread_sums_the_products_of_its_outputs(shape):
 
 @pytest.mark.slow
 @every_shape
-def test_that_averages_are_of_rectified_outputs_and_nothing_past_the_map_is_written(shape):
+def test_that_averages_are_of_rectified_outputs(shape):
     store = on_the_processor(pooled_store(shape))
     sums = whole((shape.filters, 2, 8), 20)
     wanted = np.maximum(sums, 0).reshape(shape.filters, 2, 4, 2).sum(axis=(1, 3)) / 4
@@ -94,7 +94,7 @@ def test_that_averages_are_of_rectified_outputs_and_nothing_past_the_map_is_writ
 
 @pytest.mark.slow
 @every_shape
-def test_that_all_threads_together_copy_a_phase_and_no_more(shape):
+def test_that_all_threads_together_copy_just_a_phase(shape):
     load = on_the_processor(phase_loader(shape))
     drawings = shape.drawings + 1
     maps = whole((drawings, shape.channels, shape.side, shape.side), 99)

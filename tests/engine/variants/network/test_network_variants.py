@@ -54,7 +54,7 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_in_the_simulator(stage):
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
     from engine.run.sampling import NO_SAMPLES
-    from engine.tasks.network.job import network_job
+    from engine.tasks.network.task import network_job
 
     # A thread of Python each: where blocks have 625 the smallest network is enough.
     uses_blocks_of_625 = stage.work(SIMULATED[0].problem, BLOCK).shared_loads
@@ -76,7 +76,7 @@ print(len({slot.stream for slot in prepared._slots.values()}), len(prepared._slo
 
 
 @pytest.mark.slow
-def test_that_every_chunk_of_a_batch_has_its_own_drawings_and_scores_and_one_of_two_streams():
+def test_that_every_chunk_of_a_batch_has_its_own_drawings_and_scores():
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-c", IN_CHUNKS]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -258,7 +258,7 @@ def test_that_a_batch_is_cut_into_chunks_without_a_gap():
 
 
 @every_cuda_stage
-def test_that_the_plan_has_a_launch_for_each_pass_and_a_device_without_blocks_of_625_is_told(stage):
+def test_that_the_plan_has_a_launch_for_each_pass(stage):
     problem = ForwardPass(3)
     plan = stage.plan(problem, BLOCK)
     assert all(launch.blocks > 0 for launch in plan)
@@ -315,7 +315,7 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
     ],
     ids=str,
 )
-def test_that_the_blocks_for_many_drawings_give_the_same_scores_and_are_counted_right(case, monkeypatch):
+def test_that_the_blocks_for_many_drawings_give_the_same_scores(case, monkeypatch):
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
     drawings, weights = case.operands()
     problem, counts = case.problem, Counts()

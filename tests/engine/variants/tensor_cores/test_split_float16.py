@@ -50,7 +50,7 @@ def test_that_weights_of_22_bits_have_no_rest(mask):
     assert np.array_equal(sums_of(halves), mask.weights)
 
 
-def test_that_more_roundings_are_needed_for_weights_too_far_apart_more_steps_and_more_additions():
+def test_that_weights_too_far_apart_need_more_roundings():
     near, far = Mask([[1.0, 1 / 3, 1e-3 / 3]]), Mask([[1.0, 1 / 3, 1e-9 / 3]])
     assert weight_halves.halves_of(near).rest <= 2.0 < weight_halves.halves_of(far).rest
     assert (
@@ -63,7 +63,7 @@ def test_that_more_roundings_are_needed_for_weights_too_far_apart_more_steps_and
     )
 
 
-def test_that_the_largest_weight_decides_about_the_range_and_few_digits_about_exact_sums():
+def test_that_the_largest_weight_decides_about_the_range():
     for largest, fits in ((2.0**31, False), (2.0**30, True), (2.0**-30, True), (2.0**-31, False)):
         assert weight_halves.is_in_range(Mask([[largest, 0.0], [largest / 1024, -largest / 3]])) == fits
     assert weight_halves.is_in_range(ZEROS)
@@ -152,7 +152,7 @@ def never_split(shape):
 
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
 @pytest.mark.slow
-def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(mask_shape, left):
+def test_that_groups_that_are_not_split_give_each_result_its_correlation(mask_shape, left):
     shape, offset = shape_for(mask_shape, left), np.float32(0.75)
     mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
     groups = shape.groups(4)
@@ -180,7 +180,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
 
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 @pytest.mark.slow
-def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width):
+def test_that_pairs_are_stored_just_where_they_belong(width):
     store = pair_storer(3)
     run = on_the_processor(store)
     results = tuple(np.float32(value) for value in RANDOM.standard_normal(12))
@@ -209,7 +209,7 @@ def test_that_masks_of_few_and_of_many_columns_compile(columns):
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize("side", [9, 17])
-def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side):
+def test_that_each_product_is_one_instruction(side):
     mask = mask_of(side, side)
     problem = problem_of(500, 700, mask)
     shape, bounds = shape_of(problem), (LANES * WARPS, BLOCKS)

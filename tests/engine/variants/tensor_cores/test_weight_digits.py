@@ -54,7 +54,7 @@ def test_that_the_digits_add_up_to_the_float32_weights_exactly(weights):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)], ids=str)
-def test_that_random_masks_take_four_digits_or_fewer_and_change_by_no_more_than_is_said(shape):
+def test_that_random_masks_change_by_no_more_than_is_said(shape):
     taken = []
     for seed in range(20):
         mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))

@@ -7,14 +7,15 @@ import pytest
 
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.picture_problem import MAX_SIDE
 from engine.variants.ir.device_function import zero_accumulators
 from engine.variants.low_rank import product_strips
 from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.low_rank.product_sums import streaming_accumulator
 from engine.variants.tensor_cores import split_float16
 from engine.variants.tiles import waves
-from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_place
+from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
 from engine.variants.tiles.strip_shape import LANES, shares_out
 from engine.variants.tiles.waves import rows_of_strips
 from tests.engine.variants.emitted import check_loaded, on_the_processor, unoptimised, whole
@@ -29,7 +30,7 @@ def grids_of(size, side):
 
 
 @pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
-def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(side):
+def test_that_strips_cover_the_picture(side):
     for size in (1, 7, 33, 256, 1024, 4096, 16384):
         for grid in grids_of(size, side):
             launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
@@ -48,7 +49,7 @@ BOUNDS = (1500, 6000), (20, 300), (1, 31), (2, 11), (1, 33), (1, 40)
 
 
 @pytest.mark.parametrize(("channels", "dtype"), [(1, "float32"), (3, "uint8")])
-def test_that_rows_are_whole_steps_and_the_blocks_fill_their_waves(channels, dtype):
+def test_that_the_blocks_of_strips_fill_their_waves(channels, dtype):
     filled = []
     for number in range(300):
         random = np.random.default_rng(number)
@@ -77,12 +78,12 @@ def test_that_the_blocks_down_the_highest_picture_fit_the_grid(resident):
 
 
 @pytest.mark.parametrize("samples", [1, 127, 128, 129, 1920, 3000])
-def test_that_strips_lie_side_by_side_and_band_below_band(samples):
-    place = on_the_processor(strip_place())
+def test_that_strips_lie_side_by_side_in_bands(samples):
+    place = on_the_processor(strip_position())
     across = -(-samples // 128)
     for number in range(2 * across + 1):
         wanted = number // across, number % across * 128
-        assert place(number, samples) == strip_place().py_func(number, samples) == wanted
+        assert place(number, samples) == strip_position().py_func(number, samples) == wanted
 
 
 @pytest.mark.parametrize("samples", [1, 3, 125, 128, 130, 300])
@@ -101,9 +102,15 @@ def test_that_cells_that_nothing_needs_are_cleared(samples):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
-    ("dtype", "channels", "side"), [("float32", 1, 9), ("float32", 1, 13), ("uint8", 3, 7), ("uint16", 2, 6)]
+    ("dtype", "channels", "side", "border"),
+    [
+        ("float32", 1, 9, Border.CONSTANT),
+        ("float32", 1, 13, Border.WRAP),
+        ("uint8", 3, 7, Border.CONSTANT),
+        ("uint8", 3, 7, Border.MIRROR),
+        ("uint16", 2, 6, Border.WRAP),
+    ],
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channels, side, border):
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
@@ -124,8 +131,8 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(dtype, channel
 
 LANE = 7
 # (mask shape, anchor's column, channels, terms)
-MASKS = [((side, side), side // 2, 1, 1) for side in (1, 2, 3, 5, 15, 31)]
-MASKS += [((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
+MASKS = [((side, side), side // 2, 1, 1) for side in (1, 2, 5, 15)]
+MASKS += [((5, 7), 0, channels, 1) for channels in (3, 4)]
 MASKS += [((1, 63), 62, 1, 1), ((33, 1), 0, 1, 1), ((9, 9), 4, 1, 2), ((31, 8), 3, 3, 3)]
 
 
@@ -173,7 +180,7 @@ def test_that_streaming_gives_each_result_its_correlation_in_both_backends(mask_
             assert found == ((mask * cells).sum(dtype=np.float64),) * 2
 
 
-def test_that_nan_reaches_exactly_the_results_that_it_lies_under_and_stays_in_no_accumulator():
+def test_that_nan_reaches_exactly_the_results_that_it_lies_under():
     shape = shape_for((3, 3), 1, 1, 1)
     tile = np.ones((8, shape.along.tile_samples), np.float32)
     tile[3, 4 * LANE + shape.along.shift + 2] = np.nan

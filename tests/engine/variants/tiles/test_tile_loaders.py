@@ -83,8 +83,14 @@ def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(shape
 
 
 @pytest.mark.slow
-@by_byte_shape
-@pytest.mark.parametrize("border", [Border.CONSTANT, Border.REFLECT, Border.WRAP])
+@pytest.mark.parametrize(
+    ("shape", "border"),
+    [
+        *((shape, Border.CONSTANT) for shape in BYTE_SHAPES),
+        *zip(BYTE_SHAPES[:4], (Border.REFLECT, Border.WRAP) * 2, strict=True),
+    ],
+    ids=str,
+)
 def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(shape, border):
     load, channels = all_threads(byte_tile_loader(shape, border.rule), shape.threads), shape.channels
     # The second one has rows of whole pieces, the third of whole words; in the fourth some tiles lie inside;
@@ -107,7 +113,7 @@ def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(shape,
 
 
 @by_byte_shape
-def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(shape):
+def test_that_aligned_loads_cover_what_a_window_needs(shape):
     assert shape.tile_samples % PIECE == 0
     assert shape.before % PIECE == 0
     covered = [word + k for word, size in shape.loads for k in range(size)]
@@ -124,7 +130,7 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize(("rows", "across"), [(3, 4), (2, 8), (1, 12), (2, 16), (8, 1)])
-def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(rows, across, dtype):
+def test_that_results_are_stored_where_they_belong(rows, across, dtype):
     store = result_storer(rows, across, np.dtype(dtype).itemsize)
     run = on_the_processor(store)
     values = RANDOM.integers(0, 256, rows * across)
@@ -148,11 +154,11 @@ def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
 @pytest.mark.parametrize(
     ("value", "byte"), [(0.5, 0), (1.5, 2), (254.5, 254), (255.5, 255), (-3.0, 0), (1e30, 255), (np.nan, 0)]
 )
-def test_that_a_result_becomes_the_nearest_even_byte_and_nan_becomes_0(value, byte):
+def test_that_a_result_becomes_the_nearest_even_byte(value, byte):
     assert PLAIN.quantised(np.float32(value), 1) == byte
 
 
-SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 3, 5, 9, 13, 31)]
+SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 5, 9, 31)]
 SHAPES += [tile_shape((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
 SHAPES += [replace(tile_shape((7, 7), 3, 1, 4), vectors=vectors, unrolled_rows=2) for vectors in (2, 4)]
 by_shape = pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from gui.explore.operation.operation_kernels import OperationKernels
 from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.operation_results import OperationResults
 from gui.explore.operation.operation_state import OperationState
+from gui.explore.operation.parameter_controls import ParameterControls
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.made_runs import made_reason, make_result
 
@@ -348,3 +349,23 @@ def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_t
     stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.table, kernels.device]
     assert [widget for widget in met if widget in stops] == stops
     assert met[1] is size
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"), [("1.5", 1.5), ("-20", -20.0), ("1,5", 30.0), ("", 30.0), ("1e9", 30.0)]
+)
+def test_that_a_number_with_a_comma_is_refused_in_words_and_not_read_as_another(qtbot, typed, value):
+    operation = OPERATIONS["hue-shift"]
+    controls = ParameterControls(operation, {operation.parameters[0].name: 30.0})
+    qtbot.addWidget(controls)
+    (box,) = controls.controls.values()
+    words = []
+    controls.refused.connect(words.append)
+    box.selectAll()
+    qtbot.keyClicks(box, typed or "\b")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == value
+    assert bool(words) == (value == 30.0)
+    if typed == "1,5":
+        assert "'1,5' is not" in words[0]
+        assert words[0].endswith("Use a point: 1.5.")

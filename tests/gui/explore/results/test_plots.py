@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import Compared
+from engine.results.compare import ComparedRun
 from gui.explore.results.metric_plot import MetricPlot
 from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
@@ -53,7 +53,9 @@ def items(plot, kind):
 def marks(plot):
     """Return the results that are drawn, each with the value at which its mark lies."""
     points = (point for item in items(plot, pg.ScatterPlotItem) for point in item.points())
-    drawn = [(point.data().result, point.pos().x()) for point in points if isinstance(point.data(), Compared)]
+    drawn = [
+        (point.data().result, point.pos().x()) for point in points if isinstance(point.data(), ComparedRun)
+    ]
     return [(result, 10**x if plot.axis.is_log else x) for result, x in drawn]
 
 

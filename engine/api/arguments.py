@@ -2,18 +2,22 @@
 
 import math
 import reprlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.geometry.block import Block
 
 if TYPE_CHECKING:
     from engine.image.picture import Picture
 
 # Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
 Image: TypeAlias = Union[ArrayLike, "Picture"]
+BlockLike = Block | tuple[int, int] | str
 
 
 def as_array(image: Image) -> np.ndarray:
@@ -62,6 +66,26 @@ def as_number(cval: float) -> float:
     if number is None:
         raise BadValue(f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number.")
     return number
+
+
+def as_device(device: str | None) -> str:
+    """Return the key of a device; a `BadValue` for what is not a key."""
+    wanted = AUTO if device is None else device
+    if not isinstance(wanted, str):
+        raise BadValue(
+            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
+        )
+    return wanted
+
+
+def as_block(block: BlockLike | None) -> Block | None:
+    """Return a block from any of its forms; a `BadValue` for what is none."""
+    if block is None or isinstance(block, Block):
+        return block
+    if isinstance(block, str):
+        return Block.parse(block)
+    sides = block if isinstance(block, Iterable) else (block,)
+    return Block.parse("x".join(str(side) for side in sides))
 
 
 def _as_float(value: float) -> float | None:

@@ -1,34 +1,44 @@
-"""`kept_on_disk`: the decorator of kernel factories. No Numba in here."""
+"""`kernel_factory`: the decorator of functions that make CUDA kernels. No Numba in here."""
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
 
-from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import Kernel
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
+MOST_KERNELS = 64
+# Each kernel's factory and the arguments, as plain values.
+_origins: "weakref.WeakKeyDictionary[Kernel, list[Any]]" = weakref.WeakKeyDictionary()
 
-def kept_on_disk(factory: Factory) -> Factory:
-    """Decorate a kernel factory so that its kernels are kept on disk once they are compiled.
+
+def kernel_factory(factory: Factory) -> Factory:
+    """Decorate a kernel factory: its last kernels are made once, and their code is kept on disk.
 
     The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
     numbers, texts, members of an enumeration, and tuples and data classes of such.
     """
 
+    @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
     def made(*arguments: Any, **named: Any) -> Any:
         kernel = factory(*arguments, **named)
-        if not SIMULATED and not missing:
-            from engine.device.kernel_cache import KernelCache
-
+        if not SIMULATED:
             name = f"{factory.__module__}.{factory.__qualname__}"
-            kernel._cache = KernelCache([name, _plain(arguments), _plain(named)], kernel.targetoptions)
+            _origins[kernel] = [name, _plain(arguments), _plain(named)]
         return kernel
 
     return made  # type: ignore[return-value]
+
+
+def origin_of(kernel: Kernel) -> list[Any] | None:
+    """Return a kernel's factory and arguments as plain values; None for one of another origin."""
+    return _origins.get(kernel)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,101 @@
+"""Memory of the selected device, from a pool of the driver, and small arrays that kernels read.
+
+A pool hands freed memory out again without asking the system: a preview or a repeated run costs no
+allocation. An array is freed when nothing refers to it any more; no work on it may be under way then. The
+contents of a new one are undefined.
+"""
+
+import atexit
+import math
+from functools import cache, lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.cuda_graph import check
+from engine.device.cuda_presence import SIMULATED
+from engine.device.launches import DeviceArray
+from engine.device.numba_cuda import cuda
+
+# At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
+KEPT_SHARE = 4
+# Bands of a picture, repeated runs with one mask, and undone edits need the same weights.
+MOST_UPLOADS = 32
+
+
+def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
+    """Return an uninitialised, C-contiguous array."""
+    if SIMULATED or not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
+        return cuda.device_array(shape, dtype)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    return array_in(_allocated(max(1, size)), shape, dtype)
+
+
+def array_in(memory: Any, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
+    """Return a C-contiguous array at the beginning of memory (the `gpu_data` of an array), which it holds."""
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+    # A slice of an array of bytes, its view and that one's shape would be three arrays: 0.1 ms.
+    itemsize = np.dtype(dtype).itemsize
+    strides = tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return DeviceNDArray(shape, strides, dtype, gpu_data=memory)
+
+
+def _allocated(size: int) -> Any:
+    from cuda.bindings import driver
+
+    pool, stream = _pool(cuda.get_current_device().id)
+    answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
+    if answer[0] == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+        # What the pool keeps in pieces may be enough in one.
+        check(driver.cuMemPoolTrimTo(pool, 0))
+        answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
+    address = check(answer)
+    free = partial(driver.cuMemFreeAsync, address, stream)
+    memory = cuda.MemoryPointer(cuda.current_context(), address, size, finalizer=free)
+    # All streams may use it now.
+    check(driver.cuStreamSynchronize(stream))
+    return memory
+
+
+@cache
+def _pool(device: int) -> tuple[Any, Any]:
+    """Return the pool of a device, and a stream on which nothing but allocating and freeing is enqueued.
+
+    That stream is never captured, and waits for no other one: memory may be freed on any thread, at any time.
+    """
+    from cuda.bindings import driver
+
+    properties = driver.CUmemPoolProps()
+    properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    properties.location.id = device
+    pool = check(driver.cuMemPoolCreate(properties))
+    kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    total = cuda.current_context().get_memory_info().total
+    check(driver.cuMemPoolSetAttribute(pool, kept, driver.cuuint64_t(total // KEPT_SHARE)))
+    return pool, check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+
+
+def uploaded(values: np.ndarray) -> DeviceArray:
+    """Return an array on the device with a copy of these values, the same one for the same values.
+
+    Kernels may only read it. The upload goes through the default stream, so it waits for all work under way
+    on the device, and all other work waits for it.
+    """
+    device = 0 if SIMULATED else cuda.get_current_device().id
+    return _uploaded(device, values.shape, values.dtype.str, values.tobytes())
+
+
+@lru_cache(maxsize=MOST_UPLOADS)
+def _uploaded(device: int, shape: tuple[int, ...], dtype: str, contents: bytes) -> DeviceArray:
+    array = device_array(shape, dtype)
+    with CAPTURE_LOCK:
+        array.copy_to_device(np.frombuffer(contents, dtype).reshape(shape))
+    return array
+
+
+# While the driver still works.
+atexit.register(_uploaded.cache_clear)

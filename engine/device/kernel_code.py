@@ -1,0 +1,94 @@
+"""Machine code of CUDA kernels: Numba compiles, cuda.core links, and a file keeps it for the next start.
+
+Numba's own `cuda.jit(cache=True)` finds a kernel by its pickled closure, and a closure over a compiled
+function or an intrinsic (the border's rule, the emitted multiply-adds) pickles differently in each process;
+it notices changes of the kernel's own file only; and it grows without bound (numba-cuda 0.30.4,
+`core/caching.py`). Here a kernel is found by its factory, the factory's arguments, the types of the kernel's
+arguments, the compiler's options, the kind of device and the versions of the compilers; the digest of the
+sources names the folder (`code_store.py`). Loading runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0`
+switches it off.
+"""
+
+import functools
+import json
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from engine.compiled.code_store import code_store
+from engine.device.kernel_factory import origin_of
+from engine.device.launches import Kernel, Signature
+from engine.device.numba_cuda import cuda
+from engine.device.versions import versions
+
+Loaded = TypeVar("Loaded")
+
+_KIND = "cuda"
+SWITCH = "HALOSCOPE_KEEP_KERNELS"
+# Settings that change the code that Numba generates.
+_COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
+# From this compute capability on there are instructions for one architecture alone.
+_SPECIFIC_FROM = (9, 0)
+
+
+def with_code(
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], load: Callable[[bytes], Loaded]
+) -> Loaded:
+    """Return what `load` makes of the machine code of a kernel, kept or compiled now.
+
+    Kept code that `load` cannot use is compiled anew.
+    """
+    origin = origin_of(kernel)
+    # Code for a debugger names files and lines.
+    if origin is None or os.environ.get(SWITCH) == "0" or kernel.targetoptions["debug"]:
+        return load(compiled(kernel, signature, capability))
+    # What is linked to a kernel comes from its factory too.
+    options = {name: str(value) for name, value in kernel.targetoptions.items() if name != "link"}
+    facts = [*origin, str(signature), options, capability, *_compilers()]
+    key = json.dumps(facts, sort_keys=True, allow_nan=False)
+    found: Loaded | None = code_store().built(_KIND, key, load)
+    if found is None:
+        code = compiled(kernel, signature, capability)
+        found = load(code)
+        code_store().save(_KIND, key, code)
+    return found
+
+
+def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
+    """Return the machine code of a kernel for a compute capability."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    options = kernel.targetoptions
+    architecture = (*capability, "a" if capability >= _SPECIFIC_FROM else "")
+    is_optimised_when_linked = options["lto"]
+    code, _ = cuda.compile(
+        kernel.py_func,
+        signature,
+        device=False,
+        abi="numba",
+        cc=architecture,
+        output="ltoir" if is_optimised_when_linked else "ptx",
+        **{name: options[name] for name in ("debug", "lineinfo", "fastmath", "opt", "launch_bounds")},
+    )
+    if is_optimised_when_linked:
+        parts = [ObjectCode.from_ltoir(code)]
+    else:
+        parts = [ObjectCode.from_ptx(code.encode())]
+    parts += [ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
+    linker = Linker(
+        *parts,
+        options=LinkerOptions(
+            arch="sm_{}{}{}".format(*architecture),
+            max_register_count=options.get("max_registers"),
+            lineinfo=options["lineinfo"],
+            # False is not the same as None: it is a flag all the same.
+            link_time_optimization=is_optimised_when_linked or None,
+        ),
+    )
+    return bytes(linker.link("cubin").code)
+
+
+@functools.cache
+def _compilers() -> tuple[Any, ...]:
+    settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
+    return versions(), settings

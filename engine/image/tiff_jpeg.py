@@ -1,0 +1,152 @@
+"""Strips and tiles of a TIFF that are JPEGs: damage in them becomes a note or a refusal.
+
+tifffile lets imagecodecs decode them, which passes no warnings of libjpeg on: damage would stay silent.
+simplejpeg passes the first on. It knows neither the tags nor the tables that strips share, so both are
+written into each JPEG. What simplejpeg does not read, or warns of, is decoded by imagecodecs.
+"""
+
+import hashlib
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.faults import Refused
+from engine.image.jpeg import CUT_SHORT, FRAMES, frame_of, markers, notes_on_warning, with_surplus
+
+if TYPE_CHECKING:
+    from tifffile import TiffPage
+
+_COMPRESSIONS = (6, 7, 33007, 34892)
+_RGB, _SEPARATED, _YCBCR = 2, 5, 6
+# Quantisers, Huffman codes and conditions of arithmetic codes: libjpeg forgets other shared segments.
+_SHARED = (0xDB, 0xC4, 0xCC)
+_JFIF, _ADOBE = 0xE0, 0xEE
+# Adobe's segment with the transform 0: three components are red, green and blue.
+_ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
+# Offset of the number of components in a frame header.
+_COMPONENTS = 9
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+
+_Segment = tuple[np.ndarray | None, Any, tuple[int, int, int, int]]
+
+
+def is_of_jpegs(page: "TiffPage") -> bool:
+    """Return whether the strips or tiles of a page are JPEGs."""
+    return int(page.compression) in _COMPRESSIONS
+
+
+def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
+    """Let simplejpeg decode the JPEGs of a page when tifffile reads it to `image`.
+
+    What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
+    last row.
+    """
+    import simplejpeg
+
+    # Returns the samples of a strip or tile, of shape (1, H, W, S), where they belong, and the shape that the
+    # tags promise; without data only the latter two.
+    by_imagecodecs: Callable[..., _Segment] = page.decode
+    # Of one page nearly all begin alike.
+    head = _Head()
+
+    def decode(data: bytes | None, index: int, **settings: Any) -> _Segment:
+        nonlocal head
+        _, place, shape = by_imagecodecs(None, index, **settings)
+        if data is None:
+            return None, place, shape
+        if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
+            data, settings = page.jpegheader + data + _END, settings | {"jpegheader": None}
+        its_head = head
+        if not its_head.stored or not data.startswith(its_head.stored):
+            head = its_head = _head_of(data, page)
+        warning = ""
+        if its_head.colours and its_head.shape[2] == shape[3]:
+            samples = _target(image, place, its_head.shape)
+            try:
+                simplejpeg.decode_jpeg(its_head.completed(data), its_head.colours, buffer=samples)
+            except ValueError as error:
+                warning = str(error)
+            else:
+                # The last strip may hold more rows than are left.
+                return samples[np.newaxis, : shape[1]], place, shape
+        notes.extend(notes_on_warning(warning))
+        frame = frame_of(data)
+        longer = with_surplus(data, len(data) if frame.end is None else frame.end)
+        # One after the other: a strip may be as large as the picture.
+        expected = _digest(by_imagecodecs(longer, index, **settings)[0])
+        found = by_imagecodecs(data, index, **settings)
+        if not frame.unsupported and _digest(found[0]) != expected:
+            raise Refused(CUT_SHORT)
+        return found
+
+    page.decode = decode
+
+
+class _Head(NamedTuple):
+    """How JPEGs of a page begin: as stored, up to the number of their components, and as it should be.
+
+    `colours` is what simplejpeg shall decode them to; empty where it does not read them as imagecodecs does.
+    """
+
+    stored: bytes = b""
+    complete: bytes = b""
+    colours: str = ""
+    shape: tuple[int, ...] = ()
+
+    def completed(self, data: bytes) -> bytes:
+        """Return a JPEG that needs no tags."""
+        return data if self.complete == self.stored else self.complete + data[len(self.stored) :]
+
+
+def _head_of(data: bytes, page: "TiffPage") -> _Head:
+    is_jfif = is_rgb = False
+    for marker, place in markers(data):
+        if marker in FRAMES:
+            break
+        is_jfif |= marker == _JFIF
+        if marker == _ADOBE:
+            is_rgb = data.startswith(_ADOBE_RGB, place)
+    else:
+        return _Head()
+    stored = data[: place + _COMPONENTS + 1]
+    height, width, samples = struct.unpack_from(">HHB", data, place + 5)
+    photometric, has_extra = int(page.photometric), bool(page.extrasamples)
+    colours, model = "", b""
+    if samples == 1:
+        colours = "GRAY"
+    elif samples == 3 and photometric in (_RGB, _YCBCR) and not has_extra:
+        colours = "RGB"
+        # Without a JFIF segment, RGB is what the tag says, whatever the JPEG says.
+        if photometric == _RGB and not page.is_jfif:
+            if is_jfif:
+                return _Head()
+            model = b"" if is_rgb else _ADOBE_RGB
+    elif samples == 4 and (photometric == _SEPARATED or has_extra):
+        colours = "CMYK"
+    tables = _tables(page)
+    complete = b"".join((_START, tables, stored[len(_START) : place], model, stored[place:]))
+    return _Head(stored, complete, colours, (height, width, samples))
+
+
+def _target(image: np.ndarray, place: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Return an array for the samples of a strip or tile: rows of the image where it has all of them."""
+    plane, depth, row, _, _ = place
+    rows: np.ndarray = image[plane, depth, row : row + shape[0]]
+    return rows if rows.shape == shape and rows.dtype == np.uint8 else np.empty(shape, np.uint8)
+
+
+def _digest(samples: np.ndarray | None) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
+
+
+def _tables(page: "TiffPage") -> bytes:
+    """Return the segments that the JPEGs of a page share."""
+    shared = page.jpegtables or b""
+    return b"".join(
+        shared[place : place + 2 + int.from_bytes(shared[place + 2 : place + 4], "big")]
+        for marker, place in markers(shared)
+        if marker in _SHARED
+    )

@@ -1,0 +1,224 @@
+"""Machine code of kernels, kept on disk, for two kinds of device: real code, made-up devices."""
+
+import ast
+import ctypes
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import engine.variants
+from engine.device import cuda_kernels, kernel_factory
+from engine.device.cuda_kernels import float32, int64, jit_within, types
+from engine.device.cuda_presence import SIMULATED, missing
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.variants import variant
+from tests.engine.device.conftest import NEW, OLD, Loaded
+
+if not (SIMULATED or missing):
+    from engine.device import kernel_code, loaded_kernel
+
+pytestmark = [
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(SIMULATED or missing), reason="needs the CUDA compiler"),
+]
+SIGNATURE = (float32[:, ::1], int64)
+
+
+def factory(border, scale):
+    @cuda.jit
+    def scaled(values, count):
+        values[0, count] *= float32(scale)
+
+    return scaled
+
+
+@pytest.fixture
+def compilations(select, monkeypatch):
+    """Return the kernels that were compiled, for a made-up device."""
+    made, compiled = [], kernel_code.compiled
+
+    def counted(kernel, signature, capability):
+        made.append(kernel)
+        return compiled(kernel, signature, capability)
+
+    monkeypatch.setattr(kernel_code, "compiled", counted)
+    return made
+
+
+def fresh(scale=3, border=Border.ZERO):
+    """Return a kernel of the factory, as a fresh process makes it."""
+    return kernel_factory.kernel_factory(factory)(border, scale)
+
+
+def code(kernel, signature=SIGNATURE):
+    """Return the machine code that a launch on the selected device would load."""
+    return loaded_kernel.loaded_kernel(kernel, signature).code
+
+
+def registers(content):
+    """Return the registers of the one kernel in a file of machine code: its section of code says it."""
+    (first,), (size, count, _) = struct.unpack_from("<Q", content, 40), struct.unpack_from("<3H", content, 58)
+    sections = [struct.unpack_from("<IIQQQQII", content, first + n * size) for n in range(count)]
+    executable = 4
+    (found,) = [section[7] >> 24 for section in sections if section[2] & executable]
+    return found
+
+
+@pytest.mark.slow
+def test_that_the_next_process_loads_what_this_one_compiled(compilations):
+    assert code(fresh()) == code(fresh())
+    assert len(compilations) == 1
+
+
+@pytest.mark.slow
+def test_that_other_arguments_types_and_devices_are_compiled_for(compilations, select):
+    code(fresh(3))
+    code(fresh(4))
+    code(fresh(3, Border.WRAP))
+    code(fresh(3), (float32[:, ::1], types.int32))
+    assert len(compilations) == 4
+    select(OLD)
+    code(fresh(3))
+    assert len(compilations) == 5
+
+
+@pytest.mark.slow
+def test_that_the_environment_switches_it_off(compilations, monkeypatch, tmp_path):
+    monkeypatch.setenv(kernel_code.SWITCH, "0")
+    code(fresh()), code(fresh())
+    assert len(compilations) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_that_code_that_the_driver_refuses_is_compiled_again(compilations, monkeypatch, tmp_path):
+    code(fresh())
+    refusals = [RuntimeError("CUDA_ERROR_NO_BINARY_FOR_GPU")]
+
+    def load(content, signature):
+        if refusals:
+            raise refusals.pop()
+        return Loaded(content, signature)
+
+    monkeypatch.setattr(loaded_kernel, "LoadedKernel", load)
+    code(fresh())
+    assert len(compilations) == 2
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_that_the_linker_bounds_the_registers_of_a_kernel():
+    def summed(values, count):
+        parts = cuda.local.array(48, float32)
+        for k in range(48):
+            parts[k] = values[k, count]
+        for k in range(48):
+            values[k, count] = parts[47 - k] + parts[0]
+
+    free, bounded = (
+        registers(kernel_code.compiled(jit_within(most)(summed), SIGNATURE, OLD)) for most in (None, 32)
+    )
+    assert free > 32 >= bounded
+
+
+def test_that_arguments_of_equal_text_are_told_apart():
+    values = (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")
+    plain = [kernel_factory._plain(value) for value in values]
+    assert all(a != b or type(a) is not type(b) for i, a in enumerate(plain) for b in plain[:i])
+
+
+def test_that_arguments_that_mean_nothing_in_another_process_are_refused():
+    with pytest.raises(TypeError, match="cannot be kept on disk"):
+        kernel_factory.kernel_factory(lambda thing: factory(thing, 1))(object())
+
+
+def test_that_every_kernel_factory_is_declared():
+    forgotten = []
+    (variants,) = engine.variants.__path__
+    for path in sorted(Path(variants).glob("*/*.py")):
+        if path.parent.name in ("cpu", "ir"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.endswith("kernel"):
+                decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+                if decorators != [kernel_factory.kernel_factory.__name__]:
+                    forgotten.append(f"{path.name}: {node.name}")
+    assert forgotten == []
+
+
+@pytest.mark.slow
+def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(select):
+    found = {OLD: set(), NEW: set()}
+    # The second kernel is that of the next process: both codes are on disk.
+    for kernel in (factory(Border.ZERO, 4), fresh(4), fresh(4)):
+        for capability in (NEW, OLD, NEW):
+            select(capability)
+            # The header says which device the code is for.
+            found[capability].add(code(kernel)[:64])
+    assert [len(headers) for headers in found.values()] == [1, 1]
+    assert found[OLD] != found[NEW]
+
+
+def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
+    kernel = factory(Border.ZERO, 5)
+    first = loaded_kernel.loaded_kernel(kernel, SIGNATURE)
+    select(NEW, 1)
+    assert loaded_kernel.loaded_kernel(kernel, SIGNATURE) is first
+
+
+def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkeypatch):
+    library = SimpleNamespace(get_kernel=lambda name: SimpleNamespace(attributes=SimpleNamespace(num_regs=1)))
+    monkeypatch.setattr(loaded_kernel, "ObjectCode", SimpleNamespace(from_cubin=lambda content: library))
+    launched = []
+    monkeypatch.setattr(loaded_kernel, "Stream", SimpleNamespace(from_handle=lambda handle: handle))
+    monkeypatch.setattr(loaded_kernel, "launch", lambda *arguments: launched.append(arguments))
+    signature = (types.float32[:, ::1], types.int64, types.float32)
+    array = SimpleNamespace(
+        device_ctypes_pointer=ctypes.c_size_t(4096),
+        size=6,
+        dtype=np.dtype(np.float32),
+        shape=(2, 3),
+        strides=(12, 4),
+    )
+    kernel = loaded_kernel.LoadedKernel(b"\0.nv.constant0.kernel\0", signature)
+    kernel[(1, 2, 3), (4, 5, 6), SimpleNamespace(handle=99)](array, 7, np.float32(0.5))
+    ((stream, config, _, *values),) = launched
+    assert (stream, config.grid, config.block) == (99, (1, 2, 3), (4, 5, 6))
+    # Owner, parent, cells, bytes of a cell, address, shape, strides.
+    assert values[:9] == [0, 0, 6, 4, 4096, 2, 3, 12, 4]
+    assert [type(value) for value in values[9:]] == [ctypes.c_int64, ctypes.c_float]
+    assert [value.value for value in values[9:]] == [7, 0.5]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "shapes"),
+    [
+        ("constant", 3), ("row-constant", 1), ("cached-constant", 1), ("row-tiled-constant", 1),
+        ("row-cached-constant", 1),
+    ],
+)  # fmt: skip
+def test_that_an_edit_of_a_mask_whose_weights_the_host_copies_compiles_nothing(
+    compilations, monkeypatch, key, shapes
+):
+    written = []
+    monkeypatch.setattr(cuda_kernels, "_on_device", lambda arguments: arguments)
+    monkeypatch.setattr(Loaded, "write", lambda self, name, values: written.append(values))
+    monkeypatch.setattr(cuda, "synchronize", lambda: None)
+    chosen, random = variant(key), np.random.default_rng(3)
+    for rows, columns in ((1, 5), (5, 5), (63, 63))[:shapes]:
+        for _ in range(4):
+            mask = Mask(random.standard_normal((rows, columns)))
+            problem = Problem(9, 7, mask_shape=mask.shape, anchor=mask.anchor)
+            prepared = chosen.prepare(problem, mask, chosen.default_block)
+            assert np.array_equal(written[-1][: mask.taps], mask.weights32.ravel())
+            del prepared
+    assert len(compilations) == 1
+    assert len(written) == 4 * shapes
