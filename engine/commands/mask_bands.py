@@ -7,7 +7,7 @@ used again; what is verified of them is kept. The bits are those of the whole fl
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -55,37 +55,30 @@ def filtered_in_bands(
         request.samples.shape, np.dtype(np.float32), regions if how.settings.verify else ()
     )
     out = loan.result(request.samples, opened.dtype)
-    bands = _Bands(request, loan)
+    bands = cut(request.problem, rows_of_chunk(request.problem, BAND_BYTES))
+    highest = max(band.rows for band in bands)
+    rows = np.broadcast_to(request.samples[:1], (highest, *request.samples.shape[1:]))
+    floats = loan.result(rows, np.float32)
+    prepared = cache(partial(_prepared, request))
+
+    def filtered() -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the first row and the float32 results of each band, which the next one overwrites."""
+        for band in bands:
+            sources = [request.samples[first:last] for first, last in band.sources]
+            image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+            prepared(band.rows).launch(image, floats[: band.rows])
+            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
+
     if mode == "rescale":
-        found = [finite_range(values, scale) for _, values in bands.filtered()]
+        found = [finite_range(values, scale) for _, values in filtered()]
         ends = min(low for low, _ in found), max(high for _, high in found)
-    for top, values in bands.filtered():
+    for top, values in filtered():
         checked.keep(top, values)
         part = out[top : top + len(values)]
         to_depth(values, opened.dtype, range_mode=mode, scale=scale, ends=ends, out=part)
     return out.reshape(request.shape), checked
 
 
-class _Bands:
-    """A request's bands, filtered one after the other into the same memory."""
-
-    def __init__(self, request: Request, loan: Loan) -> None:
-        self._request, problem = request, request.problem
-        self._bands = cut(problem, rows_of_chunk(problem, BAND_BYTES))
-        highest = max(self._bands, key=lambda band: band.rows)
-        rows = np.broadcast_to(request.samples[:1], (highest.rows, *request.samples.shape[1:]))
-        self._floats = loan.result(rows, np.float32)
-        self._prepared = cache(self._prepare)
-
-    def filtered(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the first row and the float32 results of each band, which the next one overwrites."""
-        for band in self._bands:
-            sources = [self._request.samples[first:last] for first, last in band.sources]
-            image = sources[0] if len(sources) == 1 else np.concatenate(sources)
-            floats = self._floats[: band.rows]
-            self._prepared(band.rows).launch(image, floats)
-            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
-
-    def _prepare(self, rows: int) -> Prepared:
-        choice, problem = self._request.choice, replace(self._request.problem, height=rows)
-        return choice.variant.prepare(problem, self._request.mask, choice.block)
+def _prepared(request: Request, rows: int) -> Prepared:
+    choice, problem = request.choice, replace(request.problem, height=rows)
+    return choice.variant.prepare(problem, request.mask, choice.block)
