@@ -1,6 +1,6 @@
 """The command line of the engine, by the table of its commands. No Qt in here.
 
-Importing this costs nothing; a command loads what it needs when it is called.
+Importing this costs nothing; a command loads what it needs when `command_line.main` calls it.
 """
 
 from typing import NamedTuple
@@ -69,10 +69,3 @@ def listed() -> str:
         use = f"  {name} {command.usage}".rstrip()
         lines.append(f"{use:30}  {command.help}" if len(use) <= 30 else f"{use}\n{'':32}{command.help}")
     return "\n".join(lines)
-
-
-def main(argv: list[str]) -> int:
-    """Run the command that `argv` names, without the program's name, and return the exit status."""
-    from engine.commands.command_line import run
-
-    return run(argv)

@@ -14,7 +14,7 @@ from engine.files.standard_streams import PIPE_CLOSED, silence
 from engine.shortages import shortage_of
 
 
-def run(argv: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Run the command that `argv` names, without the program's name, and return the exit status.
 
     0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed verification; 1 for

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-import engine.commands
+import engine.commands.command_line
 import engine.files.atomic_write
 from engine import interrupts
 from engine.commands import command_line
@@ -103,7 +103,7 @@ def command(capsys):
 
     def do(*arguments):
         capsys.readouterr()
-        status = engine.commands.main(words(arguments))
+        status = engine.commands.command_line.main(words(arguments))
         printed = capsys.readouterr()
         return Answer(status, printed.out, printed.err)
 
