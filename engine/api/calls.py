@@ -90,7 +90,7 @@ def measured(
     return as_applied(outcome_of(job, device, plan, executor_for, on_values), shape)
 
 
-def as_applied(outcome: "Outcome", shape: tuple[int, ...]) -> Applied:
+def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
     """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
     if outcome.values is None:
         raise outcome.error or EngineError(str(outcome.result.failure))

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.run.sweep import ways
 from engine.tasks.filtering.columns import mask_text
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -243,7 +242,7 @@ def _columns_without(settings: BenchSettings) -> tuple[str, ...]:
     return () if len(settings.layouts) > 1 else ("layout",)
 
 
-def _name(result: Measurement[Any], what: str, settings: BenchSettings) -> str:
+def _name(result: AnyResult, what: str, settings: BenchSettings) -> str:
     block = f" {result.block}" if result.block else ""
     layout = f" {result.layout}" if result.layout and len(settings.layouts) > 1 else ""
     return f"{result.problem.size_text}, {what}, {result.variant}{block}{layout}"

@@ -19,7 +19,7 @@ from engine.host.executor import executor_for
 from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.results.metrics import metric
 from engine.results.quantities import MISSING
 from engine.results.strict_json import json_text
@@ -93,7 +93,7 @@ def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) 
     """
     done = 0
 
-    def on_result(result: Measurement[Any]) -> None:
+    def on_result(result: AnyResult) -> None:
         nonlocal done
         done += 1
         word = result.proof if result.kernel_ms is None else metric(KERNEL).words(Compared(result))

@@ -34,7 +34,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
@@ -250,7 +250,7 @@ def _variant(key: str) -> Variant:
     return COPY if key == COPY.key else variant(key)
 
 
-def _measured_of(result: Measurement[Any]) -> Measured:
+def _measured_of(result: AnyResult) -> Measured:
     """Return the values of a run's result, or why it has none."""
     if result.failure:
         return Measured(reason=result.status)

@@ -53,11 +53,22 @@ def _allocated(size: int) -> Any:
         check(driver.cuMemPoolTrimTo(pool, 0))
         answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
     address = check(answer)
-    free = partial(driver.cuMemFreeAsync, address, stream)
-    memory = cuda.MemoryPointer(cuda.current_context(), address, size, finalizer=free)
+    memory = cuda.MemoryPointer(
+        cuda.current_context(), address, size, finalizer=partial(_free, address, stream)
+    )
     # All streams may use it now.
     check(driver.cuStreamSynchronize(stream))
     return memory
+
+
+def _free(address: Any, stream: Any) -> None:
+    """Give memory back to its pool; a capture of launches that is under way on this thread goes on."""
+    from cuda.bindings import driver
+
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    _, mode = driver.cuThreadExchangeStreamCaptureMode(relaxed)
+    driver.cuMemFreeAsync(address, stream)
+    driver.cuThreadExchangeStreamCaptureMode(mode)
 
 
 @cache

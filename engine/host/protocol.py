@@ -7,7 +7,7 @@ in here.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from engine.errors import ImageReadError
 from engine.geometry.block import Block
@@ -15,7 +15,7 @@ from engine.geometry.refusal import Refusal
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.reason import Reason
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Filtered:
     variant: str  # the one that ran
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
-    result: Measurement[Any] | None = None
+    result: AnyResult | None = None
     chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
 
 

@@ -9,17 +9,9 @@ from engine.host.protocol import Availability
 from engine.run.variant import AnyVariant
 
 
-def info_of(variant: AnyVariant[Any, Any]) -> VariantInfo:
+def info_of(v: AnyVariant[Any, Any]) -> VariantInfo:
     """Return a variant as the window shows it."""
-    return VariantInfo(
-        variant.key,
-        variant.title,
-        variant.device.value,
-        variant.idea,
-        variant.default_block,
-        variant.uses_block,
-        variant.remark,
-    )
+    return VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
 
 
 def availability_of(key: str, refuse: Callable[[], object]) -> Availability:

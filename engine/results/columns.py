@@ -4,12 +4,12 @@ Here are the facts of every task; a task has its own in `FACTS` of the module th
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Generic
 
 from engine.results.compare import Compared, ComparedRun
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.results.metrics import AnyMetric, metrics_of
 from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import MISSING
@@ -60,26 +60,51 @@ def facts_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyFact, ...]:
     return tuple({fact.key: fact for fact in (*what, VARIANT, *how, *FACTS)}.values())
 
 
-def columns_of(problem: TaskProblem | type[TaskProblem], first: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Return every column of a task: those of `first`, then the other metrics, then the other facts."""
-    found: dict[str, Column] = {metric.key: metric for metric in metrics_of(problem)}
-    found |= {fact.key: fact for fact in facts_of(problem)}
+def columns_of(*problems: TaskProblem | type[TaskProblem], first: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Return every column of a task: those of `first`, then the other metrics, then the other facts.
+
+    Of several tasks: those of all, with a dash where the task of a run does not have a fact.
+    """
+    found: dict[str, Column] = {metric.key: metric for problem in problems for metric in metrics_of(problem)}
+    owners: dict[str, list[TaskProblem | type[TaskProblem]]] = {}
+    for problem in problems:
+        for fact in facts_of(problem):
+            found.setdefault(fact.key, fact)
+            owners.setdefault(fact.key, []).append(problem)
+    for fact in [column for column in found.values() if isinstance(column, Fact)]:
+        if len(owners[fact.key]) < len(problems):
+            found[fact.key] = _only_of({problem.task for problem in owners[fact.key]}, fact)
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
+
+
+def _only_of(tasks: set[str], fact: AnyFact) -> AnyFact:
+    """Return a fact of some tasks for a table with runs of others too."""
+    text, number = fact.text, fact.number
+
+    def text_of(run: Compared) -> str:
+        return text(run) if run.result.task in tasks else MISSING
+
+    def number_of(run: Compared) -> float | None:
+        return number(run) if number is not None and run.result.task in tasks else None
+
+    return replace(fact, text=text_of, number=None if number is None else number_of)
 
 
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
     """Return the facts that are the same for all runs, in words, by the key of their column."""
     found = {}
-    for fact in facts_of(runs[0].result.problem) if runs else ():
-        texts = {fact.text(run) for run in runs} if fact.caption and fact in columns else ()
+    facts = [column for column in columns if isinstance(column, Fact) and column.caption]
+    # What was computed, then how.
+    for fact in sorted(facts, key=lambda fact: not fact.of_problem):
+        texts = {fact.text(run) for run in runs}
         if len(texts) == 1:
             (text,) = texts
             found[fact.key] = "" if text == MISSING else fact.caption.format(text)
     return found
 
 
-def problem_text(result: Measurement[Any]) -> str:
+def problem_text(result: AnyResult) -> str:
     """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
     facts = [fact for fact in facts_of(result.problem) if fact.of_problem]
     return ", ".join(repeated(facts, [Compared(result)]).values())
@@ -96,7 +121,7 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def layout_suffix(result: Measurement[Any]) -> str:
+def layout_suffix(result: AnyResult) -> str:
     """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from engine.geometry.layout import Layout
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult, Measurement
 from engine.results.problem import P_co
 
-Run = Measurement[Any]
 SPEED_UP_OF = (
     "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, "
     "types, weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
@@ -32,7 +31,7 @@ class ComparedRun(Generic[P_co]):
 
     result: Measurement[P_co]
     number: int = 1
-    baseline: Run | None = None
+    baseline: AnyResult | None = None
     baseline_run: int | None = None
 
     @property
@@ -47,7 +46,7 @@ Compared = ComparedRun[Any]
 """A run of whatever task; the metrics of a task take those of its own."""
 
 
-def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:
+def compared(results: Sequence[AnyResult], baseline: str, chosen: AnyResult | None = None) -> list[Compared]:
     """Return every run with the one that its speed-up is against.
 
     `baseline` is the key of a variant; a `chosen` run is the baseline of its own problem instead.
@@ -69,14 +68,14 @@ def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -
     ]
 
 
-def comparable(result: Run) -> Hashable:
+def comparable(result: AnyResult) -> Hashable:
     """Return what two runs must share, beside the layout of rows, so that their times can be compared."""
     # Files of version 1 have no digest, and compared masks by their names.
     weights = result.weights_digest or ("", result.mask_name)
     return result.task, result.problem.comparable, weights
 
 
-def _served(baseline: Run) -> Iterable[Hashable]:
+def _served(baseline: AnyResult) -> Iterable[Hashable]:
     """Return the problems and layouts of runs that a baseline may be compared with."""
     layouts = ("", baseline.layout) if baseline.layout else ("", *Layout)
     return [(comparable(baseline), str(layout)) for layout in layouts]

@@ -11,7 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.environment import Environment
-from engine.results.problem import P_co
+from engine.results.problem import P_co, TaskProblem
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -88,51 +88,24 @@ class Timing:
 # Without slots: a generic class of frozen ones cannot be made by its alias with a parameter.
 @dataclass(frozen=True)
 class Measurement(Generic[P_co]):
-    """One variant on one problem of any task: its times and its proof, or why there are none.
+    """One variant on one problem of any task: its times and its proof, or why there are none."""
 
-    Parameters
-    ----------
-    variant, title : str
-        Key and name of the variant that ran; never "auto".
-    device : str
-        Key of the device: "cpu", "cuda:0", "simulator".
-    block : Block, optional
-        None where the variant has no block.
-    timing : Timing, optional
-        None where the run failed, was not verified, or where times mean nothing (the simulator).
-    verification : Verification, optional
-        None where nothing was computed.
-    failure : Reason, optional
-        Why there is no result; None if the run succeeded. Files have it as text (`status`).
-    refused : bool
-        Whether the failure is that this cannot be done, so that nothing was tried.
-    chosen_because : str
-        The planner's reason where `auto` was chosen.
-    seed : int
-        Seed of the pixels that were verified, and of random operands.
-    layout : str
-        Layout of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
-    work : Work, optional
-        The model of work; None where it is not known.
-    weights_digest : str, optional
-        Digest of the weights of a filter's mask: runs with other weights are not compared. None in
-        files of version 1.
-    """
-
-    variant: str
+    variant: str  # key of the one that ran; never "auto"
     title: str
-    device: str
+    device: str  # key: "cpu", "cuda:0", "simulator"
     problem: P_co
-    block: Block | None
+    block: Block | None  # None where the variant has none
     environment: Environment
+    # None where the run failed, was not verified, or where times mean nothing (the simulator).
     timing: Timing | None = None
-    verification: Verification | None = None
-    failure: Reason | None = None
-    refused: bool = False
-    chosen_because: str = ""
-    seed: int = 0
-    layout: str = ""
-    work: Work | None = None
+    verification: Verification | None = None  # None where nothing was computed
+    failure: Reason | None = None  # why there is no result; files have it as text (`status`)
+    refused: bool = False  # whether the failure is that this cannot be done, so that nothing was tried
+    chosen_because: str = ""  # the planner's reason where `auto` was chosen
+    seed: int = 0  # of the pixels that were verified, and of random operands
+    layout: str = ""  # of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU
+    work: Work | None = None  # the model of work; None where it is not known
+    # Runs with other weights, of a mask or a network, are not compared. No digest in files of version 1.
     mask_name: str = ""
     weights_digest: str | None = None
 
@@ -206,3 +179,7 @@ class Measurement(Generic[P_co]):
         data["reason"] = self.failure and self.failure.as_json()
         data["status"] = self.status
         return data
+
+
+AnyResult = Measurement[TaskProblem]
+"""The result of a run of whatever task; what reads more of its problem takes that task's own."""

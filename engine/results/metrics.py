@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Generic
 
 from engine.results.compare import SPEED_UP_OF, ComparedRun
-from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.measurement import AnyResult, Spread, Timing
 from engine.results.problem import P_contra, TaskProblem
 from engine.results.quantities import (
     MISSING,
@@ -85,7 +85,7 @@ def metric(key: str, problem: TaskProblem | type[TaskProblem] | None = None) -> 
     return found[key]
 
 
-def number_of(result: Measurement[Any], key: str) -> Number:
+def number_of(result: AnyResult, key: str) -> Number:
     """Return one number of a run by itself."""
     return metric(key, result.problem).value(ComparedRun(result))
 

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
+from engine.results.problem import P
 from engine.results.progress import Checkpoint
 from engine.run.measure import OnValues, Outcome, measure, measure_each, unrun
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.run.task import AnyJob
+from engine.run.task import AnyJob, ProblemJob
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ def measure_on(
     plan: SamplingPlan,
     checkpoint: Checkpoint = lambda step: None,
     on_values: OnValues | None = None,
-) -> Outcome:
+) -> Outcome[Any]:
     """Measure a job in the process that this is called in; nothing is sampled where times mean nothing."""
     machine = backend(device)
     plan = plan if machine.info.times_mean_speed else NO_SAMPLES
@@ -48,16 +49,16 @@ def measure_on(
 
 
 def measure_each_on(
-    jobs: Sequence[AnyJob], device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
-) -> list[Outcome]:
+    jobs: Sequence[ProblemJob[P]], device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> list[Outcome[P]]:
     """Measure jobs of one input (`measure_each`) in the process that this is called in."""
     machine = backend(device)
     return measure_each(jobs, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint)
 
 
 def outcomes_of(
-    jobs: Sequence[AnyJob], device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
-) -> list[Outcome]:
+    jobs: Sequence[ProblemJob[P]], device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
+) -> list[Outcome[P]]:
     """Measure jobs of one input (`measure_each`) where their device is.
 
     None may be one that the device cannot do. Raises DeviceFault, HostLost or Cancelled.
@@ -66,12 +67,12 @@ def outcomes_of(
 
 
 def outcome_of(
-    job: AnyJob,
+    job: ProblemJob[P],
     device: DeviceInfo,
     plan: SamplingPlan,
     executor_for: ExecutorFor,
     on_values: OnValues | None = None,
-) -> Outcome:
+) -> Outcome[P]:
     """Measure a job where its device is; what cannot be done is refused before a process is started for it.
 
     `on_values` is as of `measure`; a job in another process does not call it. Raises DeviceFault, HostLost or

@@ -5,7 +5,7 @@ Called on: the main thread of the engine's process, or of a script.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 
@@ -15,30 +15,31 @@ from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.environment import Environment
 from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
 from engine.run.poisoning import run_on_poison
 from engine.run.sampling import SamplingPlan, sampled, timed
-from engine.run.task import AnyJob
+from engine.run.task import ProblemJob
 
 OnValues = Callable[[np.ndarray], object]
 
 
-class Outcome(NamedTuple):
+class Outcome(NamedTuple, Generic[P_co]):
     """What was computed (None if it failed), its result, and the error behind a failure."""
 
     values: np.ndarray | None
-    result: Measurement[Any]
+    result: Measurement[P_co]
     error: EngineError | None = None
 
 
 def unrun(
-    job: AnyJob,
+    job: ProblemJob[P],
     device: DeviceInfo | None,
     device_key: str = "",
     error: EngineError | None = None,
     *,
     is_recorded: bool = True,
-) -> Measurement[Any]:
+) -> Measurement[P]:
     """Return the result as far as it is known without running anything; `error` says why it cannot run.
 
     `device_key` is the requested device, for use where there is none; `is_recorded` as of `SamplingPlan`.
@@ -66,7 +67,7 @@ def unrun(
 
 
 def measure(
-    job: AnyJob,
+    job: ProblemJob[P],
     backend: Backend,
     plan: SamplingPlan,
     *,
@@ -74,7 +75,7 @@ def measure(
     host_out: np.ndarray | None = None,
     on_values: OnValues | None = None,
     filled: Buffers | None = None,
-) -> Outcome:
+) -> Outcome[P]:
     """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
     `checkpoint` is called before each step; the result goes to `host_out`, of its shape and type, where that
@@ -94,8 +95,11 @@ def measure(
 
 
 def measure_each(
-    jobs: Sequence[AnyJob], backend: Backend, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
-) -> list[Outcome]:
+    jobs: Sequence[ProblemJob[P]],
+    backend: Backend,
+    plan: SamplingPlan,
+    checkpoint: Checkpoint = lambda step: None,
+) -> list[Outcome[P]]:
     """Run jobs that differ in their variants and constants alone; their input is copied to the device once.
 
     Raises what `measure` raises, and OutOfDeviceMemory.
@@ -113,15 +117,15 @@ def measure_each(
 
 
 def _measured(
-    job: AnyJob,
+    job: ProblemJob[P],
     backend: Backend,
     plan: SamplingPlan,
     checkpoint: Checkpoint,
     host_out: np.ndarray | None,
     on_values: OnValues | None,
     filled: Buffers | None,
-    result: Measurement[Any],
-) -> Outcome:
+    result: Measurement[P],
+) -> Outcome[P]:
     task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()

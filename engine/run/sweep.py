@@ -9,16 +9,16 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceFault, EngineError
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult, Measurement
+from engine.results.problem import P
 from engine.run.device_choice import device_for
 from engine.run.executor import ExecutorFor, outcome_of
 from engine.run.measure import unrun
 from engine.run.registered import V
 from engine.run.sampling import SamplingPlan
-from engine.run.task import AnyJob
+from engine.run.task import AnyJob, ProblemJob
 
-Result = Measurement[Any]
-Measure = Callable[[Any, DeviceInfo, SamplingPlan, ExecutorFor], Result]
+Measure = Callable[[Any, DeviceInfo, SamplingPlan, ExecutorFor], AnyResult]
 """Measures a job on a device and returns its result."""
 ONE_LAYOUT = (Layout.PITCHED,)
 
@@ -36,7 +36,9 @@ def ways(
                 yield variant, block, layout
 
 
-def measured_result(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> Result:
+def measured_result(
+    job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
+) -> AnyResult:
     """Return the result of a job that is measured where its device is."""
     return outcome_of(job, device, plan, executor_for).result
 
@@ -69,7 +71,7 @@ def sweep(
     DeviceFault or None
         If a device was lost on the way: the CUDA jobs after it were not tried.
     """
-    results: list[Result] = []
+    results: list[AnyResult] = []
     fault: DeviceFault | None = None
     plan = SamplingPlan(budget_s=budget_s)
     for job in jobs:
@@ -91,7 +93,7 @@ def sweep(
     return results, fault
 
 
-def counted(job: AnyJob, device: str) -> Result:
+def counted(job: ProblemJob[P], device: str) -> Measurement[P]:
     """Return the result of a job that is only counted, with the reason where it cannot run on the device."""
     try:
         job.refuse(device_for(job.variant, device))
@@ -100,7 +102,7 @@ def counted(job: AnyJob, device: str) -> Result:
     return not_run(job, device, None)
 
 
-def not_run(job: AnyJob, wanted: str, error: EngineError | None) -> Result:
+def not_run(job: ProblemJob[P], wanted: str, error: EngineError | None) -> Measurement[P]:
     """Return the result of a job that did not run; without a device it names the first GPU."""
     known: DeviceInfo | None = None
     if not isinstance(error, DeviceFault):

@@ -119,4 +119,6 @@ def _registered(task: Task[Any, Any, V], key: str) -> V:
     return named(key, task.variants, (), "no variant of the task is called that")
 
 
+ProblemJob = Job[P, Any, Any]
+"""A job of a problem P, whatever its operands and its variant are."""
 AnyJob = Job[Any, Any, Any]

@@ -14,13 +14,13 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult, Measurement
 from engine.tasks.registry import TASKS
 
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
 
-def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
+def results_from_document(data: Any) -> tuple[AnyResult, ...]:
     """Return the results of a file, as `json.loads` gives it, of this version or of an earlier one.
 
     Raises BadValue for other data, a later version, and a damaged result.
@@ -37,7 +37,7 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
     return tuple(map(result_from_json, data["results"]))
 
 
-def result_from_json(data: Any) -> Measurement[Any]:
+def result_from_json(data: Any) -> AnyResult:
     """Return the result of `Measurement.as_json`; derived values (medians) are derived anew.
 
     Raises BadValue for a part that is missing, of another type or out of range, UnknownName for an unknown

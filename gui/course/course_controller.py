@@ -8,12 +8,12 @@ from PySide6.QtCore import QObject
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
-from engine.errors import Cancelled, EngineError
+from engine.errors import EngineError
 from engine.host.protocol import Saved
 from engine.host.verbs import Describe, Run
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable
-from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel
 from gui.page.jobs import Job, JobQueue
@@ -77,7 +77,7 @@ class CourseController(QObject):
 
         def failed(error: EngineError) -> None:
             self._counting.discard(paper)
-            if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
+            if not needs_no_message(error):
                 self._course.set_problem(paper, str(error))
 
         self._link.ask(Ask(Describe(CourseRequest(paper)), replied, failed))

@@ -33,6 +33,11 @@ def is_reported_by_link(error: EngineError) -> bool:
     return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
 
 
+def needs_no_message(error: EngineError) -> bool:
+    """Whether a request was stopped, or was lost with its host, which the link reports."""
+    return isinstance(error, Cancelled) or is_reported_by_link(error)
+
+
 class SegmentKeeper:
     """Reference counts of segments of shared memory; `release` gets the names that have no user any more.
 

@@ -3,12 +3,15 @@
 Panels read this and connect to its signals; only controllers call the methods that change it.
 """
 
+from itertools import chain
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.results.progress import Progress
+from engine.tasks.operation.messages import OperationInfo
 
 STARTING = "starting"
 READY = "ready"
@@ -33,8 +36,11 @@ class EngineState(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.status = STARTING
+        # Those of convolution; those of other operations are listed when one is chosen.
         self.variants: tuple[VariantInfo, ...] = ()
+        self._operations: dict[str, tuple[VariantInfo, ...]] = {}
         self.devices: tuple[DeviceInfo, ...] = ()
+        # The newest answer about each variant.
         self.availability: dict[str, Availability] = {}
         self.running = False
         self.cancelling = False
@@ -68,8 +74,13 @@ class EngineState(QObject):
         return "Not now: a run is in progress; Esc cancels it." if self.running else ""
 
     def variant(self, key: str) -> VariantInfo | None:
-        """Return the entry of a variant; None if it is unknown."""
-        return next((variant for variant in self.variants if variant.key == key), None)
+        """Return the entry of a variant of any operation; None if it is unknown."""
+        listed = chain(self.variants, *self._operations.values())
+        return next((variant for variant in listed if variant.key == key), None)
+
+    def variants_of(self, operation: str) -> tuple[VariantInfo, ...]:
+        """Return the variants of an operation in teaching order, none before they are listed."""
+        return self._operations.get(operation, ()) if operation else self.variants
 
     def device(self, key: str) -> DeviceInfo | None:
         """Return the entry of a device; None if it is unknown."""
@@ -86,6 +97,11 @@ class EngineState(QObject):
         self.status, self.variants, self.devices = READY, ready.variants, ready.devices
         self.ready_changed.emit()
 
+    def set_operations(self, infos: tuple[OperationInfo, ...]) -> None:
+        """Note the variants of the operations other than convolution."""
+        self._operations = {info.key: info.variants for info in infos}
+        self.ready_changed.emit()
+
     def set_status(self, status: str) -> None:
         """Set the host's status: "starting", "ready", "restarting", "lost: ..."."""
         if status != self.status:
@@ -94,7 +110,7 @@ class EngineState(QObject):
 
     def set_availability(self, availability: tuple[Availability, ...]) -> None:
         """Note which variants can do the job."""
-        new = {entry.variant: entry for entry in availability}
+        new = self.availability | {entry.variant: entry for entry in availability}
         if new != self.availability:
             self.availability = new
             self.availability_changed.emit()

@@ -1,36 +1,40 @@
 """What is on the screen now; its shared memory is held while it is shown and released after."""
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.shared_array import segments_of
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation.messages import OperationJob
+from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
-from gui.explore.operation.operation_state import OperationState
+from gui.explore.picture_job import PictureJob
 from gui.explore.workspace import Workspace
 
 
-class Display:
+class Display(QObject):
     """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
 
-    def __init__(
-        self, workspace: Workspace, operations: OperationState, state: EngineState, keeper: SegmentKeeper
-    ) -> None:
+    found_changed = Signal()  # `found` or `refusal`
+
+    def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
+        super().__init__()
         self._workspace = workspace
-        self._operations = operations
         self._state = state
         self._keeper = keeper
-        self._job: FilterJob | OperationJob | None = None
+        self._job: PictureJob | None = None
+        self.found: Operated | None = None
+        """What an operation found beside its picture; None for a convolution."""
+        self.refusal = ""
+        """Why the operation cannot be done; its panel says it."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
-        self._age_timer = QTimer(singleShot=True, interval=SLOW_MS)
+        self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._age_timer.timeout.connect(self.show_age)
+        workspace.operation_changed.connect(lambda: self._set_found(None))
 
     @property
     def is_earlier(self) -> bool:
         """Whether there is a result, and the job has changed since it was shown."""
-        return self._state.last_result is not None and self._job != self._wanted()
+        return self._state.last_result is not None and self._job != self._workspace.job()
 
     def follow_job(self) -> None:
         """Note that the job may have changed: if no result comes soon, the one shown is an earlier one."""
@@ -49,17 +53,31 @@ class Display:
         old_picture, old_result = self._workspace.picture, self._state.last_result
         self._keeper.hold(segments_of(picture))
         self._state.forget_filtered()
+        self._set_found(None)
         self._workspace.set_picture(picture)
         self._keeper.drop(segments_of(old_picture))
         self._keeper.drop(segments_of(old_result))
 
-    def show_filtered(self, filtered: Filtered) -> None:
-        """Show a result of the present job."""
-        old = self._state.last_result
-        self._keeper.hold(segments_of(filtered))
-        self._job = self._wanted()
-        self._state.show_filtered(filtered)
+    def show(self, reply: Filtered | Operated) -> None:
+        """Show the result of a preview or a run of the present job."""
+        old, shown = self._state.last_result, shown_of(reply)
+        self._keeper.hold(segments_of(shown))
+        self._job = self._workspace.job()
+        self._state.show_filtered(shown)
         self._keeper.drop(segments_of(old))
+        self._set_found(reply if isinstance(reply, Operated) else None)
 
-    def _wanted(self) -> FilterJob | OperationJob | None:
-        return self._workspace.job() or self._operations.job()
+    def refuse(self, refusal: str) -> None:
+        """Say that the present job has no result; an operation's panel says why."""
+        self.show_age()
+        self._set_found(None, refusal)
+
+    def _set_found(self, found: Operated | None, refusal: str = "") -> None:
+        if (found, refusal) != (self.found, self.refusal):
+            self.found, self.refusal = found, refusal
+            self.found_changed.emit()
+
+
+def shown_of(reply: Filtered | Operated) -> Filtered:
+    """Return the picture of a reply."""
+    return reply.shown if isinstance(reply, Operated) else reply

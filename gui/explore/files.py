@@ -17,9 +17,8 @@ from engine.geometry.border import Border
 from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from engine.mask.files import MAX_BYTES, load_mask, save_mask
 from engine.mask.resolve import resolve_mask
-from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
-from gui.explore.session_file import Session, load_session, save_session
+from gui.explore.session_file import Session, choice_of, load_session, save_session
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
@@ -45,14 +44,12 @@ class ExploreFiles(QObject):
     def __init__(
         self,
         workspace: Workspace,
-        operations: OperationState,
         pictures: PictureController,
         messages: Messages,
         pages: PageParts | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
-        self._operations = operations
         self._pictures = pictures
         self._messages = messages
         self._pages = pages or PageParts()
@@ -105,13 +102,12 @@ class ExploreFiles(QObject):
         """Write the session as it is now."""
         workspace, picture = self._workspace, self._workspace.picture
         where = (picture.path, picture.sample) if picture else ("", "")
-        operations = self._operations
         session = Session(
             *where,
             workspace.mask,
-            workspace.settings,
-            operations.key,
-            operations.choice,
+            workspace.settings_of(""),
+            workspace.operation,
+            choice_of(workspace.settings),
             self._pages.read(),
         )
         self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
@@ -132,7 +128,7 @@ class ExploreFiles(QObject):
         """
         workspace = self._workspace
         own = load_session(Path(begin.session)) if begin.session else None
-        session = with_options(own or Session("", "", workspace.mask, workspace.settings), begin)
+        session = with_options(own or Session("", "", workspace.mask, workspace.settings_of("")), begin)
         if own is None or begin.first is not None:
             self._apply(session)
             return begin.first is not None
@@ -152,11 +148,12 @@ class ExploreFiles(QObject):
 
     def _apply(self, session: Session) -> None:
         """Set mask, settings and operation; the mask as one step that can be undone."""
-        settings = session.settings
-        self._workspace.set_mask(session.mask, "Open session")
-        self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+        workspace, settings = self._workspace, session.settings
+        workspace.set_mask(session.mask, "Open session")
+        workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         # Last: a new mask means convolution.
-        self._operations.show(session.operation, session.choice)
+        workspace.choose(session.operation)
+        workspace.change(**session.choice)
         self._pages.give(session.pages)
 
     def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
@@ -165,7 +162,7 @@ class ExploreFiles(QObject):
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         depths = result_filters(with_float=self._workspace.result_dtype == "float32")
-        name = f"{self.stem()}-{self._mask_word()}{offered_suffixes()[0]}"
+        name = f"{self.stem()}-{self._workspace.operation or self._mask_word()}{offered_suffixes()[0]}"
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, depths.get(chosen, "keep"))

@@ -10,24 +10,20 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.messages import VariantInfo
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
-from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, PageParts, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.operation.operation_controller import OperationController
-from gui.explore.operation.operation_docks import EitherOf, OperationDock
-from gui.explore.operation.operation_results import OperationResults, OperationResultsPanel
-from gui.explore.operation.operation_state import OperationState
+from gui.explore.operation.operation_dock import OperationDock
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -35,7 +31,7 @@ from gui.explore.run_controller import RunController
 from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.explore.small_picture import ComputingMessages, SmallPicture
 from gui.explore.tile.tile_state import TileState
-from gui.explore.workspace import Workspace, comparable_of
+from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.export import ResultsExport
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
@@ -91,27 +87,23 @@ class ExplorePage(Page):
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
         self.operation_dock = OperationDock(
             self.mask_panel,
-            self.operations,
+            workspace,
+            self.display,
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
-        )
-        self.kernel_dock = EitherOf(
-            self.kernel_panel, lambda: self._operation_kernels(workspace, state), self.operations
         )
         self.time_slot, self.speed_up_slot, self.blocks_slot = (
             Slot(_LOWER_SIZE, least=_LOWER_LEAST) for _ in range(3)
         )
         self.blocks_panel: BlocksPanel | None = None
-        self.operation_table: OperationResultsPanel | None = None
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
         # Between the two, so that Tab goes from left to right.
         self.setCentralWidget(self.picture_view)
-        self.add_dock("kernel", "Kernel", self.kernel_dock, _AREA.RightDockWidgetArea)
+        self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
         self.add_dock("time", "Execution time", self.time_slot, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_slot, _AREA.BottomDockWidgetArea)
-        either = EitherOf(self.results_panel, self._operation_table, self.operations)
-        beside = self.add_dock("results", "Results", either, _AREA.BottomDockWidgetArea)
+        beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.blocks_dock = self.add_dock(
             "blocks", "Block sizes", self.blocks_slot, _AREA.BottomDockWidgetArea
         )
@@ -132,18 +124,17 @@ class ExplorePage(Page):
 
     @property
     def status(self) -> PageStatus:
-        results = self.operation_results if self.operations.is_active else self.results
-        picture, newest = self.workspace.picture, results.current
+        results, picture, settings = self.results, self.workspace.picture, self.workspace.settings
+        newest = results.current
         is_earlier = newest is not None and results.is_earlier(newest.result)
         compared = newest if newest and newest.speed_up is not None else None
         speed_up = metric(SPEED_UP).text(compared) if compared else ""
-        blocks = () if self.operations.is_active else self.workspace.settings.blocks
-        each_block = f" with block {blocks[0]}" if blocks else ""
-        if len(blocks) > 1:
-            each_block = f" with each of {len(blocks)} blocks"
+        each_block = f" with block {settings.blocks[0]}" if settings.blocks else ""
+        if len(settings.blocks) > 1:
+            each_block = f" with each of {len(settings.blocks)} blocks"
         # A kernel without blocks runs once.
         own_block = each_block if self.kernel_panel.block.takes_blocks else ""
-        chosen = "chosen " if self.workspace.settings.kernels else ""
+        chosen = "chosen " if settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
             sentence=run_sentence(newest.result, is_earlier=is_earlier)
@@ -152,7 +143,7 @@ class ExplorePage(Page):
             is_earlier=is_earlier,
             figure=f"{speed_up} {'than' if is_slower else 'vs'} {results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
-            device=self.workspace.settings.device,
+            device=settings.device,
             run_does=f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
             "its time.",
             run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
@@ -167,29 +158,19 @@ class ExplorePage(Page):
         )
 
     def run(self) -> None:
-        if self.operations.is_active:
-            self._with_what_is_typed(self.operation_runs.run)
-            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
 
     def run_all(self) -> None:
-        if self.operations.is_active:
-            self._with_what_is_typed(self.operation_runs.run_every_variant)
-            return
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
     def export(self, suffix: str) -> None:
-        export = self._operation_export if self.operations.is_active else self._export
-        export.ask(self._services.files, suffix, self.files.stem())
+        self._export.ask(self._services.files, suffix, self.files.stem())
 
     def copy_results(self) -> None:
-        table = self.results_panel.table
-        if self.operations.is_active and self.operation_table is not None:
-            table = self.operation_table.table
-        table.copy_all()
+        self.results_panel.table.copy_all()
 
     def clear_results(self) -> None:
-        (self.operation_results if self.operations.is_active else self.results).clear()
+        self.results.clear()
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -202,7 +183,8 @@ class ExplorePage(Page):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        is_refused = self.blocks_panel is not None and self.blocks_panel.is_refused
+        panel = self.blocks_panel if self.workspace.is_filtering else None
+        is_refused = panel is not None and panel.is_refused
         if self.workspace.settings.blocks or is_refused:
             self.blocks_dock.raise_()
         if not is_refused:
@@ -211,7 +193,6 @@ class ExplorePage(Page):
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
-        self.operation_runs.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -226,7 +207,7 @@ class ExplorePage(Page):
         elif isinstance(intent, LoadMask):
             # As the weights are: neither turned nor divided by their sum.
             self.workspace.set_mask(intent.mask, f"Load {intent.mask.name}", flip=False, normalise=False)
-        elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
+        elif isinstance(intent, LoadKernel) and self._has_kernel(intent.here.variant):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
@@ -249,25 +230,20 @@ class ExplorePage(Page):
 
         results = self.results
         turns = Turns(self)
-
-        def plot(key: str, name: str, empty: str) -> QWidget:
-            return EitherOf(
-                MetricPlot(results, key, name, empty, turns),
-                lambda: MetricPlot(self.operation_results, key, name, empty),
-                self.operations,
-            )
-
-        _fill(self.time_slot, plot(KERNEL, "Execution time by variant", _NO_TIMES))
-        _fill(self.speed_up_slot, plot(SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS))
+        for slot, key, name, empty in (
+            (self.time_slot, KERNEL, "Execution time by variant", _NO_TIMES),
+            (self.speed_up_slot, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS),
+        ):
+            _fill(slot, MetricPlot(results, key, name, empty, turns))
         self.blocks_panel = BlocksPanel(self.workspace, self._services.state, results, self.cells, turns)
         _fill(self.blocks_slot, self.blocks_panel)
-        self.operations.chosen.connect(self._allow_blocks)
+        self.workspace.operation_changed.connect(self._allow_blocks)
         self._allow_blocks()
         self.operation_dock.box.fill()
 
     def _allow_blocks(self) -> None:
         if self.blocks_panel is not None:
-            self.blocks_panel.explain(_NO_BLOCKS if self.operations.is_active else "")
+            self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -291,21 +267,15 @@ class ExplorePage(Page):
         workspace.job_changed.connect(self._follow_problem)
         self.cells = BlockCells(results, self)
         self.commands = ExploreActions(actions, workspace, state)
-        self.operations = OperationState(workspace)
-        self.display = display = Display(workspace, self.operations, state, link.keeper)
+        self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
-        small = SmallPicture(workspace, state, self._chosen_kernel, self.take_small_picture)
+        small = SmallPicture(workspace, state, self.take_small_picture)
         behind = ComputingMessages(answers, self, small)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
-        self.operation_results = OperationResults(self.operations)
-        self.operation_runs = OperationController(
-            self.operations, state, link, services.jobs, behind, display, self.operation_results
-        )
-        self._operation_export = ResultsExport(self.operation_results, state, answers)
         pages = PageParts(services.session_parts, services.take_session_parts)
-        self.files = ExploreFiles(workspace, self.operations, self.pictures, answers, pages)
+        self.files = ExploreFiles(workspace, self.pictures, answers, pages)
         self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
@@ -328,19 +298,6 @@ class ExplorePage(Page):
             insert_into_tab_order(self.operation_dock, made)
         self.tile.watch(is_visible)
 
-    def _operation_kernels(self, workspace: Workspace, state: EngineState) -> QWidget:
-        from gui.explore.operation.operation_kernels import OperationKernels
-
-        return OperationKernels(self.operations, workspace, state)
-
-    def _operation_table(self) -> QWidget:
-        panel, actions = OperationResultsPanel(self.operation_results, self.workspace), self._services.actions
-        panel.copied.connect(self._services.messages.report_copied)
-        panel.save_csv_requested.connect(actions["export_csv"].trigger)
-        panel.save_json_requested.connect(actions["export_json"].trigger)
-        self.operation_table = panel
-        return panel
-
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
         self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
@@ -356,14 +313,9 @@ class ExplorePage(Page):
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
-        self.operation_runs.shown.connect(lambda: self.settled.emit(None))
-        self.operation_runs.failed.connect(self.settled)
-        self.operations.chosen.connect(self.status_changed)
-        self.operations.chosen.connect(self._name_dock)
-        self.operations.found_changed.connect(self.status_changed)
-        self.operations.found_changed.connect(self._show_mark)
-        # Whoever changes the mask (a session, a paper, undo) wants to see what it does.
-        workspace.mask_changed.connect(lambda _: self.operations.choose(""))
+        workspace.operation_changed.connect(self._follow_operation)
+        self._services.state.ready_changed.connect(self._choose_baseline)
+        self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         for signal in (
             workspace.picture_changed,
@@ -373,8 +325,6 @@ class ExplorePage(Page):
             results.modelReset,
             results.dataChanged,
             results.present_changed,
-            self.operation_results.modelReset,
-            self.operation_results.present_changed,
         ):
             signal.connect(self.status_changed)
         view = self.picture_view.canvas.view
@@ -387,21 +337,25 @@ class ExplorePage(Page):
         """Open a picture that the simulator takes, and choose the simulator."""
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: self.workspace.change(device=SIMULATOR))
 
-    def _chosen_kernel(self) -> VariantInfo | None:
-        if self.operations.is_active:
-            key = self.operations.choice.variant
-            return next((one for one in self.operations.variants if one.key == key), None)
-        return self._services.state.variant(self.workspace.settings.variant)
+    def _has_kernel(self, key: str) -> bool:
+        return any(known.key == key for known in self._services.state.variants)
 
     def _follow_problem(self) -> None:
         job = self.workspace.job()
         self.results.follow(job and comparable_of(job))
 
-    def _name_dock(self) -> None:
-        self.docks[0].setWindowTitle("Operation" if self.operations.is_active else "Mask")
+    def _follow_operation(self) -> None:
+        self.docks[0].setWindowTitle("Mask" if self.workspace.is_filtering else "Operation")
+        self._choose_baseline()
+
+    def _choose_baseline(self) -> None:
+        """Choose the baseline of an operation that has none: its variant on the CPU, once it is listed."""
+        if not self.workspace.settings.baseline:
+            listed = self._services.state.variants_of(self.workspace.operation)
+            self.workspace.change(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
-        found = self.operations.found
+        found = self.display.found
         score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
         self.picture_view.canvas.set_mark(found.mark if found else None, score)
 

@@ -1,18 +1,22 @@
 """A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
+from functools import partial
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Preview
-from engine.tasks.filtering.messages import FilterJob
-from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from engine.host.verbs import Check, Describe, Preview
+from engine.tasks.operation.messages import Operated, OperationJob, OperationsRequest
+from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
 from gui.explore.display import Display
+from gui.explore.picture_job import PictureJob
+from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
-from gui.page.messages import PageMessages
 
 SOURCE = "preview"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
@@ -39,19 +43,19 @@ class PreviewController(QObject):
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
-        messages: PageMessages,
+        messages: ComputingMessages,
         display: Display,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._state = state
-        self._link = link
+        self._keeper = link.keeper
         self._messages = messages
         self._display = display
-        self._wanted: FilterJob | None = None
-        self._in_flight: Ask | None = None
-        self._stopped: Ask | None = None
-        self._given_up: FilterJob | None = None
+        self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
+        self._wanted: PictureJob | None = None
+        self._given_up: PictureJob | None = None
+        self._is_stopped = False
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
         self._patience_timer.timeout.connect(self._leave_stale)
@@ -63,9 +67,9 @@ class PreviewController(QObject):
 
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
-        if self._in_flight is not None:
+        if self._previews.in_flight is not None:
             self._given_up, self._wanted = self._workspace.job(), None
-            self._stop(self._in_flight)
+            self._stop()
 
     def _job_settled(self) -> None:
         job = self._workspace.job()
@@ -74,31 +78,30 @@ class PreviewController(QObject):
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
         if job is not None:
-            # Answers arrive in the order of the questions, so the last one is the newest.
-            self._link.ask(Ask(Check(job), self._state.set_availability, self._check_failed))
+            self._checks.ask(Check(job), self._state.set_availability, self._show_failure)
+            if isinstance(job, OperationJob) and not self._state.variants_of(job.operation):
+                self._lists.ask(Describe(OperationsRequest()), self._state.set_operations, self._show_failure)
         self._send()
 
     def _send(self) -> None:
         self._leave_stale()
-        if self._wanted is None or self._state.running or self._in_flight is not None:
+        if self._wanted is None or self._state.running or self._previews.in_flight is not None:
             return
         job, self._wanted = self._wanted, None
         where = " in the simulator" if job.device == SIMULATOR else ""
 
         def show_stage(stage: str, fraction: float = 0.0) -> None:
-            if self._in_flight is ask:
-                self._state.set_task(SOURCE, stage + where, fraction)
+            self._state.set_task(SOURCE, stage + where, fraction)
 
-        ask = Ask(
+        self._is_stopped = False
+        self._patience_timer.start(self._patience_ms)
+        show_stage("computing")
+        self._previews.ask(
             Preview(job),
-            lambda filtered: self._replied(ask, filtered),
-            lambda error: self._failed(ask, error),
+            partial(self._replied, job),
+            partial(self._failed, job),
             lambda step: show_stage(step.stage, step.fraction),
         )
-        self._in_flight = ask
-        self._patience_timer.start(self._patience_ms)
-        show_stage("filtering")
-        self._link.ask(ask)
 
     def _leave_stale(self) -> None:
         """Stop the preview in flight if another one is wanted and its time is over.
@@ -106,61 +109,57 @@ class PreviewController(QObject):
         One in the simulator is stopped at once, because it may take minutes; another device does not wait for
         its end, because the simulator has its own process.
         """
-        ask, wanted = self._in_flight, self._wanted
-        if ask is None or wanted is None:
+        asked, wanted = self._previews.in_flight, self._wanted
+        if asked is None or wanted is None:
             return
-        assert isinstance(ask.request, Preview)
-        if ask.request.wants_simulator and ask.request.job != wanted:
+        assert isinstance(asked, Preview)
+        if asked.wants_simulator and asked.job != wanted:
+            self._stop()
             if wanted.device != SIMULATOR:
-                self._end_wait()
-            self._stop(ask)
-        elif ask is self._stopped:
+                self._previews.forget()
+                self._state.end_task(SOURCE)
+        elif self._is_stopped:
             return
-        elif ask.request.job == wanted:
+        elif asked.job == wanted:
             # Edited back, or a host that came up meanwhile: what is wanted is on its way.
             self._wanted = None
         elif not self._patience_timer.isActive():
             self._patience_ms *= PATIENCE_GROWTH
-            self._stop(ask)
+            self._stop()
 
-    def _stop(self, ask: Ask) -> None:
-        if ask is not self._stopped:
-            self._stopped = ask
-            self._link.cancel(ask)
+    def _stop(self) -> None:
+        if not self._is_stopped:
+            self._is_stopped = True
+            self._previews.cancel()
 
-    def _replied(self, ask: Ask, filtered: Filtered) -> None:
-        self._end_wait(ask)
-        assert isinstance(ask.request, Preview)
-        job = ask.request.job
+    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
+        self._state.end_task(SOURCE)
         if job == self._workspace.job():
             self._patience_ms = PATIENCE_MS
             self._messages.clear(SOURCE)
-            self._display.show_filtered(filtered)
+            self._display.show(reply)
             self._display.show_age()
             self.shown.emit()
         else:
-            self._link.keeper.discard(segments_of(filtered))
+            self._keeper.discard(segments_of(reply))
         self._send()
 
-    def _failed(self, ask: Ask, error: EngineError) -> None:
-        is_newest = self._in_flight is ask
-        assert isinstance(ask.request, Preview)
-        self._end_wait(ask)
-        # The end of the simulator's process is reported to its requests alone.
-        is_reported = is_reported_by_link(error) and not ask.request.wants_simulator
-        if is_newest and self._wanted is None:
-            self._display.show_age()
-            if not (is_reported or isinstance(error, Cancelled)):
-                self._messages.show_error(SOURCE, error)
+    def _failed(self, job: PictureJob, error: EngineError) -> None:
+        self._state.end_task(SOURCE)
+        if self._wanted is None and job == self._workspace.job():
+            # The end of the simulator's process is reported to its requests alone.
+            is_reported = is_reported_by_link(error) and job.device != SIMULATOR
+            if is_reported or isinstance(error, Cancelled):
+                self._display.show_age()
+            else:
+                in_panel = isinstance(job, OperationJob) and error.is_refusal
+                self._display.refuse(str(error) if in_panel else "")
+                if not in_panel or self._messages.have_a_way_out:
+                    self._messages.show_error(SOURCE, error)
                 self.failed.emit(error)
         self._send()
 
-    def _end_wait(self, ask: Ask | None = None) -> None:
-        """Stop waiting for the preview in flight, if it is this one (None: whichever it is)."""
-        if ask is None or ask is self._in_flight:
-            self._in_flight = None
-            self._state.end_task(SOURCE)
-
-    def _check_failed(self, error: EngineError) -> None:
-        if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
+    def _show_failure(self, error: EngineError) -> None:
+        # What is refused, the preview says.
+        if not (needs_no_message(error) or error.is_refusal):
             self._messages.show_error("availability", error)

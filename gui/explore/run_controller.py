@@ -1,6 +1,7 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtCore import QObject
 
@@ -11,15 +12,15 @@ from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Run
 from engine.reason import Reason
-from engine.results.environment import Environment
-from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.results import RunResult
+from engine.results.measurement import Measurement
+from engine.tasks.operation.messages import Operated
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.display import Display
+from gui.explore.display import Display, shown_of
+from gui.explore.picture_job import PictureJob, comparable_of, failed_run
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
@@ -80,7 +81,7 @@ class RunController(QObject):
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
         self._jobs.begin(SOURCE, [ask], self._messages)
 
-    def _cross(self, job: FilterJob, variants: tuple[str, ...]) -> None:
+    def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
 
         def checked(found: tuple[BlockAvailability, ...]) -> None:
@@ -111,46 +112,34 @@ class RunController(QObject):
             what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
             self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
 
-    def _run_of(self, job: FilterJob, budget_s: float | None = None) -> Job:
+    def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         variant = self._state.variant(job.variant)
-        title = variant.title if variant else job.variant
+        title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
             Run(job) if budget_s is None else Run(job, budget_s),
-            lambda filtered: self._replied(job, filtered),
-            lambda error: self._results.add(failed_run(job, variant, error)),
+            lambda reply: self._replied(job, reply),
+            lambda error: self._failed(job, variant, error),
         )
 
-    def _replied(self, job: FilterJob, filtered: Filtered) -> None:
-        result = filtered.result
+    def _replied(self, job: PictureJob, reply: Filtered | Operated) -> None:
+        result: Measurement[Any] | None = reply.result
         if result is not None:
-            self._results.add(result)
-            is_verified = result.verification is not None and result.verification.passed
-            if result.failure or not is_verified:
+            self._results.add(result, comparable_of(job))
+            if not result.is_proven:
                 what = f"{result.title} gave no time"
                 self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
-        if filtered.values is not None and self._shows_what_is_wanted(job):
-            self._display.show_filtered(filtered)
+        if shown_of(reply).values is not None and self._shows_what_is_wanted(job):
+            self._display.show(reply)
         else:
-            self._keeper.discard(segments_of(filtered))
+            self._keeper.discard(segments_of(reply))
 
-    def _shows_what_is_wanted(self, job: FilterJob) -> bool:
+    def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
+        result = failed_run(job, variant, error)
+        if result is not None:
+            self._results.add(result, comparable_of(job))
+
+    def _shows_what_is_wanted(self, job: PictureJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
         return wanted is not None and wanted == replace(job, variant=wanted.variant)
-
-
-def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:
-    """Return the result of a run that ended with an error: a run is never missing among the results."""
-    return RunResult(
-        variant=job.variant,
-        title=variant.title if variant else job.variant,
-        device=job.device,
-        problem=problem_of(job),
-        mask_name=job.mask.name,
-        weights_digest=job.mask.weights_digest,
-        block=job.block,
-        environment=Environment(job.device),
-        failure=error.failure,
-        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
-    )

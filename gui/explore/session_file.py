@@ -20,7 +20,6 @@ from engine.image.convert import RANGE_MODES
 from engine.mask.json_form import mask_from_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
-from gui.explore.operation.operation_state import Chosen
 from gui.explore.workspace import Settings
 from gui.strict_json import read_strict_json
 
@@ -45,9 +44,9 @@ class Session:
     sample: str
     mask: Mask
     settings: Settings
-    # The operation that is chosen instead of convolution, and its choices.
+    # The operation that is chosen instead of convolution, and its own settings by name.
     operation: str = ""
-    choice: Chosen = field(default_factory=Chosen)
+    choice: Mapping[str, Any] = field(default_factory=dict)
     # What other pages add, by their keys; they check it themselves.
     pages: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,8 +73,8 @@ def save_session(path: Path, session: Session) -> None:
         "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
     }
     if session.operation:
-        choices = {key: _plain(getattr(session.choice, key)) for key in _CHOICES}
-        document["operation"] = {"key": session.operation} | choices
+        choice = {key: _plain(session.choice[key]) for key in CHOICES}
+        document["operation"] = {"key": session.operation} | choice
     if session.pages:
         document["pages"] = dict(session.pages)
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
@@ -136,26 +135,31 @@ def _pages(table: object) -> dict[str, Any]:
     return table
 
 
-def _operation(table: object, folder: Path) -> tuple[str, Chosen]:
-    """Return the key of an operation and its choices; an empty key where the session has none."""
+def _operation(table: object, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the key of an operation and its own settings; an empty key where the session has none."""
     if not isinstance(table, dict):
         raise ValueError('its "operation" is not a table')
     if not table:
-        return "", Chosen()
+        return "", {}
     # Its modules take a while to import; most sessions have none.
     from engine.tasks.operation.operations import operation_named
 
     try:
         operation = operation_named(table.get("key"))
-        choices = _read(table, _CHOICES)
-        parameters = operation.read(choices.get("parameters", {}))
+        choice = choice_of(Settings()) | _read(table, CHOICES)
+        parameters = operation.read(choice["parameters"])
     except EngineError as error:
         raise ValueError(f'its "operation" is not valid. {error}') from error
     defaults = operation.read({})
     own = {name: value for name, value in parameters.items() if value != defaults[name]}
-    patch = choices.get("patch_path", "")
+    patch = choice["patch_path"]
     path = str((folder / patch).resolve()) if patch else ""
-    return operation.key, Chosen(**choices | {"parameters": own, "patch_path": path})
+    return operation.key, choice | {"parameters": own, "patch_path": path}
+
+
+def choice_of(settings: Settings) -> dict[str, Any]:
+    """Return those of the settings of an operation that a session keeps with it."""
+    return {key: getattr(settings, key) for key in CHOICES}
 
 
 def _read(table: dict[str, Any], readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
@@ -257,7 +261,7 @@ def _table(value: object) -> dict[str, Any]:
     return value
 
 
-_CHOICES: dict[str, Callable[[Any], Any]] = {
+CHOICES: dict[str, Callable[[Any], Any]] = {
     "parameters": _table,
     "patch_path": _text,
     "variant": _text,

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.device_info import SIMULATOR, SIMULATOR_SIDE
-from engine.host.messages import VariantInfo
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, PageMessages, Severity
@@ -13,30 +12,20 @@ USE_SIMULATOR = "Use the simulator with a small picture"
 
 
 class SmallPicture:
-    """Says whether a small picture in the simulator helps, and takes it.
+    """Says whether a small picture in the simulator helps; `take` opens it."""
 
-    `chosen` returns the kernel that is chosen, None for none in particular; `take` opens the picture.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        state: EngineState,
-        chosen: Callable[[], VariantInfo | None],
-        take: Callable[[], None],
-    ) -> None:
+    def __init__(self, workspace: Workspace, state: EngineState, take: Callable[[], None]) -> None:
         self._workspace = workspace
         self._state = state
-        self._chosen = chosen
         self.take = take
 
     @property
     def helps(self) -> bool:
         """Whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
-        picture, device = self._workspace.picture, self._workspace.settings.device
-        if device == SIMULATOR:
+        picture, settings = self._workspace.picture, self._workspace.settings
+        if settings.device == SIMULATOR:
             return picture is not None and max(picture.width, picture.height) > SIMULATOR_SIDE
-        chosen = self._chosen()
+        chosen = self._state.variant(settings.variant)
         has_gpu = any(one.is_usable_gpu for one in self._state.devices)
         return chosen is not None and chosen.kind == "cuda" and not has_gpu
 

@@ -1,11 +1,12 @@
-"""What the person has chosen: picture, mask, border, kernel, block, device. No widgets in here.
+"""What the person has chosen: picture, operation, mask, kernel, block, device. No widgets in here.
 
 Panels show this state and change it through its setters; controllers turn it into requests. A setter emits
 its signal only when the value really changed.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
@@ -15,9 +16,10 @@ from engine.geometry.block import Block
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterOptions
+from engine.tasks.operation.messages import OperationJob
 from gui.explore.mask.preset_names import title_of
+from gui.explore.picture_job import PictureJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,17 @@ class Settings(FilterOptions):
     blocks: tuple[Block, ...] = ()
     # Keys of the kernels that Run all runs; none: all that can.
     kernels: tuple[str, ...] = ()
+    # Of an operation beside convolution: those that differ from their defaults, and the file of a patch.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    patch_path: str = ""
+
+
+# Settings per operation; the others hold for all of them.
+_PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
+# What only runs read: no result depends on them.
+_OF_RUNS = ("baseline", "blocks", "kernels")
+# Its variant on the CPU becomes the baseline once the engine has listed it.
+_NEVER_CHOSEN = Settings(baseline="")
 
 
 class _Edit(QUndoCommand):
@@ -70,6 +83,7 @@ class _Edit(QUndoCommand):
         self._show(*self._before)
 
     def _show(self, mask: Mask, title: str, settings: dict[str, object]) -> None:
+        self._workspace.choose("")
         if (mask, title) != (self._workspace.mask, self._workspace.mask_title):
             self._workspace._show_mask(mask, title)
         self._workspace.change(**settings)
@@ -78,6 +92,8 @@ class _Edit(QUndoCommand):
 class Workspace(QObject):
     """The state of the Explore page."""
 
+    # Another operation; its settings are those of the workspace now.
+    operation_changed = Signal()
     # The new PictureHandle.
     picture_changed = Signal(object)
     # The new Mask, as typed (neither flipped nor normalised).
@@ -94,19 +110,19 @@ class Workspace(QObject):
         self._mask = mask
         self._mask_title = title_of(mask)
         self._settings = Settings()
-        self._is_filtering = True
+        self._operation = ""
+        # Those of the operations that were chosen before, by their keys.
+        self._kept: dict[str, Settings] = {}
+
+    @property
+    def operation(self) -> str:
+        """Key of the chosen operation; empty for convolution with the mask."""
+        return self._operation
 
     @property
     def is_filtering(self) -> bool:
-        """Whether the picture is filtered with the mask; another operation is chosen otherwise."""
-        return self._is_filtering
-
-    def set_filtering(self, is_filtering: bool) -> None:
-        """Filter with the mask, or leave the picture to another operation."""
-        if is_filtering != self._is_filtering:
-            self._is_filtering = is_filtering
-            self.settings_changed.emit(self._settings)
-            self.job_changed.emit()
+        """Whether the picture is filtered with the mask."""
+        return not self._operation
 
     @property
     def picture(self) -> PictureHandle | None:
@@ -124,7 +140,25 @@ class Workspace(QObject):
 
     @property
     def settings(self) -> Settings:
+        """The settings of the chosen operation."""
         return self._settings
+
+    def settings_of(self, operation: str) -> Settings:
+        """Return the settings of an operation, whichever is chosen."""
+        if operation == self._operation:
+            return self._settings
+        kept = self._kept.get(operation, _NEVER_CHOSEN)
+        return replace(self._settings, **{name: getattr(kept, name) for name in _PER_OPERATION})
+
+    def choose(self, operation: str) -> None:
+        """Choose an operation by its key, with the settings that it had before."""
+        if operation != self._operation:
+            settings = self.settings_of(operation)
+            self._kept[self._operation] = self._settings
+            self._operation, self._settings = operation, settings
+            self.operation_changed.emit()
+            self.settings_changed.emit(self._settings)
+            self.job_changed.emit()
 
     def set_picture(self, picture: PictureHandle) -> None:
         if picture != self._picture:
@@ -135,18 +169,24 @@ class Workspace(QObject):
     def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1, **fields: object) -> None:
         """Change the mask, and fields of the settings with it, as one step that can be undone.
 
+        Whoever changes the mask wants to see what it does: convolution is chosen.
         Edits with the same `merge_key` (not -1) in a row become one step.
         """
+        self.choose("")
         if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
             self.undo_stack.push(_Edit(self, mask, fields, text, merge_key))
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
-        settings = replace(self._settings, **fields)  # type: ignore[arg-type]
-        if settings != self._settings:
-            self._settings = settings
-            self.settings_changed.emit(settings)
-            self.job_changed.emit()
+        before, self._settings = self._settings, replace(self._settings, **fields)  # type: ignore[arg-type]
+        if self._settings != before:
+            self.settings_changed.emit(self._settings)
+            if any(getattr(before, name) != value for name, value in fields.items() if name not in _OF_RUNS):
+                self.job_changed.emit()
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Give a parameter of the operation another value."""
+        self.change(parameters={**self._settings.parameters, name: value})
 
     @property
     def can_normalise(self) -> bool:
@@ -160,14 +200,14 @@ class Workspace(QObject):
     @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
-        if self._picture is None or (self._is_filtering and self._settings.result_type == "float32"):
+        if self._picture is None or (self.is_filtering and self._settings.result_type == "float32"):
             return "float32"
         return self._picture.pixels.dtype
 
     @property
     def can_leave_range(self) -> bool:
         """Whether results can lie outside the picture's range: then a range mode says how they are shown."""
-        return self._is_filtering and self.result_dtype == "float32"
+        return self.is_filtering and self.result_dtype == "float32"
 
     @property
     def range_mode(self) -> str:
@@ -181,9 +221,26 @@ class Workspace(QObject):
             mask = mask.normalised()
         return mask.flipped() if self._settings.flip else mask
 
-    def job(self) -> FilterJob | None:
-        """Return the job that the state describes; None without a picture, and for another operation."""
-        if self._picture is None or not self._is_filtering:
+    def job(self) -> PictureJob | None:
+        """Return the job that the state describes; None without a picture."""
+        settings = self._settings
+        if self._picture is None or self.is_filtering:
+            return self.filter_job()
+        return OperationJob(
+            operation=self._operation,
+            # With a patch from a file, the whole file is the patch.
+            settings={} if settings.patch_path else dict(settings.parameters),
+            variant=settings.variant,
+            block=settings.block,
+            device=settings.device,
+            layout=settings.layout,
+            picture=self._picture,
+            patch_path=settings.patch_path,
+        )
+
+    def filter_job(self) -> FilterJob | None:
+        """Return the job where that is a convolution, else None."""
+        if self._picture is None or not self.is_filtering:
             return None
         mask, options = self.applied_mask(), self._settings.options
         return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)
@@ -192,24 +249,3 @@ class Workspace(QObject):
         self._mask, self._mask_title = mask, title
         self.mask_changed.emit(mask)
         self.job_changed.emit()
-
-
-def comparable_of(job: FilterJob) -> Hashable:
-    """Return what runs must share with those of a job, as `engine.results.compare.comparable` has it."""
-    return Problem.task, problem_of(job).comparable, job.mask.weights_digest
-
-
-def problem_of(job: FilterJob) -> Problem:
-    """Return the problem of a job, by which results are compared."""
-    picture, mask = job.picture, job.mask
-    return Problem(
-        height=picture.height,
-        width=picture.width,
-        channels=picture.channels,
-        dtype=picture.pixels.dtype,
-        mask_shape=mask.shape,
-        anchor=mask.anchor,
-        border=job.border,
-        cval=job.cval,
-        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
-    )

@@ -5,12 +5,13 @@ from dataclasses import replace
 from PySide6.QtCore import QObject
 
 from engine.course.paper import Configuration
-from engine.errors import Cancelled, EngineError
+from engine.errors import EngineError
 from engine.host.verbs import Describe, Run
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.results import ProductResult, tile_of
-from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.newest import Newest
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
@@ -31,11 +32,10 @@ class MatmulController(QObject):
     ) -> None:
         super().__init__(parent)
         self._matmul = matmul
-        self._link = link
+        self._counts = Newest(link)
         self._jobs = jobs
         self._messages = messages
         self._was_shown = False
-        self._counting: Describe[ProductGrid] | None = None
         matmul.count_wanted.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
         # A lost host does not reply; its successor gets the request again.
@@ -76,20 +76,14 @@ class MatmulController(QObject):
         return Describe(ProductGrid(settings.product, settings.tiles, settings.device))
 
     def _count(self) -> None:
-        """Request the counts; only the reply to the newest request is used."""
-        if not self._was_shown:
-            return
-        request = self._counting = self._count_request()
-
-        def replied(rows: tuple[ProductResult, ...]) -> None:
-            if self._counting is request:
-                self._matmul.set_counted(rows)
+        """Request the counts."""
 
         def failed(error: EngineError) -> None:
-            if self._counting is request and not (isinstance(error, Cancelled) or is_reported_by_link(error)):
+            if not needs_no_message(error):
                 self._messages.show_error(SOURCE, error)
 
-        self._link.ask(Ask(request, replied, failed))
+        if self._was_shown:
+            self._counts.ask(self._count_request(), self._matmul.set_counted, failed)
 
     def _run_of(self, cell: ProductResult) -> Job:
         # NumPy runs on the CPU, in the real host, whatever device is chosen.

@@ -138,7 +138,7 @@ class MatmulModel(RunsModel):
     """The rows as a table, in teaching order."""
 
     def __init__(self, state: MatmulState, parent: QObject | None = None) -> None:
-        super().__init__(MatrixProduct, "numpy", _FIRST_COLUMNS, parent)
+        super().__init__([MatrixProduct], "numpy", _FIRST_COLUMNS, parent)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()

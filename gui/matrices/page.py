@@ -96,7 +96,7 @@ class MatricesPage(Page):
         self.products.run()
 
     def export(self, suffix: str) -> None:
-        size = self.matmul.settings.product.size_text.replace(" ", "")
+        size = self.matmul.settings.product.size_text.replace(" × ", "x")
         self._export.ask(self._services.files, suffix, f"product-{size}")
 
     def copy_results(self) -> None:

@@ -21,8 +21,9 @@ from engine.tasks.network.messages import (
     StageRequest,
 )
 from engine.tasks.network.results import Confusion
-from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
 from gui.network.session_part import number_of
@@ -58,9 +59,7 @@ class NetworkController(QObject):
         self._was_shown = False
         # The file of weights that is wanted; empty for the program's own.
         self._weights = ""
-        self._describing: Ask | None = None
-        self._checking: Ask | None = None
-        self._recognising: Ask | None = None
+        self._facts, self._checks, self._answers = (Newest(link) for _ in range(3))
         self._is_stale = True  # the drawing has changed since it was sent
         # The cells of a stroke that arrive together are one drawing.
         self._settle_timer = QTimer(self, singleShot=True, interval=0)
@@ -76,7 +75,7 @@ class NetworkController(QObject):
     def is_settled(self) -> bool:
         """Whether the answer is that of the drawing as it is, with the weights that are wanted."""
         has_weights = self._weights == self._network.weights
-        return has_weights and not self._is_stale and self._recognising is None
+        return has_weights and not self._is_stale and self._answers.in_flight is None
 
     def run(self) -> None:
         """Run the chosen stage."""
@@ -160,8 +159,8 @@ class NetworkController(QObject):
         if self._network.facts is None or self._weights != self._network.weights:
             self._describe()
         self._check()
-        self._is_stale = self._is_stale or self._recognising is not None
-        self._recognising = None
+        self._is_stale = self._is_stale or self._answers.in_flight is not None
+        self._answers.forget()
         self._settle_timer.start()
 
     def _describe(self) -> None:
@@ -170,17 +169,16 @@ class NetworkController(QObject):
         def replied(facts: NetworkFacts) -> None:
             kept = kept_facts(facts)
             self._link.keeper.discard(segments_of(facts))
-            if self._describing is ask:
-                is_other = weights != self._network.weights
-                self._network.set_facts(kept, weights)
-                drawing = self._network.drawing
-                drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
-                drawing.name_digit(number_of(self._network, drawing.ink))
-                if is_other:
-                    self._drawing_changed()
+            is_other = weights != self._network.weights
+            self._network.set_facts(kept, weights)
+            drawing = self._network.drawing
+            drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+            drawing.name_digit(number_of(self._network, drawing.ink))
+            if is_other:
+                self._drawing_changed()
 
         def failed(error: EngineError) -> None:
-            if self._describing is ask and not is_reported_by_link(error):
+            if not needs_no_message(error):
                 self._messages.show_error(WEIGHTS, error)
                 self._weights = self._network.weights
                 if weights and self._network.facts is None:
@@ -189,8 +187,7 @@ class NetworkController(QObject):
                 else:
                     self._network.refuse_facts(str(error))
 
-        self._describing = ask = Ask(Describe(NetworkRequest(weights)), replied, failed)
-        self._link.ask(ask)
+        self._facts.ask(Describe(NetworkRequest(weights)), replied, failed)
 
     def _settings_changed(self) -> None:
         self._messages.clear(SOURCE)
@@ -200,20 +197,14 @@ class NetworkController(QObject):
         return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))
 
     def _check(self) -> None:
-        """Request which stages can run; only the reply to the newest request is used."""
-        if not self._was_shown:
-            return
-
-        def replied(found: tuple[Availability, ...]) -> None:
-            if self._checking is ask:
-                self._network.set_checked(found)
+        """Request which stages can run."""
 
         def failed(error: EngineError) -> None:
-            if self._checking is ask and not (isinstance(error, Cancelled) or is_reported_by_link(error)):
+            if not needs_no_message(error):
                 self._messages.show_error(SOURCE, error)
 
-        self._checking = ask = Ask(self._check_request(), replied, failed)
-        self._link.ask(ask)
+        if self._was_shown:
+            self._checks.ask(self._check_request(), self._network.set_checked, failed)
 
     def _drawing_changed(self) -> None:
         self._is_stale = True
@@ -231,7 +222,7 @@ class NetworkController(QObject):
         if self._state.running:
             network.set_answer(None, _AFTER_RUN)
             return
-        if self._recognising is not None or not self._state.is_ready:
+        if self._answers.in_flight is not None or not self._state.is_ready:
             return
         self._is_stale = False
         if network.answer is None:
@@ -241,17 +232,12 @@ class NetworkController(QObject):
         request = Preview(DrawingRequest(ink.tobytes(), network.weights))
 
         def replied(found: Recognised) -> None:
-            if self._recognising is ask:
-                self._recognising = None
-                if not network.drawing.is_empty:
-                    network.set_answer(kept_answer(found, ink))
+            if not network.drawing.is_empty:
+                network.set_answer(kept_answer(found, ink))
             self._link.keeper.discard(segments_of(found))
             self._recognise()
 
         def failed(error: EngineError) -> None:
-            if self._recognising is not ask:
-                return
-            self._recognising = None
             if is_reported_by_link(error):
                 # Sent again to the successor.
                 self._is_stale = True
@@ -260,5 +246,4 @@ class NetworkController(QObject):
                 network.set_answer(None, str(error))
             self._recognise()
 
-        self._recognising = ask = Ask(request, replied, failed)
-        self._link.ask(ask)
+        self._answers.ask(request, replied, failed)

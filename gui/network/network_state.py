@@ -249,7 +249,7 @@ class StagesModel(RunsModel):
     """The stages as a table, in the report's order."""
 
     def __init__(self, state: NetworkState, parent: QObject | None = None) -> None:
-        super().__init__(ForwardPass, BASELINE, _FIRST_COLUMNS, parent)
+        super().__init__([ForwardPass], BASELINE, _FIRST_COLUMNS, parent)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()

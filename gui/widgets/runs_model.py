@@ -1,4 +1,4 @@
-"""Runs of a task as a table model: every metric and fact is a column. No widgets in here."""
+"""Runs of one or more tasks as a table model: every metric and fact is a column. No widgets in here."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -32,7 +32,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run of a kind of problem; subclasses add the runs.
+    """A row for each run of some kinds of problem; subclasses add the runs.
 
     `first` has the keys of the first columns.
 
@@ -45,19 +45,23 @@ class RunsModel(QAbstractTableModel):
 
     def __init__(
         self,
-        problem: type[TaskProblem],
+        problems: Iterable[type[TaskProblem]],
         baseline: str,
         first: Iterable[str] = (),
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.columns: tuple[Column, ...] = columns_of(problem, first)
+        self.columns: tuple[Column, ...] = columns_of(*problems, first=first)
         self._results: list[Run] = []
         self._runs: list[Compared] = []
         self.baseline = baseline
         """Key of the variant that speed-ups are measured against."""
-        self.chosen: Run | None = None
+        self._chosen: dict[str, Run] = {}
+
+    @property
+    def chosen(self) -> Run | None:
         """The run that is the baseline of its own problem; None: the fastest run of the baseline is."""
+        return self._chosen.get(self.baseline)
 
     def results(self) -> tuple[Run, ...]:
         """All results, oldest first."""
@@ -77,14 +81,16 @@ class RunsModel(QAbstractTableModel):
     def set_baseline(self, variant: str) -> None:
         """Measure speed-ups against the fastest run of another variant."""
         if variant != self.baseline:
-            self.baseline, self.chosen = variant, None
+            self.baseline = variant
             self._show_baseline()
 
     def use_as_baseline(self, run: Run | None) -> None:
         """Measure speed-ups of a run's problem against exactly that run; None: against the fastest again."""
         if run is not None:
             self.baseline = run.variant
-        self.chosen = run
+            self._chosen[run.variant] = run
+        else:
+            self._chosen.pop(self.baseline, None)
         self._show_baseline()
 
     def is_earlier(self, result: Run) -> bool:

@@ -37,6 +37,7 @@ _TYPICAL = {
     "picture": "4096 × 4096 RGB uint16",
     "mask": "Gaussian 15 × 15",
     "border": "replicate",
+    "operation": "hue-shift (degrees=120.0)",
     "device": "simulator",
     "max_error": "Max error",
 }

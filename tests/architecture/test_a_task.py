@@ -105,7 +105,7 @@ def test_that_a_sweep_of_a_new_task_is_written_and_read_back():
 
 
 def test_that_its_metrics_and_facts_stand_among_those_of_every_task():
-    columns = {column.key: column for column in columns_of(Scaling, ("variant", "factor"))}
+    columns = {column.key: column for column in columns_of(Scaling, first=("variant", "factor"))}
     assert list(columns)[:2] == ["variant", "factor"]
     assert {"numbers_per_ms", "kernel_median_ms", "speed_up", "proof"} < columns.keys()
     result = measure(toy_job("in-one-go", PROBLEM), backend("cpu"), QUICK).result

@@ -18,9 +18,11 @@ from engine.tasks.operation.messages import OperationsRequest
 from engine.tasks.operation.operations import OPERATIONS
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.bands import cpu_variant
+from gui.engine_link.engine_link import SegmentKeeper
+from gui.engine_link.engine_state import EngineState
+from gui.explore.display import Display
 from gui.explore.operation.operation_box import OperationBox
 from gui.explore.operation.operation_panel import OperationPanel
-from gui.explore.operation.operation_state import OperationState
 from tests.gui.made_results import make_workspace
 
 
@@ -100,15 +102,17 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 
 @pytest.mark.usefixtures("toy")
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
-    state = OperationState(make_workspace())
-    box = OperationBox(state)
+    workspace, state = make_workspace(), EngineState()
+    box = OperationBox(workspace)
     qtbot.addWidget(box)
     box.fill()
     assert box.itemText(box.count() - 1) == "Posterise"
-    state.set_infos(answers.describe(Describe(OperationsRequest()), lambda step: None))
+    state.set_operations(answers.describe(Describe(OperationsRequest()), lambda step: None))
     box.activated.emit(box.count() - 1)
-    assert state.key == "posterise"
-    assert [variant.key for variant in state.variants] == ["toy-posterise"]
-    panel = OperationPanel(TOY, state, lambda: None)
+    assert workspace.job().operation == "posterise"
+    assert [variant.key for variant in state.variants_of("posterise")] == ["toy-posterise"]
+    panel = OperationPanel(
+        TOY, workspace, Display(workspace, state, SegmentKeeper(lambda *names: None)), lambda: None
+    )
     qtbot.addWidget(panel)
     assert list(panel.parameters.controls) == ["step"]

@@ -11,7 +11,6 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
-from gui.explore.operation.operation_state import OperationState
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
@@ -64,13 +63,11 @@ class Bench:
         self.results = ResultsModel()
         self.link = EngineLink(self.engine, self.state)
         self.engine_messages = EngineMessages(self.link, self.messages)
-        self.operations = OperationState(self.workspace)
-        self.display = Display(self.workspace, self.operations, self.state, self.link.keeper)
+        self.display = Display(self.workspace, self.state, self.link.keeper)
         self.small_pictures = []
         small = SmallPicture(
             self.workspace,
             self.state,
-            lambda: self.state.variant(self.workspace.settings.variant),
             lambda: self.small_pictures.append("taken"),
         )
         self.behind = ComputingMessages(self.messages, None, small)
@@ -81,7 +78,7 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.files = ExploreFiles(self.workspace, self.operations, self.pictures, self.messages)
+        self.files = ExploreFiles(self.workspace, self.pictures, self.messages)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -95,6 +95,14 @@ def _shown(job: OperationJob, resolved: ResolvedOperation, values: np.ndarray, b
         shared.attach(place)[...] = pixels.reshape(samples.shape)
         screen = segment.rendered(place, tuple(levels), white, alpha=picture.alpha)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
-        shown = Filtered(place, screen, resolved.choice.variant.key, resolved.device.key, elapsed_ms)
+        choice = resolved.choice
+        shown = Filtered(
+            place,
+            screen,
+            choice.variant.key,
+            resolved.device.key,
+            elapsed_ms,
+            chosen_because=choice.reason,
+        )
         counts = () if answer.counts is None else tuple(map(tuple, answer.counts.tolist()))
         return Operated(shown, answer.quantities, counts, answer.mark)

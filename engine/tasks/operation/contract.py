@@ -196,8 +196,13 @@ class Operation:
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
         self.refuse(samples, parameters)
-        height, width, channels = samples.shape
-        dtype = samples.dtype.name
+        return self.problem_of(samples.shape, samples.dtype.name, parameters)
+
+    def problem_of(
+        self, shape: tuple[int, ...], dtype: str, parameters: dict[str, Value]
+    ) -> OperationProblem:
+        """Return the problem of a picture of this shape (H, W, C) and type of samples."""
+        height, width, channels = shape
         return OperationProblem(
             operation=self.key,
             height=height,

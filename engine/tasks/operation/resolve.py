@@ -37,7 +37,7 @@ def resolved_operands(
     if patch is not None and not operation.takes_patch:
         why = f"{operation.key} takes the picture alone"
         raise BadValue("a patch", why, "Leave it out, or choose find-patch.")
-    given = dict(asked.settings)
+    given, ready = dict(asked.settings), None
     if patch is not None:
         taken = {"height": patch.shape[0], "width": patch.shape[1]}
         if both := [name for name in (*taken, "left", "top") if name in given]:
@@ -45,16 +45,12 @@ def resolved_operands(
             raise BadValue(what, "the whole file is the patch", "Give one of the two.")
         # Before the parameters are read, so that a large one is said to be too large, not its side.
         ready = ready_patch(patch, samples)
-        parameters = operation.read(given | taken)
-        return (
-            operation,
-            operation.problem(samples, parameters),
-            OperationOperands(samples, ready, asked.layout),
-        )
+        given |= taken
     parameters = operation.read(given)
     problem = operation.problem(samples, parameters)
-    ready_or_none = ready_patch(patch_from(samples, parameters), samples) if operation.takes_patch else None
-    return operation, problem, OperationOperands(samples, ready_or_none, asked.layout)
+    if ready is None and operation.takes_patch:
+        ready = ready_patch(patch_from(samples, parameters), samples)
+    return operation, problem, OperationOperands(samples, ready, asked.layout)
 
 
 class ResolvedOperation:
@@ -84,17 +80,8 @@ class ResolvedOperation:
 
     def job(self, *, seed: int = 0, affordable: int | None = None) -> OperationJob:
         """Return the job for the pipeline."""
-        choice = self.choice
-        return Job(
-            OPERATION,
-            choice.variant,
-            choice.block,
-            self.problem,
-            self.operands,
-            choice.reason,
-            seed,
-            affordable,
-        )
+        variant, block, reason = self.choice
+        return Job(OPERATION, variant, block, self.problem, self.operands, reason, seed, affordable)
 
     def answer(self, values: np.ndarray) -> Answer:
         """Return what a person gets from the array that the variant wrote."""

@@ -44,24 +44,13 @@ def operation_jobs(
         known.problem(shaped, parameters)
         if known.takes_patch:
             patch_from(shaped, parameters)
-    return _jobs(operation, settings, variants, sizes, blocks, layouts, channels, dtype, seed)
 
+    def jobs() -> Iterator[OperationJob]:
+        asked = OperationRequest(operation=operation, settings=settings)
+        for width, height in sizes:
+            samples = random_picture((height, width, channels), dtype, seed)
+            _, problem, operands = resolved_operands(asked, samples)
+            for variant, block, layout in ways(variants, blocks, layouts):
+                yield Job(OPERATION, variant, block, problem, replace(operands, layout=layout), seed=seed)
 
-def _jobs(
-    operation: str,
-    settings: dict[str, Any],
-    variants: Sequence[OperationVariant],
-    sizes: Sequence[tuple[int, int]],
-    blocks: Sequence[Block],
-    layouts: Sequence[Layout],
-    channels: int,
-    dtype: str,
-    seed: int,
-) -> Iterator[OperationJob]:
-    for width, height in sizes:
-        samples = random_picture((height, width, channels), dtype, seed)
-        _, problem, operands = resolved_operands(
-            OperationRequest(operation=operation, settings=settings), samples
-        )
-        for variant, block, layout in ways(variants, blocks, layouts):
-            yield Job(OPERATION, variant, block, problem, replace(operands, layout=layout), seed=seed)
+    return jobs()

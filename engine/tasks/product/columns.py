@@ -46,10 +46,6 @@ def _share_of_limit(run: Run) -> Number:
     return None if reached is None or limit is None else reached / limit
 
 
-def _threads(run: Run) -> Number:
-    return run.result.block.threads if run.result.block else None
-
-
 # fmt: off
 METRICS: tuple[Metric[MatrixProduct], ...] = (
     Metric("gflops", "GFLOPS", "GFLOPS",
@@ -81,6 +77,6 @@ FACTS: tuple[Fact[MatrixProduct], ...] = (
          lambda run: variant_name(run.result)),
     Fact("tile", "Tile",
          "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
-         lambda run: str(tile_of(run.result) or MISSING), _threads),
+         lambda run: str(tile_of(run.result) or MISSING), lambda run: tile_of(run.result)),
 )
 # fmt: on

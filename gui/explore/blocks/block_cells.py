@@ -13,10 +13,10 @@ from engine.geometry.block import Block
 from engine.host.protocol import BlockAvailability
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
-from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
+from gui.explore.picture_job import PictureJob, comparable_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import comparable_of
 
 
 class CellState(StrEnum):
@@ -69,7 +69,7 @@ class BlockCells(QObject):
         """Whether they are for another problem than the one that is set now."""
         return self._key is not None and self._results.present not in (None, self._key[0])
 
-    def plan(self, job: FilterJob, entries: Iterable[BlockAvailability]) -> None:
+    def plan(self, job: PictureJob, entries: Iterable[BlockAvailability]) -> None:
         """Note what a run of several blocks is going to do, and what it cannot."""
         key = comparable_of(job), str(job.layout)
         if key != self._key:
@@ -114,6 +114,8 @@ class BlockCells(QObject):
 
     def _follow_newest(self) -> None:
         newest = self._results.results()[-1]
+        if newest.task != Problem.task:
+            return
         key = _key_of(newest)
         # On the CPU rows have one layout only: such a run belongs to either.
         if newest.layout or self._key is None or key[0] != self._key[0]:

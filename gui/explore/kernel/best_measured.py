@@ -10,9 +10,11 @@ from engine.tasks.filtering.best_blocks import (
     fastest_blocks,
     load_best_blocks,
 )
+from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.workspace import Workspace
 
 
 class BestMeasured:
@@ -36,15 +38,15 @@ class BestMeasured:
 
     def find(self) -> BestBlock | None:
         """Return the best block for the chosen kernel, picture, mask and device; None if none is known."""
-        settings, job = self._workspace.settings, self._workspace.job()
+        settings, job = self._workspace.settings, self._workspace.filter_job()
         chosen = self._engine_state.variant(settings.variant)
         device = self._engine_state.used_device(settings.device)
         if job is None or chosen is None or device is None or not device.is_usable_gpu:
             return None
         self._read_file()
         # Runs of this session come after what is kept: of equals the newest counts.
-        fastest = fastest_blocks(self._results.results())
-        runs = (run for run in fastest if run.environment.device == device.title)
+        filtered = (run for run in self._results.results() if run.task == Problem.task)
+        runs = (run for run in fastest_blocks(filtered) if run.environment.device == device.title)
         known = (*self._kept.get(device.title, ()), *map(BestBlock.of, runs))
         return best_block_for(known, chosen.key, problem_of(job), str(settings.layout))
 

@@ -11,7 +11,8 @@ from engine.host.messages import VariantInfo
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
-from gui.explore.workspace import Workspace, problem_of
+from gui.explore.picture_job import problem_of
+from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
@@ -186,16 +187,17 @@ class BlockEditor(QWidget):
             )
 
     def _problem(self) -> Problem | None:
-        job = self._workspace.job()
+        job = self._workspace.filter_job()
         return problem_of(job) if job else None
 
     def _refused(self) -> Refusal | None:
         """Return why the chosen kernel refuses the block; for auto, the first refusal of any kernel."""
         settings = self._workspace.settings
-        for key, entry in self._engine_state.availability.items():
-            is_about_it = settings.variant in (AUTO, key)
+        for known in self._engine_state.variants_of(self._workspace.operation):
+            entry = self._engine_state.availability.get(known.key)
             # An answer that offers the very block that is set is about the block before.
-            if is_about_it and entry.nearest_block not in (None, settings.block):
+            is_refused = entry is not None and entry.nearest_block not in (None, settings.block)
+            if entry is not None and is_refused and settings.variant in (AUTO, known.key):
                 return entry.refusal
         if settings.block is None or self._why_no_block()[0]:
             return None

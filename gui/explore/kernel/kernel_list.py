@@ -52,7 +52,7 @@ class KernelList(QListView):
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Kernel")
-        self.setAccessibleDescription("How the filter is computed; arrow keys choose.")
+        self.setAccessibleDescription("How it is computed; arrow keys choose.")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.selectionModel().currentChanged.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)

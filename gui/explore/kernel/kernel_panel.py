@@ -1,9 +1,10 @@
-"""How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
+"""How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QSizePolicy, QWidget
 
+from engine.device_info import AUTO
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
@@ -116,14 +117,14 @@ class KernelPanel(QWidget):
     def _refresh_note(self) -> None:
         """Describe the chosen kernel, or say why it cannot run; a refused block says so beside the block."""
         entry = self.variants.row(self._workspace.settings.variant)
-        if entry is None or not self._engine_state.variants:
+        if entry is None or len(self.variants.rows()) == 1:
             self.note.say("The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
         self.note.say(*filter(None, (text, entry.remark)))
 
     def _refresh_baselines(self) -> None:
-        keys = [variant.key for variant in self._engine_state.variants]
+        keys = [row.key for row in self.variants.rows() if row.key != AUTO]
         chosen = self._workspace.settings.baseline
         if chosen not in keys:
             keys.append(chosen)

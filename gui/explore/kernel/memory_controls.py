@@ -17,6 +17,7 @@ _TYPE_TOOLTIP = (
     "does. It writes a quarter or half of the bytes, which is what a memory-bound kernel spends its time on. "
     "Kernels that cannot do it are greyed."
 )
+_OPERATION = "There is no choice: an operation gives a picture of the same type."
 _FLOAT_PICTURE = "This picture has float32 samples, so its results have them either way."
 _BITS = {"uint8": "8 bit", "uint16": "16 bit"}
 _LAYOUT_TOOLTIP = (
@@ -50,13 +51,15 @@ class ResultTypeBox(QComboBox):
     def _refresh(self) -> None:
         picture = self._workspace.picture
         bits = _BITS.get(picture.pixels.dtype, "") if picture else ""
-        is_open = picture is None or bool(bits)
+        is_filtering = self._workspace.is_filtering
+        is_open = is_filtering and (picture is None or bool(bits))
+        same = "same" if bits and not is_filtering else "float32"
         self.setItemText(self.findData("same"), bits or "8 or 16 bit")
         # For a float picture both mean the same; the choice is kept for the next one.
-        chosen = self._workspace.settings.result_type if is_open else "float32"
+        chosen = self._workspace.settings.result_type if is_open else same
         self.setCurrentIndex(self.findData(chosen))
         self.setEnabled(is_open)
-        self.setToolTip(_TYPE_TOOLTIP if is_open else _FLOAT_PICTURE)
+        self.setToolTip(_TYPE_TOOLTIP if is_open else _FLOAT_PICTURE if is_filtering else _OPERATION)
         self.setAccessibleDescription(self.toolTip())
 
 

@@ -14,6 +14,7 @@ from engine.results.compare import Compared
 from engine.results.measurement import Timing
 from engine.results.metrics import metric
 from engine.results.quantities import digits_text, ms_text, rate_text
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import SelectedResult
 from gui.explore.run_words import EARLIER
@@ -163,7 +164,8 @@ def _work_sentence(run: Compared) -> str:
     if work is None:
         return ""
     # What global loads read beside the image.
-    others = "intermediate" if work.global_stores > values else "mask"
+    others = "mask" if run.result.task == Problem.task else "other"
+    others = "intermediate" if work.global_stores > values else others
     loads = [
         (work.picture_loads, "image load"),
         (work.global_loads - work.picture_loads, f"{others} load"),

@@ -1,4 +1,4 @@
-"""The ladder of variants as a list model: auto first, then the engine's order; newest times and reasons."""
+"""The variants of the operation as a list model: auto first, then the engine's order; times and reasons."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +11,12 @@ from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
-from engine.results.compare import comparable
 from engine.results.quantities import ms_text
+from engine.tasks.filtering.messages import FilterJob
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace, comparable_of, problem_of
+from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -23,7 +24,7 @@ Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE = Qt.ItemDataRole.UserRole
 
 _NO_PARENT = QModelIndex()
-_AUTO_IDEA = "Haloscope chooses the kernel for this picture, mask and device, and says why."
+_AUTO_IDEA = "Haloscope chooses the kernel for these settings and this device, and says why."
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class VariantsModel(QAbstractListModel):
 
     def _read_rows(self) -> list[VariantRow]:
         times = self._newest_times()
-        variants = self._engine_state.variants
+        variants = self._engine_state.variants_of(self._workspace.operation)
         rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
         reasons = reasons_in_list([None if row.selectable else row.reason for row in rows])
         return [replace(row, under=under) for row, under in zip(rows, reasons, strict=True)]
@@ -155,7 +156,7 @@ class VariantsModel(QAbstractListModel):
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
             for result in self._results.results()
-            if result.layout in layouts and comparable(result) == present
+            if result.layout in layouts and self._results.problem_of(result) == present
         }
 
     def _auto_row(self) -> VariantRow:
@@ -177,7 +178,8 @@ class VariantsModel(QAbstractListModel):
     def _chosen_for(self) -> Hashable:
         """Return what the choice depends on, less the weights: it stays while a mask is being edited."""
         settings, job = self._workspace.settings, self._workspace.job()
-        return job and problem_of(job), settings.device, settings.block
+        problem = problem_of(job) if isinstance(job, FilterJob) else job and comparable_of(job)
+        return problem, settings.device, settings.block
 
 
 def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Operations other than convolution: choice, parameters, kernels, what is found."""
+"""The choice of an operation, and what only an operation has: parameters, and what it found."""

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox
 
-from gui.explore.operation.operation_state import OperationState
+from gui.explore.workspace import Workspace
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
@@ -12,16 +12,16 @@ _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights o
 class OperationBox(QComboBox):
     """Chooses the operation; the others are listed by `fill`, after the first paint."""
 
-    def __init__(self, operations: OperationState) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._operations = operations
+        self._workspace = workspace
         self.setAccessibleName("Operation")
         self.setToolTip(_TOOLTIP)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(14)
         self._add("Convolution", "", _CONVOLUTION)
-        self.activated.connect(lambda at: operations.choose(self.itemData(at)))
-        operations.chosen.connect(self._show)
+        self.activated.connect(lambda at: workspace.choose(self.itemData(at)))
+        workspace.operation_changed.connect(self._show)
 
     def fill(self) -> None:
         """List the operations other than convolution."""
@@ -37,7 +37,7 @@ class OperationBox(QComboBox):
         self.setItemData(self.count() - 1, tooltip, Qt.ItemDataRole.ToolTipRole)
 
     def _show(self) -> None:
-        at = self.findData(self._operations.key)
+        at = self.findData(self._workspace.operation)
         with QSignalBlocker(self):
             self.setCurrentIndex(max(0, at))
         self.setToolTip(f"{_TOOLTIP}\n\n{self.itemData(max(0, at), Qt.ItemDataRole.ToolTipRole)}")

@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
 
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.messages import Operated
+from gui.explore.display import Display
 from gui.explore.operation.histogram_plot import HistogramPlot
-from gui.explore.operation.operation_state import OperationState
 from gui.explore.operation.parameter_controls import ParameterControls
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.panel_parts import column, row, scrolled, text_button
 from gui.widgets.refusal import Refusal
@@ -23,14 +24,18 @@ class OperationPanel(QWidget):
     """One operation."""
 
     def __init__(
-        self, operation: Operation, operations: OperationState, ask_for_patch: Callable[[], None]
+        self,
+        operation: Operation,
+        workspace: Workspace,
+        display: Display,
+        ask_for_patch: Callable[[], None],
     ) -> None:
         super().__init__()
-        self._operation, self._operations = operation, operations
+        self._operation, self._workspace, self._display = operation, workspace, display
         self.setAccessibleName(f"{operation.title} panel")
         teaches = QLabel(operation.teaches)
         teaches.setWordWrap(True)
-        self.parameters = ParameterControls(operation, operations.choice.parameters)
+        self.parameters = ParameterControls(operation, workspace.settings.parameters)
         self.refusal = Refusal()
         self.patch_button = text_button("open", "Patch from a file…", "Open a patch", _PATCH)
         self.own_patch_button = text_button("clear", "Own patch", "Patch of the picture itself", _NO_PATCH)
@@ -61,24 +66,24 @@ class OperationPanel(QWidget):
             )
         )
         self.setLayout(column(scrolled(content)))
-        self.parameters.changed.connect(operations.set_parameter)
+        self.parameters.changed.connect(workspace.set_parameter)
         self.parameters.refused.connect(self.refusal.say)
         self.patch_button.clicked.connect(ask_for_patch)
-        self.own_patch_button.clicked.connect(lambda: operations.change(patch_path=""))
-        operations.found_changed.connect(self._show_found)
-        operations.changed.connect(self._show_choice)
-        self._show_choice()
+        self.own_patch_button.clicked.connect(lambda: workspace.change(patch_path=""))
+        display.found_changed.connect(self._show_found)
+        workspace.settings_changed.connect(self._show_settings)
+        self._show_settings()
         self._show_found()
 
     @property
     def _is_mine(self) -> bool:
-        return self._operations.key == self._operation.key
+        return self._workspace.operation == self._operation.key
 
-    def _show_choice(self) -> None:
+    def _show_settings(self) -> None:
         if not self._is_mine:
             return
-        takes, path = self._operation.takes_patch, self._operations.choice.patch_path
-        self.parameters.show_values(self._operations.choice.parameters)
+        takes, path = self._operation.takes_patch, self._workspace.settings.patch_path
+        self.parameters.show_values(self._workspace.settings.parameters)
         self.patch_button.setVisible(takes)
         self.own_patch_button.setVisible(takes and bool(path))
         self.patch_label.setVisible(takes and bool(path))
@@ -88,8 +93,8 @@ class OperationPanel(QWidget):
     def _show_found(self) -> None:
         if not self._is_mine:
             return
-        found = self._operations.found
-        self.refusal.say(self._operations.refusal)
+        found = self._display.found
+        self.refusal.say(self._display.refusal)
         self._show_quantities(found)
         counts = found.counts if found else ()
         self.plot.setVisible(bool(counts))

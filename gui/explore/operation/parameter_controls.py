@@ -1,6 +1,7 @@
 """The controls of an operation's parameters: a box of choices, or a number in a range, each explained."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Signal
@@ -56,7 +57,7 @@ class ParameterControls(QWidget):
     changed = Signal(str, object)  # name and value of a parameter
     refused = Signal(str)  # why what was typed is not taken
 
-    def __init__(self, operation: Operation, values: dict[str, Any]) -> None:
+    def __init__(self, operation: Operation, values: Mapping[str, Any]) -> None:
         super().__init__()
         self._operation = operation
         self.controls: dict[str, QWidget] = {}
@@ -76,7 +77,7 @@ class ParameterControls(QWidget):
             form.addRow(note)
         self.setLayout(form)
 
-    def show_values(self, values: dict[str, Any]) -> None:
+    def show_values(self, values: Mapping[str, Any]) -> None:
         """Show other values; what is not among them has its default."""
         for parameter in self._operation.parameters:
             control, value = self.controls[parameter.name], values.get(parameter.name, parameter.default)

@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
-from engine.host.shared_array import segments_of
 from engine.results.progress import Progress
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, Severity
@@ -44,7 +44,7 @@ class PictureController(QObject):
         self._link = link
         self._messages = messages
         self._display = display
-        self._newest: Ask | None = None
+        self._newest = Newest(link)
         self._is_stopping = False
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
@@ -56,24 +56,24 @@ class PictureController(QObject):
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
-        ask = Ask(
-            request,
-            lambda picture: self._replied(ask, picture, then),
-            lambda error: self._failed(ask, error, then),
-            lambda step: self._progressed(ask, step),
-        )
-        # Its file may take minutes, for which the next one would wait.
+        # The one before may take minutes, for which this one would wait.
         self.cancel()
-        self._newest, self._is_stopping = ask, False
+        self._is_stopping = False
         self._state.set_task(OPEN_SOURCE, f"opening {_name(request)}")
-        return ask
+        return self._newest.made(
+            request,
+            lambda picture: self._replied(picture, then),
+            lambda error: self._failed(error, then),
+            self._progressed,
+        )
 
     def cancel(self) -> None:
         """Stop the picture that is being opened, if there is one; the one before stays."""
-        if self._newest is not None and not self._is_stopping:
+        opening = self._newest.in_flight
+        if opening is not None and not self._is_stopping:
             self._is_stopping = True
-            self._state.set_task(OPEN_SOURCE, f"stopping: opening {_name(self._newest.request)}")
-            self._link.cancel(self._newest)
+            self._state.set_task(OPEN_SOURCE, f"stopping: opening {_name(opening)}")
+            self._newest.cancel()
 
     def can_save_result(self) -> bool:
         """Return whether there is a result of the settings as they are; a message says why not."""
@@ -99,16 +99,11 @@ class PictureController(QObject):
         request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
         self._link.ask(Ask(request, self._saved, partial(self._show_failure, SAVE_SOURCE)))
 
-    def _progressed(self, ask: Ask, step: Progress) -> None:
-        # A request that is being stopped, or that a newer one has replaced, shows nothing.
-        if ask is self._newest and not self._is_stopping:
+    def _progressed(self, step: Progress) -> None:
+        if not self._is_stopping:
             self._state.set_task(OPEN_SOURCE, step.stage, step.fraction)
 
-    def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:
-        if ask is not self._newest:
-            self._link.keeper.discard(segments_of(picture))
-            return
-        self._newest = None
+    def _replied(self, picture: PictureHandle, then: Then | None) -> None:
         self._state.end_task(OPEN_SOURCE)
         self._messages.clear(OPEN_SOURCE)
         if picture.notes:
@@ -118,10 +113,7 @@ class PictureController(QObject):
         if then is not None:
             then(True)
 
-    def _failed(self, ask: Ask, error: EngineError, then: Then | None) -> None:
-        if ask is not self._newest:
-            return
-        self._newest = None
+    def _failed(self, error: EngineError, then: Then | None) -> None:
         self._show_failure(OPEN_SOURCE, error)
         self.open_failed.emit(error)
         if then is not None:

@@ -1,6 +1,6 @@
-"""Results of the filter runs, one row per run, failed ones too; and which one is selected."""
+"""The results of all operations, one row per run, failed ones too; and which one is selected."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QObject, Signal
@@ -8,34 +8,29 @@ from PySide6.QtCore import QModelIndex, QObject, Signal
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import Measurement
-from engine.results.problem import TaskProblem
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.operation.problem import OperationProblem
 from gui.widgets.runs_model import RunsModel
 
-# The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after. Layouts
+# The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
-_FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof")
+_FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
 
 
 class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
-    def __init__(
-        self,
-        parent: QObject | None = None,
-        problem: type[TaskProblem] = Problem,
-        baseline: str = "cpu-serial",
-        first: Iterable[str] = _FIRST,
-    ) -> None:
-        super().__init__(problem, baseline, first, parent)
-        self._problems: set[Hashable] = set()
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST, parent)
+        # By the identity of the results.
+        self._problems: dict[int, Hashable] = {}
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
 
     def follow(self, problem: Hashable) -> None:
         """Note which problem is set now; None leaves it as it was."""
         if problem not in (None, self.present):
-            touches = not self._problems.isdisjoint((problem, self.present))
+            touches = not {problem, self.present}.isdisjoint(self._problems.values())
             self.present = problem
             if touches:
                 self.present_changed.emit()
@@ -52,15 +47,18 @@ class ResultsModel(RunsModel):
 
     def problem_of(self, result: Measurement[Any]) -> Hashable:
         """Return what a run shares with those that are for the same problem."""
-        return comparable(result)
+        return self._problems[id(result)]
 
-    def add(self, result: Measurement[Any]) -> None:
-        """Append a result; a run of the baseline changes the speed-ups of its problem."""
+    def add(self, result: Measurement[Any], problem: Hashable = None) -> None:
+        """Append a result; a run of the baseline changes the speed-ups of its problem.
+
+        `problem` is what it shares with those that are for the same one, by default what they compare.
+        """
         position = len(self._results)
         self.beginInsertRows(QModelIndex(), position, position)
+        self._problems[id(result)] = problem or comparable(result)
         self._results.append(result)
         self._runs.append(Compared(result, position + 1))
-        self._problems.add(self.problem_of(result))
         self.endInsertRows()
         self._compare()
 
@@ -70,7 +68,7 @@ class ResultsModel(RunsModel):
         self._results.clear()
         self._runs.clear()
         self._problems.clear()
-        self.chosen = None
+        self._chosen.clear()
         self.endResetModel()
 
 

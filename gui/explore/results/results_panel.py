@@ -1,5 +1,7 @@
 """The table of results with what can be done with them: copy, ask to save, clear, choose the baseline."""
 
+from typing import Any
+
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -42,6 +44,7 @@ class ResultsPanel(QWidget):
         super().__init__()
         self._results = results
         self._workspace = workspace
+        self._operation = workspace.operation
         self.selected = SelectedResult(results, self)
         self.table = RunsTable(results, "Results of the runs")
         # As high as the buttons.
@@ -70,7 +73,7 @@ class ResultsPanel(QWidget):
         self.table.selectionModel().selectionChanged.connect(self._select)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._refresh)
-        results.present_changed.connect(self._refresh)
+        results.present_changed.connect(self._follow_present)
         workspace.settings_changed.connect(self._follow_baseline)
         self._follow_baseline(workspace.settings)
         self._refresh()
@@ -83,9 +86,10 @@ class ResultsPanel(QWidget):
         self.selected.select(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
 
     def _follow_baseline(self, settings: Settings) -> None:
-        self._results.set_baseline(settings.baseline)
+        if settings.baseline:
+            self._results.set_baseline(settings.baseline)
 
-    def _use_as_baseline(self, run: Measurement | None) -> None:  # type: ignore[type-arg]
+    def _use_as_baseline(self, run: Measurement[Any] | None) -> None:
         if run is not None:
             self._workspace.change(baseline=run.variant)
         self._results.use_as_baseline(run)
@@ -97,10 +101,21 @@ class ResultsPanel(QWidget):
 
     def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
         self._refresh()
-        newest = self.table.order.mapFromSource(self._results.index(last, 0))
+        self._show_run(last)
+
+    def _follow_present(self) -> None:
+        self._refresh()
+        current = self._results.current
+        if self._operation != self._workspace.operation and current is not None:
+            # The run of an operation that was left is not what anybody looks for now.
+            self._show_run(current.number - 1)
+        self._operation = self._workspace.operation
+
+    def _show_run(self, at: int) -> None:
+        index = self.table.order.mapFromSource(self._results.index(at, 0))
         # Not selectRow, which asks for the keys that are down.
-        self.table.selectionModel().setCurrentIndex(newest, _WHOLE_ROW)
-        self.table.scrollTo(newest)
+        self.table.selectionModel().setCurrentIndex(index, _WHOLE_ROW)
+        self.table.scrollTo(index)
 
     def _refresh(self) -> None:
         results = self._results.results()

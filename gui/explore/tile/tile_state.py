@@ -12,8 +12,9 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
 from engine.host.verbs import Describe
 from engine.tasks.filtering.messages import BlockTiles, TileRequest
-from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
 from gui.explore.workspace import Workspace
 
 _NO_FILTER = (
@@ -36,7 +37,7 @@ class TileState(QObject):
         super().__init__()
         self._workspace = workspace
         self._state = state
-        self._link = link
+        self._tiles = Newest(link)
         self.found: BlockTiles | None = None
         self._at: tuple[int, int] | None = None
         self._pass = 0
@@ -44,7 +45,6 @@ class TileState(QObject):
         self._block: Block | None = None
         self._why_not = _NO_PICTURE
         self._is_watched = False
-        self._asked: Ask | None = None
         self._chosen_by_auto = ""
         # Edits that arrive together make one question.
         self._timer = QTimer(self, singleShot=True, interval=0)
@@ -108,7 +108,7 @@ class TileState(QObject):
             self.changed.emit()
 
     def _note_choice(self, filtered: Filtered) -> None:
-        if filtered.chosen_because and filtered.variant != self._chosen_by_auto:
+        if self.can_choose and filtered.chosen_because and filtered.variant != self._chosen_by_auto:
             self._chosen_by_auto = filtered.variant
             self._refresh()
 
@@ -117,7 +117,7 @@ class TileState(QObject):
             self._timer.start()
 
     def _ask(self) -> None:
-        job = self._workspace.job()
+        job = self._workspace.filter_job()
         if job is not None and self.kernel:
             job = replace(job, variant=self.kernel, block=self._block)
         if job is not None and job.variant == AUTO:
@@ -134,28 +134,19 @@ class TileState(QObject):
             else ""
         )
         if job is None or why_not:
-            self._asked = None
+            self._tiles.forget()
             self._show(None, why_not)
             return
-        ask = Ask(
-            Describe(TileRequest(job, self._at)),
-            lambda found: self._answered(ask, found, ""),
-            lambda error: self._failed(ask, error),
+        self._tiles.ask(
+            Describe(TileRequest(job, self._at)), lambda found: self._show(found, ""), self._failed
         )
-        self._asked = ask
-        self._link.ask(ask)
         if self.plan is None:
             # The first answer takes a second; why there was no tile may no longer hold.
             self._show(None, _ASKING)
 
-    def _failed(self, ask: Ask, error: EngineError) -> None:
+    def _failed(self, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.
-        self._answered(ask, None, _NO_ENGINE if is_reported_by_link(error) else str(error))
-
-    def _answered(self, ask: Ask, found: BlockTiles | None, why_not: str) -> None:
-        # Answers to earlier questions are about another job.
-        if ask is self._asked:
-            self._show(found, why_not)
+        self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))
 
     def _show(self, found: BlockTiles | None, why_not: str) -> None:
         self.found, self._why_not = found, why_not

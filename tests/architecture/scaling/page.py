@@ -15,7 +15,7 @@ PROBLEM = Scaling(5, 2.5)
 
 class Scalings(RunsModel):
     def __init__(self, parent):
-        super().__init__(Scaling, "in-one-go", ("factor", "variant"), parent)
+        super().__init__([Scaling], "in-one-go", ("factor", "variant"), parent)
 
     def add(self, result):
         self.beginResetModel()

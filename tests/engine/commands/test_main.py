@@ -60,8 +60,10 @@ def test_that_commands_load_only_what_they_need():
     [
         ("devices", "numpy numba llvmlite cuda engine.device.backend engine.device.cuda"),
         ("masks", "numpy numba llvmlite engine.mask.mask engine.device.devices"),
-        # By the table of tasks, so `engine.run.task` too.
-        ("variants", "numba cuda scipy engine.run.measure engine.mask.text"),
+        (
+            "variants",
+            "numba cuda scipy engine.run.task engine.run.measure engine.device.devices engine.mask.text",
+        ),
     ],
 )
 def test_that_a_list_loads_only_what_it_shows_also_beside_a_driver(command, unneeded):

@@ -35,22 +35,26 @@ def test_that_a_session_brings_picture_mask_and_settings_back(bench, tmp_path):
     assert bench.workspace.settings == settings
 
 
-def test_that_a_session_brings_an_operation_with_its_choices_back(bench, tmp_path):
-    operations = bench.operations
-    operations.choose("median")
-    operations.set_parameter("size", 5)
-    operations.change(variant="median-tiled", block=Block(8, 8))
-    choice = operations.choice
+def test_that_a_session_brings_an_operation_with_its_settings_back(bench, tmp_path):
+    workspace = bench.workspace
+    workspace.change(variant="tiled", blocks=(Block(8, 8), Block(32, 8)))
+    filtering = workspace.settings
+    workspace.choose("median")
+    workspace.set_parameter("size", 5)
+    workspace.change(variant="median-tiled", block=Block(8, 8))
+    job = workspace.job()
     bench.files.save_session(tmp_path / "work.json")
-    operations.set_parameter("size", 3)
-    operations.choose("")
+    workspace.set_parameter("size", 3)
+    workspace.choose("")
+    workspace.change(variant="naive")
     bench.files.open_session(tmp_path / "work.json")
     bench.settle()
-    assert (operations.key, operations.choice) == ("median", choice)
-    operations.choose("find-patch")
-    operations.change(patch_path=str(tmp_path / "patch.png"))
-    save_session(tmp_path / "work.json", Session("", "", MASK, SETTINGS, operations.key, operations.choice))
-    assert load_session(tmp_path / "work.json").choice.patch_path == str(tmp_path / "patch.png")
+    assert workspace.job() == replace(job, picture=workspace.picture)
+    assert workspace.settings_of("") == filtering
+    workspace.choose("find-patch")
+    workspace.change(patch_path=str(tmp_path / "patch.png"))
+    bench.files.save_session(tmp_path / "work.json")
+    assert load_session(tmp_path / "work.json").choice["patch_path"] == str(tmp_path / "patch.png")
 
 
 @pytest.mark.parametrize(

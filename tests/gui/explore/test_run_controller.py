@@ -8,7 +8,7 @@ from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from gui.explore.blocks.block_cells import CellState
-from gui.explore.run_controller import failed_run
+from gui.explore.picture_job import failed_run
 from gui.explore.run_words import no_run_sentence, run_sentence
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture

@@ -25,7 +25,7 @@ def by_run_all(haloscope):
 
 def by_operation(haloscope):
     haloscope.messages.clear("preview")
-    haloscope.window.page.operations.choose("median")
+    haloscope.window.page.workspace.choose("median")
 
 
 @pytest.mark.slow

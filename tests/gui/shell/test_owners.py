@@ -26,7 +26,7 @@ def test_that_python_gives_no_widget_another_owner_than_qt_does(haloscope, qtbot
             if focus is not None:
                 qtbot.keyClick(focus, Qt.Key.Key_Tab)
     haloscope.window.show_page("explore")
-    haloscope.window.page.operations.choose("median")
+    haloscope.window.page.workspace.choose("median")
     haloscope.window.page.run()
     haloscope.pictures.open_sample("camera")
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -51,6 +51,7 @@ class Shown:
         QApplication.processEvents()
 
     def refuse(self, **reasons):
+        reasons = {known.key: "" for known in self.state.variants} | reasons
         self.state.set_availability(
             tuple(Availability(key, made_reason(text)) for key, text in reasons.items())
         )

@@ -1,29 +1,30 @@
 """Operations in the window: choice, parameters, kernels, previews, runs, what is found."""
 
-from dataclasses import replace
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox
 
-from engine.errors import BadValue
+from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
-from engine.host.protocol import Availability, SaveResult
+from engine.host.protocol import SaveResult
 from engine.host.verbs import Check, Preview, Run
+from engine.results.quantities import MISSING
 from engine.tasks.filtering.messages import FilterJob
-from engine.tasks.operation import variants as registry
 from engine.tasks.operation.found import Mark
 from engine.tasks.operation.messages import OperationJob
 from engine.tasks.operation.operations import OPERATIONS
+from gui.engine_link.engine_link import SegmentKeeper
+from gui.explore.display import Display
+from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.operation.histogram_plot import HistogramPlot
-from gui.explore.operation.operation_controller import OperationController
-from gui.explore.operation.operation_kernels import OperationKernels
 from gui.explore.operation.operation_panel import OperationPanel
-from gui.explore.operation.operation_results import OperationResults
-from gui.explore.operation.operation_state import OperationState
 from gui.explore.operation.parameter_controls import ParameterControls
+from gui.explore.picture_job import comparable_of
+from gui.explore.results.results_model import SelectedResult
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
-from tests.made_runs import made_reason, make_result
+from tests.made_runs import make_result
 
 
 @pytest.fixture
@@ -37,67 +38,86 @@ def choose(page, qtbot, key):
     page.operation_dock.box.setCurrentIndex(page.operation_dock.box.findData(key))
     page.operation_dock.box.activated.emit(page.operation_dock.box.currentIndex())
     if key:
-        qtbot.waitUntil(lambda: page.operations.found is not None)
+        qtbot.waitUntil(lambda: page.display.found is not None)
+
+
+def test_that_the_job_is_that_of_the_chosen_operation_and_each_keeps_its_own_settings(workspace):
+    workspace.change(variant="tiled", block=Block(8, 8), device="cpu")
+    workspace.choose("median")
+    assert (workspace.job().variant, workspace.job().block) == ("auto", None)
+    workspace.set_parameter("size", 5)
+    workspace.change(variant="median-tiled", block=Block(16, 16))
+    job = workspace.job()
+    assert (job.operation, job.settings, job.variant) == ("median", {"size": 5}, "median-tiled")
+    assert (job.block, job.device, job.picture) == (Block(16, 16), "cpu", workspace.picture)
+    assert workspace.range_mode == "clip"
+    workspace.choose("compress")
+    assert workspace.job().settings == {}
+    workspace.choose("median")
+    assert workspace.job() == job
+    workspace.choose("")
+    assert isinstance(workspace.job(), FilterJob)
+    assert (workspace.job().variant, workspace.job().block) == ("tiled", Block(8, 8))
+
+
+def test_that_a_new_mask_and_its_undo_bring_convolution_back(workspace):
+    workspace.choose("median")
+    workspace.set_mask(workspace.mask.with_offset(3.0))
+    assert workspace.is_filtering
+    workspace.choose("median")
+    workspace.undo_stack.undo()
+    assert workspace.is_filtering
+
+
+def test_that_the_kernels_are_those_of_the_operation_with_the_times_of_its_parameters(
+    workspace, state, results, qtbot
+):
+    panel = KernelPanel(workspace, state, results, SelectedResult(results, workspace))
+    qtbot.addWidget(panel)
+    workspace.choose("median")
+    assert panel.note.text == "The kernels are listed once the engine is up."
+    state.set_operations(OPERATION_INFOS)
+    assert [row.key for row in panel.variants.rows()] == ["auto", "cpu-median", "median-tiled"]
+    assert [panel.baseline.itemText(at) for at in range(2)] == ["cpu-median", "median-tiled"]
+    assert not panel.result_type.isEnabled()
+    workspace.change(variant="median-tiled")
+    assert (panel.block.width_box.value(), panel.block.height_box.value()) == (32, 8)
+    results.add(make_result("median-tiled", 2.0), comparable_of(workspace.job()))
+    assert panel.variants.row("median-tiled").time == "2.00 ms"
+    workspace.set_parameter("size", 5)
+    assert panel.variants.row("median-tiled").time == ""
+    # A default that was chosen is the same as one left alone.
+    workspace.set_parameter("size", 3)
+    assert panel.variants.row("median-tiled").time == "2.00 ms"
+    workspace.choose("")
+    assert [row.key for row in panel.variants.rows()][:2] == ["auto", "cpu-serial"]
+    assert panel.result_type.isEnabled()
 
 
 @pytest.fixture
-def operations(workspace):
-    state = OperationState(workspace)
-    state.set_infos(OPERATION_INFOS)
-    return state
+def display(workspace, state):
+    return Display(workspace, state, SegmentKeeper(lambda *names: None))
 
 
-def test_that_the_state_describes_a_job_of_the_operation_and_none_of_filters(operations, workspace):
-    assert workspace.job() is not None
-    assert operations.job() is None
-    operations.choose("median")
-    operations.set_parameter("size", 5)
-    operations.change(variant="median-tiled", block=Block(16, 16))
-    workspace.change(device="cpu")
-    job = operations.job()
-    assert (job.operation, job.settings, job.variant) == ("median", {"size": 5}, "median-tiled")
-    assert (job.block, job.device, job.picture) == (Block(16, 16), "cpu", workspace.picture)
-    assert workspace.job() is None
-    assert workspace.range_mode == "clip"
-    # Each operation keeps its choices.
-    operations.choose("compress")
-    assert operations.job().settings == {}
-    operations.choose("median")
-    assert operations.job().settings == {"size": 5}
-    operations.choose("")
-    assert workspace.job() is not None
-
-
-def test_that_a_run_is_found_again_when_a_parameter_goes_back_to_its_default(operations):
-    operations.choose("median")
-    run = make_result("cpu-median", 2.0)
-    operations.add_run(operations.job(), run)
-    operations.set_parameter("size", 5)
-    assert operations.runs() == {}
-    operations.set_parameter("size", 3)
-    assert operations.runs() == {"cpu-median": run}
-
-
-def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(operations, qtbot):
-    operations.choose("find-patch")
-    operations.set_parameter("width", 8)
-    panel = OperationPanel(
-        OPERATIONS["find-patch"], operations, lambda: operations.change(patch_path="/p/eye.png")
-    )
+def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(workspace, display, qtbot):
+    workspace.choose("find-patch")
+    workspace.set_parameter("width", 8)
+    ask = partial(workspace.change, patch_path="/p/eye.png")
+    panel = OperationPanel(OPERATIONS["find-patch"], workspace, display, ask)
     qtbot.addWidget(panel)
     assert panel.parameters.isEnabled()
     panel.patch_button.click()
-    assert (operations.job().patch_path, operations.job().settings) == ("/p/eye.png", {})
+    assert (workspace.job().patch_path, workspace.job().settings) == ("/p/eye.png", {})
     assert not panel.parameters.isEnabled()
     assert panel.patch_label.text() == "Patch: eye.png"
     panel.own_patch_button.click()
-    assert (operations.job().patch_path, operations.job().settings) == ("", {"width": 8})
+    assert (workspace.job().patch_path, workspace.job().settings) == ("", {"width": 8})
 
 
 @pytest.mark.parametrize("key", OPERATIONS)
-def test_that_every_parameter_has_a_control_with_its_name_and_explanation(operations, qtbot, key):
-    operations.choose(key)
-    panel = OperationPanel(OPERATIONS[key], operations, lambda: None)
+def test_that_every_parameter_has_a_control_with_its_name_and_explanation(workspace, display, qtbot, key):
+    workspace.choose(key)
+    panel = OperationPanel(OPERATIONS[key], workspace, display, lambda: None)
     qtbot.addWidget(panel)
     for parameter in OPERATIONS[key].parameters:
         control = panel.parameters.controls[parameter.name]
@@ -105,62 +125,10 @@ def test_that_every_parameter_has_a_control_with_its_name_and_explanation(operat
         assert parameter.explanation in control.toolTip()
         if isinstance(control, QComboBox):
             control.activated.emit(control.count() - 1)
-            assert operations.job().settings[parameter.name] == parameter.choices[-1]
+            assert workspace.job().settings[parameter.name] == parameter.choices[-1]
         else:
             control.setValue(control.maximum())
-            assert operations.job().settings[parameter.name] == parameter.most
-
-
-def test_that_the_kernels_are_listed_with_reasons_and_a_block_can_be_chosen(
-    operations, workspace, state, qtbot
-):
-    operations.choose("median")
-    kernels = OperationKernels(operations, workspace, state)
-    qtbot.addWidget(kernels)
-    model = kernels.table.model()
-    assert [model.index(row, 0).data() for row in range(3)] == ["Automatic", "CPU, all cores", "Tiled"]
-    operations.set_availability(
-        (Availability("cpu-median"), Availability("median-tiled", made_reason("No GPU.")))
-    )
-    assert model.index(2, 1).data() == "unavailable"
-    assert "No GPU." in model.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
-    assert kernels.reasons.text() == "Tiled cannot run: No GPU"
-    assert not model.flags(model.index(2, 0)) & Qt.ItemFlag.ItemIsEnabled
-    operations.set_availability(())
-    kernels.table.setCurrentIndex(model.index(2, 0))
-    assert operations.choice.variant == "median-tiled"
-    assert (kernels.width_box.value(), kernels.height_box.value()) == (32, 8)
-    kernels.height_box.setValue(4)
-    assert operations.job().block == Block(32, 4)
-    kernels.default_button.click()
-    assert operations.job().block is None
-    kernels.table.setCurrentIndex(model.index(1, 0))
-    kernels.show()
-    assert not kernels.width_box.isVisible()
-    assert kernels.block_note.isVisible()
-    assert kernels.block_note.text() == "not used: no blocks on the CPU"
-
-
-def test_that_the_title_of_each_kernel_has_one_line_at_the_first_width(operations, workspace, state, qtbot):
-    titles = tuple(dict.fromkeys(one.title for one in registry.OPERATION_VARIANTS))
-    info = next(one for one in OPERATION_INFOS if one.key == "median")
-    variants = tuple(
-        replace(info.variants[1], key=f"median-{at}", title=title) for at, title in enumerate(titles)
-    )
-    operations.set_infos((replace(info, variants=variants),))
-    operations.choose("median")
-    kernels = OperationKernels(operations, workspace, state)
-    qtbot.addWidget(kernels)
-    kernels.resize(320, 500)
-    kernels.show()
-    table, model = kernels.table, kernels.table.model()
-    operations.set_availability((Availability("median-1", made_reason("No GPU.")),))
-    assert model.index(2, 1).data() == "unavailable"
-    for row in range(model.rowCount()):
-        assert table.rowHeight(row) == table.rowHeight(0)
-        for column in range(model.columnCount()):
-            index = model.index(row, column)
-            assert table.sizeHintForIndex(index).width() <= table.columnWidth(column), index.data()
+            assert workspace.job().settings[parameter.name] == parameter.most
 
 
 def test_that_a_histogram_describes_its_counts(qtbot):
@@ -185,44 +153,68 @@ def test_that_a_histogram_describes_its_counts(qtbot):
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
 
 
-@pytest.fixture
-def operating(slow_bench):
-    """A slow bench with a controller of operations, showing the histogram."""
-    bench = slow_bench
-    results = OperationResults(bench.operations)
-    bench.operating = OperationController(
-        bench.operations, bench.state, bench.link, bench.jobs, bench.behind, bench.display, results
-    )
-    bench.operations.choose("histogram")
+PREVIEW = (Preview, OperationJob)
+
+
+def choose_on(bench, key):
+    """Choose an operation; its preview is asked for."""
+    bench.workspace.choose(key)
     bench.settle()
-    bench.answer((Preview, OperationJob))
-    return bench
 
 
-def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_not_saved(operating, tmp_path):
-    assert not operating.state.result_is_earlier
-    operating.operations.choose("hue-shift")
-    operating.settle()
-    operating.fail(
-        BadValue("A grey picture", "it has no hue", "Take one in colour."), (Preview, OperationJob)
-    )
-    assert operating.state.result_is_earlier
-    operating.pictures.save_result(tmp_path / "out.png")
-    assert not operating.fake.waiting(SaveResult)
-    assert "earlier result" in operating.messages.newest.why
-    operating.operations.choose("histogram")
-    operating.settle()
-    operating.answer((Preview, OperationJob))
-    assert not operating.state.result_is_earlier
-    assert operating.operations.found is not None
+def test_that_what_stays_after_a_refused_operation_is_an_earlier_result_and_is_not_saved(
+    slow_bench, tmp_path
+):
+    choose_on(slow_bench, "histogram")
+    slow_bench.answer(PREVIEW)
+    assert not slow_bench.state.result_is_earlier
+    choose_on(slow_bench, "hue-shift")
+    slow_bench.fail(BadValue("A grey picture", "it has no hue", "Take one in colour."), PREVIEW)
+    assert slow_bench.state.result_is_earlier
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    assert not slow_bench.fake.waiting(SaveResult)
+    assert "earlier result" in slow_bench.messages.newest.why
+    choose_on(slow_bench, "histogram")
+    slow_bench.answer(PREVIEW)
+    assert not slow_bench.state.result_is_earlier
+    assert slow_bench.display.found is not None
 
 
-def test_that_an_operation_chosen_again_at_once_finds_its_numbers_again(operating):
-    operating.operations.choose("negative")
-    operating.operations.choose("histogram")
-    operating.settle()
-    operating.answer_all((Preview, OperationJob))
-    assert operating.operations.found is not None
+def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(bench, qtbot):
+    choose_on(bench, "median")
+    panel = OperationPanel(OPERATIONS["median"], bench.workspace, bench.display, lambda: None)
+    qtbot.addWidget(panel)
+    bench.change(parameters={"size": 5})
+    assert panel.refusal.text().startswith("Size 5: it is refused here")
+    assert bench.messages.newest is None
+    bench.change(parameters={})
+    assert panel.refusal.text() == ""
+    assert bench.display.found is not None
+    for kind in (PREVIEW, (Check, OperationJob)):
+        asked = [one.job.settings for one in bench.fake.seen if is_kind(one, kind)]
+        assert asked == [{}, {"size": 5}, {}]
+
+
+def test_that_the_result_of_an_operation_is_saved_as_it_is_shown(bench, tmp_path):
+    choose_on(bench, "negative")
+    bench.pictures.save_result(tmp_path / "out.png")
+    (request,) = [one for one in bench.fake.seen if isinstance(one, SaveResult)]
+    assert (request.values, request.range_mode) == (bench.display.found.shown.values, "clip")
+
+
+def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_known(slow_bench):
+    error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
+    choose_on(slow_bench, "find-patch")
+    for patch, rows in (("", 1), ("/p/eye.png", 1)):
+        slow_bench.change(patch_path=patch)
+        slow_bench.runs.run()
+        slow_bench.fail(error, Run)
+        assert "9 GB" in slow_bench.messages.of("run").why
+        assert slow_bench.results.rowCount() == rows
+    (result,) = slow_bench.results.results()
+    assert result.failure == error.failure
+    assert result.problem.operation_text == "find-patch (left=-1, top=-1, width=16, height=16)"
+    assert not slow_bench.results.is_earlier(result)
 
 
 @pytest.mark.slow
@@ -231,7 +223,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     asked = len(haloscope.link._client.seen)
     choose(page, qtbot, "histogram")
     assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
-    assert isinstance(page.kernel_dock.currentWidget(), OperationKernels)
+    assert page.kernel_panel.variants.row("histogram-tiled")
     assert page.docks[0].windowTitle() == "Operation"
     box = page.picture_view.toolbar.range_box
     assert (box.isEnabled(), "nothing lies out of range" in box.toolTip()) == (False, True)
@@ -243,7 +235,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_gives_it_back(page, h
     choose(page, qtbot, "")
     qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
     assert page.operation_dock.stack.currentWidget() is page.mask_panel
-    assert page.kernel_dock.currentWidget() is page.kernel_panel
+    assert page.kernel_panel.variants.row("cpu-serial")
 
 
 @pytest.mark.slow
@@ -259,32 +251,38 @@ def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
 
 
 @pytest.mark.slow
-def test_that_runs_are_in_the_list_the_table_and_the_status(page, haloscope, qtbot):
+def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(page, haloscope, qtbot):
+    page.run_all()
+    qtbot.waitUntil(lambda: not haloscope.state.running and page.results.rowCount() == 3)
     choose(page, qtbot, "negative")
     page.run_all()
-    qtbot.waitUntil(lambda: not haloscope.state.running and bool(page.operation_results.rows()))
-    assert [row.result.variant for row in page.operation_results.rows()] == ["cpu-negative"]
-    assert page.results.rows() == ()
-    assert page.operations.runs()["cpu-negative"].kernel_ms == 2.0
+    qtbot.waitUntil(lambda: not haloscope.state.running and page.results.rowCount() == 4)
+    assert page.results.results()[-1].variant == "cpu-negative"
+    assert page.results.baseline == page.kernel_panel.baseline.currentText() == "cpu-negative"
+    assert page.kernel_panel.variants.row("cpu-negative").time == "2.00 ms"
     assert page.status.sentence.startswith("Last run: CPU, all cores, 2")
-    assert page.status.has_results
-    page.run()
-    qtbot.waitUntil(lambda: len(page.operation_results.rows()) == 2 and not haloscope.state.running)
-    assert len([one for one in haloscope.link._client.seen if is_kind(one, (Run, OperationJob))]) == 2
-    kernels = page.kernel_dock.currentWidget().table.model()
-    assert kernels.index(1, 1).data() == "2.00 ms"
+    assert "3 for an earlier problem" in page.results_panel.summary.text()
+    cells = {key: page.results.index(3, page.results.position(key)).data() for key in ("operation", "mask")}
+    assert cells == {"operation": "negative", "mask": MISSING}
     haloscope.actions["copy_results"].trigger()
-    assert haloscope.window.message_bar.text == "2 rows copied."
+    assert haloscope.window.message_bar.text == "4 rows copied."
+    choose(page, qtbot, "")
+    assert page.results.baseline == "cpu-serial"
+    assert page.kernel_panel.breakdown.title == "Run 3: naive"
+    assert page.status.sentence.startswith("Last run: Naive")
     haloscope.actions["clear_results"].trigger()
-    assert page.operation_results.rows() == ()
-    assert kernels.index(1, 1).data() == "", "no time is left behind"
+    assert page.results.rowCount() == 0
+    assert page.kernel_panel.variants.row("naive").time == "", "no time is left behind"
     assert not haloscope.actions["export_csv"].isEnabled()
-    assert not haloscope.actions["clear_results"].isEnabled()
 
 
 @pytest.mark.slow
 def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
+    page.blocks_panel.field.field.setText("8 by 8")
+    page.blocks_panel.field.field.editingFinished.emit()
     choose(page, qtbot, "negative")
+    page.run()
+    assert haloscope.state.running, "a list of blocks that is refused is of convolutions too"
     page.blocks_dock.raise_()
     page.tile_dock.raise_()
     qtbot.waitUntil(lambda: page.tile_slot.is_filled)
@@ -298,42 +296,6 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
 
 
 @pytest.mark.slow
-def test_that_a_refusal_stands_in_the_panel_and_the_next_preview_takes_it_away(page, haloscope, qtbot):
-    choose(page, qtbot, "median")
-    panel = page.operation_dock.panel("median")
-    page.operations.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: panel.refusal.text().startswith("Size 5: it is refused here"))
-    page.operations.set_parameter("size", 3)
-    qtbot.waitUntil(lambda: not panel.refusal.text())
-    previews = [one for one in haloscope.link._client.seen if is_kind(one, (Preview, OperationJob))]
-    assert [one.job.settings for one in previews] == [{}, {"size": 5}, {"size": 3}]
-
-
-@pytest.mark.slow
-def test_that_the_former_choices_are_shown_and_checked_again_after_a_refusal(page, haloscope, qtbot):
-    choose(page, qtbot, "median")
-    page.operations.set_parameter("size", 5)
-    qtbot.waitUntil(lambda: "it is refused here" in page.operations.refusal)
-    page.operations.change(parameters={})
-    qtbot.waitUntil(lambda: page.operations.found is not None and not page.operations.refusal)
-    checked = [one for one in haloscope.link._client.seen if is_kind(one, (Check, OperationJob))]
-    assert [one.job.settings for one in checked] == [{}, {"size": 5}, {}]
-
-
-@pytest.mark.slow
-def test_that_the_result_is_saved_as_it_is_shown_and_a_new_mask_brings_convolution_back(
-    page, haloscope, qtbot, tmp_path
-):
-    choose(page, qtbot, "negative")
-    page.pictures.save_result(tmp_path / "out.png")
-    (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
-    assert request.values == page.operations.found.shown.values
-    assert request.range_mode == "clip"
-    page.workspace.set_mask(page.workspace.mask.with_offset(3.0))
-    assert not page.operations.is_active
-
-
-@pytest.mark.slow
 def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_to_its_kernels(
     page, haloscope, qtbot
 ):
@@ -341,12 +303,12 @@ def test_that_tab_goes_from_the_operation_to_its_parameters_and_by_the_picture_t
     haloscope.window.activateWindow()
     page.operation_dock.box.setFocus()
     size = page.operation_dock.panel("median").parameters.controls["size"]
-    kernels = page.kernel_dock.currentWidget()
+    kernels = page.kernel_panel
     met = []
     while (widget := QApplication.focusWidget()) not in met:
         met.append(widget)
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
-    stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.table, kernels.device]
+    stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.kernels, kernels.device]
     assert [widget for widget in met if widget in stops] == stops
     assert met[1] is size
 

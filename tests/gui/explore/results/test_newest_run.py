@@ -68,9 +68,7 @@ def test_that_the_newest_row_stays_in_view_where_the_panel_becomes_lower(open_wi
 
 def parts(page):
     """Return what the panels say and how they are drawn: table, breakdown, plots."""
-    plots = [
-        slot.layout().itemAt(0).widget().currentWidget() for slot in (page.time_slot, page.speed_up_slot)
-    ]
+    plots = [slot.layout().itemAt(0).widget() for slot in (page.time_slot, page.speed_up_slot)]
     return (
         page.results_panel.summary.text(),
         page.kernel_panel.breakdown.title,
@@ -148,23 +146,23 @@ def test_that_rows_of_an_earlier_problem_are_dimmed_in_the_table(haloscope, qtbo
 @pytest.mark.slow
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):
     page, line = haloscope.window.page, haloscope.window.status_line
-    page.operations.choose("median")
-    qtbot.waitUntil(lambda: page.operations.found is not None)
+    page.workspace.choose("median")
+    qtbot.waitUntil(lambda: page.display.found is not None)
     haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: page.operation_results.rowCount() == 1 and not haloscope.state.running)
+    qtbot.waitUntil(lambda: page.results.rowCount() == 1 and not haloscope.state.running)
     settle()
-    plot = page.time_slot.layout().itemAt(0).widget().currentWidget()
-    assert "earlier" not in line.last_run + page.operation_table.summary.text() + plot.caption.text()
-    page.operations.set_parameter("size", 7)
+    plot = page.time_slot.layout().itemAt(0).widget()
+    assert "earlier" not in line.last_run + page.results_panel.summary.text() + plot.caption.text()
+    page.workspace.set_parameter("size", 7)
     settle()
     assert line.last_run.startswith("Last run, for an earlier problem: ")
-    assert "all for an earlier problem" in page.operation_table.summary.text()
+    assert "all for an earlier problem" in page.results_panel.summary.text()
     assert plot.caption.text().startswith("For an earlier problem · ")
     assert plot.plot.getPlotItem().opacity() < 0.6
-    page.operations.set_parameter("size", 3)
+    page.workspace.set_parameter("size", 3)
     settle()
-    assert "earlier" not in line.last_run + page.operation_table.summary.text() + plot.caption.text()
-    page.operations.choose("negative")
+    assert "earlier" not in line.last_run + page.results_panel.summary.text() + plot.caption.text()
+    page.workspace.choose("negative")
     settle()
     assert "earlier" in line.last_run
 

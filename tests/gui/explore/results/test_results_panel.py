@@ -90,7 +90,7 @@ def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(panel, re
 
 def test_that_what_is_the_same_stands_above_the_table_and_its_header_chooses_columns(panel, results):
     results.add(make_result("tiled"))
-    assert hidden(panel, results, "picture", "device", "block") == [True, True, False]
+    assert hidden(panel, results, "picture", "device", "operation", "block") == [True, True, True, False]
     assert panel.summary.text() == (
         "1 run · 512 × 512 RGB uint8 · mask Gaussian, 5 × 5 · border zero · pitched rows · cuda:0"
     )

@@ -1,4 +1,4 @@
-"""What stands in the docks: the mask with its kernels and results, or those of another operation."""
+"""The choice of an operation, above the mask or the parameters of the chosen one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from gui.explore.display import Display
 from gui.explore.operation.operation_box import OperationBox
-from gui.explore.operation.operation_state import OperationState
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, label_for, row
 from gui.widgets.tab_order import insert_into_tab_order
@@ -18,18 +19,21 @@ AskForFile = Callable[[Callable[[Path], None]], None]
 class OperationDock(QWidget):
     """The choice of an operation above the mask panel, or above the panel of the operation."""
 
-    def __init__(self, mask_panel: QWidget, operations: OperationState, ask_for_file: AskForFile) -> None:
+    def __init__(
+        self, mask_panel: QWidget, workspace: Workspace, display: Display, ask_for_file: AskForFile
+    ) -> None:
         super().__init__()
         self._mask_panel = mask_panel
-        self._operations = operations
+        self._workspace = workspace
+        self._display = display
         self._ask_for_file = ask_for_file
         self._panels: dict[str, QWidget] = {"": mask_panel}
-        self.box = OperationBox(operations)
+        self.box = OperationBox(workspace)
         self.stack = QStackedWidget()
         self.stack.addWidget(mask_panel)
         top = row(label_for("Operation", self.box), (self.box, 1), margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self.setLayout(column(top, (self.stack, 1), spacing=0))
-        operations.chosen.connect(self._show)
+        workspace.operation_changed.connect(self._show)
 
     def sizeHint(self) -> QSize:
         hint = self._mask_panel.sizeHint()
@@ -41,39 +45,14 @@ class OperationDock(QWidget):
             from engine.tasks.operation.operations import OPERATIONS
             from gui.explore.operation.operation_panel import OperationPanel
 
-            made = OperationPanel(OPERATIONS[key], self._operations, self._ask_for_patch)
+            made = OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
             self._panels[key] = made
             self.stack.addWidget(made)
             insert_into_tab_order(self.stack, made)
         return self._panels[key]
 
     def _ask_for_patch(self) -> None:
-        self._ask_for_file(lambda path: self._operations.change(patch_path=str(path)))
+        self._ask_for_file(lambda path: self._workspace.change(patch_path=str(path)))
 
     def _show(self) -> None:
-        self.stack.setCurrentWidget(self.panel(self._operations.key))
-
-
-class EitherOf(QStackedWidget):
-    """A widget of filters, or in its place one of the other operations, made when the first is chosen."""
-
-    def __init__(
-        self, of_filters: QWidget, make_other: Callable[[], QWidget], operations: OperationState
-    ) -> None:
-        super().__init__()
-        self._of_filters = of_filters
-        self._make_other = make_other
-        self._operations = operations
-        self.addWidget(of_filters)
-        operations.chosen.connect(self._show)
-        self._show()
-
-    def sizeHint(self) -> QSize:
-        return self._of_filters.sizeHint()
-
-    def _show(self) -> None:
-        if self._operations.is_active and self.count() == 1:
-            made = self._make_other()
-            self.addWidget(made)
-            insert_into_tab_order(self, made)
-        self.setCurrentIndex(int(self._operations.is_active))
+        self.stack.setCurrentWidget(self.panel(self._workspace.operation))

@@ -1,0 +1,87 @@
+"""What the page has done with a picture: its problem, what its runs share, its result where it failed."""
+
+from collections.abc import Hashable
+from contextlib import suppress
+from typing import Any
+
+from engine.errors import EngineError
+from engine.host.messages import VariantInfo
+from engine.results.environment import Environment
+from engine.results.measurement import Measurement
+from engine.tasks.filtering.messages import FilterJob
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.operation.messages import OperationJob
+from engine.tasks.operation.problem import OperationProblem
+
+PictureJob = FilterJob | OperationJob
+
+
+def comparable_of(job: PictureJob) -> Hashable:
+    """Return what runs must share with those of a job: all but kernel, block, device and layout.
+
+    For a convolution it is what `engine.results.compare.comparable` returns for a result.
+    """
+    if isinstance(job, FilterJob):
+        return Problem.task, problem_of(job).comparable, job.mask.weights_digest
+    parameters = dict(job.settings)
+    # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
+    with suppress(EngineError):
+        parameters = _parameters_of(job)
+    pixels = job.picture.pixels
+    return job.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
+
+
+def problem_of(job: FilterJob) -> Problem:
+    """Return the problem of a convolution."""
+    picture, mask = job.picture, job.mask
+    return Problem(
+        height=picture.height,
+        width=picture.width,
+        channels=picture.channels,
+        dtype=picture.pixels.dtype,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=job.border,
+        cval=job.cval,
+        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
+    )
+
+
+def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError) -> Measurement[Any] | None:
+    """Return the result of a run that ended with an error: a run is never missing among the results.
+
+    None where its problem is not known here: with a patch from a file, or a refused parameter.
+    """
+    mask = job.mask if isinstance(job, FilterJob) else None
+    problem = problem_of(job) if isinstance(job, FilterJob) else _operation_problem(job)
+    if problem is None:
+        return None
+    return Measurement(
+        variant=job.variant,
+        title=variant.title if variant else job.variant,
+        device=job.device,
+        problem=problem,
+        mask_name=mask.name if mask else "",
+        weights_digest=mask.weights_digest if mask else None,
+        block=job.block,
+        environment=Environment(job.device),
+        failure=error.failure,
+        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
+    )
+
+
+def _operation_problem(job: OperationJob) -> OperationProblem | None:
+    from engine.tasks.operation.operations import OPERATIONS
+
+    pixels = job.picture.pixels
+    with suppress(EngineError):
+        if not job.patch_path:
+            return OPERATIONS[job.operation].problem_of(pixels.shape, pixels.dtype, _parameters_of(job))
+    return None
+
+
+def _parameters_of(job: OperationJob) -> dict[str, Any]:
+    # Its modules take a while to import; whoever has a job of an operation has them.
+    from engine.tasks.operation.operations import OPERATIONS
+
+    return OPERATIONS[job.operation].read(job.settings)
