@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     open_crash_log()
     # Answered by the engine alone, without Qt. To open a picture of such a name, write ./filter.
     if arguments and arguments[0] in COMMANDS:
-        from engine.commands import main as command
+        from engine.commands.command_line import main as command
 
         return command(arguments)
     from gui.shell.launch import main as show

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.api.arguments import as_seconds
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError, VerificationFailed
@@ -17,8 +18,9 @@ from engine.run.variant import AnyVariant
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.run.measure import Outcome
-    from engine.tasks.filtering.results import RunResult
+    from engine.results.measurement import Measurement
+    from engine.run.measure import OnValues, Outcome
+    from engine.run.sampling import SamplingPlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,12 +30,12 @@ class Applied:
     Parameters
     ----------
     values : ndarray of the picture's shape, float32 or of the picture's type, as requested
-    result : RunResult
+    result : Measurement
         Variant, block, device, timing, verification.
     """
 
     values: np.ndarray
-    result: "RunResult"
+    result: "Measurement[Any]"
 
 
 def check_choices(variant: str, device: str) -> None:
@@ -42,12 +44,19 @@ def check_choices(variant: str, device: str) -> None:
         device_named(device)
 
 
-def check_block(block: Block | None, variant: AnyVariant[Any, Any], device: DeviceInfo) -> None:
+def check_block(block: Block, variant: AnyVariant[Any, Any], device: DeviceInfo) -> None:
     """Refuse an illegal block, also with a variant that ignores it."""
-    if block is not None and not variant.uses_block:
+    if not variant.uses_block:
         refusal = refuse_block(block, device.limits)
         if refusal is not None:
             raise UnsupportedVariant("The block cannot be used", refusal)
+
+
+def plan_for(budget_s: float) -> "SamplingPlan":
+    """Return a plan to sample for so many seconds; a `BadValue` says why they are none."""
+    from engine.run.sampling import SamplingPlan
+
+    return SamplingPlan(budget_s=as_seconds(budget_s))
 
 
 def computed(
@@ -58,13 +67,27 @@ def computed(
     It lies in `out`, where that is given and the device is one of this process. Raises what `as_applied`
     raises.
     """
-    if not own_process_needed(device):
-        return compute(job, backend(device.key), out).reshape(shape)
+    if own_process_needed(device):
+        return measured(job, device, shape, plan_for(0.0)).values
+    return compute(job, backend(device.key), out).reshape(shape)
+
+
+def measured(
+    job: AnyJob,
+    device: DeviceInfo,
+    shape: tuple[int, ...],
+    plan: "SamplingPlan",
+    on_values: "OnValues | None" = None,
+) -> Applied:
+    """Return the result of a job in that shape with its verification and its times.
+
+    In the simulator nothing is sampled. `on_values` is as of `engine.run.measure.measure`. Raises what
+    `as_applied` raises.
+    """
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
-    from engine.run.sampling import NO_SAMPLES
 
-    return as_applied(outcome_of(job, device, NO_SAMPLES, executor_for), shape).values
+    return as_applied(outcome_of(job, device, plan, executor_for, on_values), shape)
 
 
 def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
@@ -77,3 +100,27 @@ def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
             f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
         )
     return Applied(outcome.values.reshape(shape), outcome.result)
+
+
+class Call:
+    """A request that is resolved (`ResolvedFilter`, `ResolvedOperation`), ready to run."""
+
+    device: DeviceInfo
+    result_shape: tuple[int, ...]
+    """Shape of what the variant writes: rows, columns, channels."""
+
+    def job(self) -> AnyJob:
+        """Return the job for the pipeline."""
+        raise NotImplementedError
+
+    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Return what the variant writes, unverified (but verified in the simulator).
+
+        It lies in `out`, an array of `result_shape` and of the result's type, where that is given and the
+        device is one of this process.
+        """
+        return computed(self.job(), self.device, self.result_shape, out)
+
+    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
+        """Return what the variant writes with its verification and its times, as `measured` does."""
+        return measured(self.job(), self.device, self.result_shape, plan, on_values)

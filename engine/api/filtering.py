@@ -1,12 +1,10 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number, as_seconds
-from engine.api.calls import Applied, as_applied, check_block, check_choices, computed
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
+from engine.api.calls import Applied, Call, check_block, check_choices, plan_for
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.border import Border
@@ -16,12 +14,6 @@ from engine.tasks.filtering.request import FilterRequest
 from engine.tasks.filtering.resolve import ResolvedFilter
 from engine.tasks.filtering.variants import VARIANTS, Variant
 from engine.tasks.pictures import as_samples
-
-if TYPE_CHECKING:
-    # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.run.measure import OnValues, Outcome
-    from engine.run.sampling import SamplingPlan
-    from engine.tasks.filtering.problem import Problem
 
 MaskLike = Mask | ArrayLike | str
 
@@ -87,7 +79,7 @@ def correlate(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
     )
-    return request.filter()
+    return request.filter().reshape(request.shape)
 
 
 def convolve(
@@ -110,7 +102,7 @@ def convolve(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
     )
-    return request.filter()
+    return request.filter().reshape(request.shape)
 
 
 def apply(
@@ -149,9 +141,8 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
-    from engine.run.sampling import SamplingPlan
-
-    return request.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    applied = request.measure(plan_for(budget_s))
+    return Applied(applied.values.reshape(request.shape), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
@@ -164,7 +155,7 @@ def list_variants() -> tuple[Variant, ...]:
     return tuple(VARIANTS)
 
 
-class Request(ResolvedFilter):
+class Request(ResolvedFilter, Call):
     """One call, resolved; parameters as for `apply`, in all their forms.
 
     `mask` is the one to correlate with: already flipped for a convolution. `shape` is that of the picture as
@@ -204,29 +195,9 @@ class Request(ResolvedFilter):
         )
         super().__init__(asked, samples, array)
         check_choices(key, asked.device)
-        check_block(asked.block, self.choice.variant, self.device)
-
-    def filter(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the filtered picture, unverified (but verified in the simulator).
-
-        It lies in `out`, an array of the shape of `samples` and the result's type, where that is given and
-        the device is one of this process.
-        """
-        return computed(self.job(), self.device, self.shape, out)
-
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return the filtered picture with its verification and its times; raise what `as_applied` raises.
-
-        `on_values` is as of `engine.run.measure.measure`.
-        """
-        return as_applied(self.outcome(plan, on_values), self.shape)
-
-    def outcome(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> "Outcome[Problem]":
-        """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
-        from engine.host.executor import executor_for
-        from engine.run.executor import outcome_of
-
-        return outcome_of(self.job(), self.device, plan, executor_for, on_values)
+        if asked.block is not None:
+            check_block(asked.block, self.choice.variant, self.device)
+        self.result_shape = samples.shape
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

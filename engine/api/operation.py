@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_seconds
-from engine.api.calls import Applied, as_applied, check_block, check_choices, computed
+from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device
+from engine.api.calls import Call, check_block, check_choices, plan_for
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.tasks.operation.contract import Mark
@@ -16,8 +16,6 @@ from engine.tasks.pictures import as_samples
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement
-    from engine.run.measure import OnValues
-    from engine.run.sampling import SamplingPlan
     from engine.tasks.operation.problem import OperationProblem
 
 
@@ -99,9 +97,7 @@ def operate(
     call = OperationCall(
         image, operation, parameters, patch=patch, key=variant, block=block, device=device, layout=layout
     )
-    from engine.run.sampling import SamplingPlan
-
-    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    applied = call.measure(plan_for(budget_s))
     answer = call.answer(applied.values)
     return Operated(
         applied.values,
@@ -109,11 +105,11 @@ def operate(
         {quantity.key: quantity.value for quantity in answer.quantities},
         answer.counts,
         answer.mark,
-        applied.result,  # type: ignore[arg-type]
+        applied.result,
     )
 
 
-class OperationCall(ResolvedOperation):
+class OperationCall(ResolvedOperation, Call):
     """One call, resolved; parameters as for `operate`. `shape` is that of the picture as it was given."""
 
     def __init__(
@@ -141,16 +137,6 @@ class OperationCall(ResolvedOperation):
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), cells)
         check_choices(key, asked.device)
-        check_block(asked.block, self.choice.variant, self.device)
-
-    def filter(self) -> np.ndarray:
-        """Return what the variant writes, unverified (but verified in the simulator)."""
-        return computed(self.job(), self.device, self.problem.result_shape)
-
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None, *, seed: int = 0) -> Applied:
-        """Return what the variant wrote with proof and times; raise what `as_applied` raises."""
-        from engine.host.executor import executor_for
-        from engine.run.executor import outcome_of
-
-        outcome = outcome_of(self.job(seed=seed), self.device, plan, executor_for, on_values)
-        return as_applied(outcome, self.problem.result_shape)
+        if asked.block is not None:
+            check_block(asked.block, self.choice.variant, self.device)
+        self.result_shape = self.problem.result_shape

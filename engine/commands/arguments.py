@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
-from engine.commands.table import COMMANDS
+from engine.commands import COMMANDS
 from engine.errors import BadValue
 
 T = TypeVar("T")

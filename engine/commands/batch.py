@@ -35,7 +35,7 @@ def run(settings: BatchSettings) -> int:
 
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
-            loop.run(source_for(plan))
+            loop.run(source_for(plan).run)
     except DeviceFault as error:
         fault = error
         known = {finished.file for finished in outcomes}

@@ -12,11 +12,10 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Event
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from engine import interrupts
 from engine.commands.batch_files import PictureFile, why_not_new
-from engine.commands.picture_run import PictureRun
 from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
@@ -47,13 +46,6 @@ class Finished:
 Saving = Future[Finished]
 
 
-class Source(Protocol):
-    """Filters the files of a batch."""
-
-    def run(self, loop: "Loop") -> None:
-        """Filter every file, and hand each over."""
-
-
 class Loop:
     """The files under way, oldest first, and the threads that they are on.
 
@@ -77,15 +69,22 @@ class Loop:
         # What is not reported yet, oldest first.
         self._saving: deque[tuple[PictureFile, Future[Saving]]] = deque()
 
-    def run(self, source: Source) -> None:
-        """Filter every file; a DeviceFault passes when all that was filtered before is saved and reported."""
+    def run(self, source: Callable[["Loop"], None]) -> None:
+        """Have a source filter every file, and hand each over.
+
+        A DeviceFault passes when all that was filtered before is saved and reported.
+        """
         switch_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         try:
-            source.run(self)
+            source(self)
             self._settle(0)
         except DeviceFault:
-            self._settle_all()
+            # Workers begin nothing more, and end what is not in its filter yet.
+            self._has_ended.set()
+            while self._saving:
+                with suppress(DeviceFault):
+                    self._settle(0)
             raise
         finally:
             self._has_ended.set()
@@ -120,26 +119,32 @@ class Loop:
         return saving
 
     def _write(self, data: bytes, finished: Finished) -> Finished:
+        file = finished.file
         # The count is true where the process is ended.
         with interrupts.undivided():
-            write(data, finished)
+            make_folder(os.path.dirname(file.target) or ".", with_parents=True)
+            # Asked again: another program may have written it since the batch began, hours ago.
+            if not file.replaces and (why_not := why_not_new(file.target)):
+                raise why_not
+            atomic_write(file.target, data)
             self.written += 1
         return finished
 
-    def attempt(self, file: PictureFile, step: Callable[[], T]) -> T | None:
+    def attempt(self, file: PictureFile, step: Callable[..., T], *given: object) -> T | None:
         """Return what a step returns; report its file where it fails, and return None."""
         try:
-            return step()
+            return step(*given)
         except DeviceFault:
             raise
         except (EngineError, MemoryError) as error:
-            self._on_finished(failed(file, error))
+            why = error if isinstance(error, EngineError) else shortage_of(error)
+            self._on_finished(Finished(file, why))
             return None
 
-    def note_what_runs(self, run: PictureRun) -> None:
-        """Remember variant and device."""
-        self.devices[run.call.device.title] = None
-        self.variants[run.call.choice.variant.key] = None
+    def note_what_runs(self, call: Any) -> None:
+        """Remember variant and device of a call of `engine.api`."""
+        self.devices[call.device.title] = None
+        self.variants[call.choice.variant.key] = None
 
     def end_if_stopped(self) -> None:
         """Raise CancelledError where the batch ends early. Called on: a worker."""
@@ -150,36 +155,12 @@ class Loop:
         """Report the oldest files until at most so many are still under way."""
         while len(self._saving) > most:
             file, future = self._saving.popleft()
-            try:
-                finished = future.result().result()
-            except DeviceFault:
-                raise
-            except CancelledError:  # a worker found that the batch has ended
-                continue
-            except (EngineError, MemoryError) as error:
-                finished = failed(file, error)
-            self._on_finished(finished)
-
-    def _settle_all(self) -> None:
-        """Report what was filtered; workers begin nothing more, and end what is not in its filter yet."""
-        self._has_ended.set()
-        while self._saving:
-            with suppress(DeviceFault):
-                self._settle(0)
+            # A worker cancels its file when it finds that the batch has ended.
+            with suppress(CancelledError):
+                finished = self.attempt(file, _saved, future)
+                if finished is not None:
+                    self._on_finished(finished)
 
 
-def write(data: bytes, finished: Finished) -> None:
-    """Write a file, whole or not at all. Called on: any thread."""
-    file = finished.file
-    make_folder(os.path.dirname(file.target) or ".", with_parents=True)
-    # Asked again: another program may have written it since the batch began, hours ago.
-    if not file.replaces and (why_not := why_not_new(file.target)):
-        raise why_not
-    atomic_write(file.target, data)
-
-
-def failed(file: PictureFile, error: Exception) -> Finished:
-    """Return the outcome of a file that an EngineError or a MemoryError kept from being filtered."""
-    why = error if isinstance(error, EngineError) else shortage_of(error)
-    assert why is not None
-    return Finished(file, why)
+def _saved(saving: Future[Saving]) -> Finished:
+    return saving.result().result()

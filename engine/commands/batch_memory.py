@@ -76,10 +76,13 @@ class Loan:
         alpha = self._array(form.plane_shape, form.dtype) if form.has_alpha else None
         return self._array(form.colour_shape, form.dtype), alpha
 
-    def result(self, image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-        """Return the array for the result of filtering `image`, of its shape."""
-        buffer = self._take(image.size * np.dtype(dtype).itemsize + PAGE_BYTES)
-        return placed_result(buffer, image, image.shape, dtype)
+    def result(
+        self, image: NDArray[Any], dtype: DTypeLike, shape: tuple[int, ...] | None = None
+    ) -> NDArray[Any]:
+        """Return an array for what is computed of `image`, of its shape unless another is given."""
+        shape = image.shape if shape is None else shape
+        buffer = self._take(math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES)
+        return placed_result(buffer, image, shape, dtype)
 
     def give_back(self) -> None:
         """Give all memory back: nothing may read it any more."""

@@ -1,6 +1,7 @@
 """The plan of a batch: which files, what is done with them, and on which device."""
 
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,8 +11,9 @@ import numpy as np
 from engine.commands.arguments import Settings, group, operands, option, required
 from engine.commands.batch_files import PictureFile, files_for, is_unmatched_pattern
 from engine.commands.option_readers import one_of
-from engine.commands.picture_filter import PictureFilter, unused_quality
-from engine.commands.picture_kinds import filter_for, run_type
+from engine.commands.picture_filter import AnyFilter
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.commands.picture_opening import result_form
 from engine.commands.picture_settings import PictureSettings
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
@@ -73,7 +75,7 @@ class BatchSettings(Settings):
 class BatchPlan:
     """What is done with which files, on which device, and what is to be said of it."""
 
-    how: PictureFilter
+    how: AnyFilter
     files: Sequence[PictureFile]
     device: DeviceInfo
     notes: Sequence[str]
@@ -81,7 +83,7 @@ class BatchPlan:
 
 def planned(settings: BatchSettings) -> BatchPlan:
     """Return the plan; refuse what is wrong with every picture, and make the folder for the results."""
-    how = filter_for(settings.picture)
+    how = filter_for(settings.picture, mask_for(settings.picture))
     notes = _check(how, settings)
     files = files_for(
         settings.inputs,
@@ -99,13 +101,13 @@ def planned(settings: BatchSettings) -> BatchPlan:
     _prepare_folder(settings.out or ".")
     how, device, why = settled(how, files)
     written = [file.saved_as for file in files if file.saved_as is not None]
-    return BatchPlan(how, files, device, [*notes, *why, *unused_quality(how.settings, written)])
+    return BatchPlan(how, files, device, [*notes, *why, *how.settings.unused_quality(written)])
 
 
-def _check(how: PictureFilter, settings: BatchSettings) -> list[str]:
+def _check(how: AnyFilter, settings: BatchSettings) -> list[str]:
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel)
-    _, dtype = how.form_of_result(probe)
+    _, dtype = result_form(how.settings, probe)
     if settings.format != _KEEP and how.settings.depth != _KEEP:
         saved_as = saved_format(f"picture.{settings.format}")
         try:
@@ -113,7 +115,7 @@ def _check(how: PictureFilter, settings: BatchSettings) -> list[str]:
         except EngineError as error:
             what = f"--format {settings.format} with --depth {how.settings.depth}"
             raise BadValue(what, error.why, error.remedy) from error
-    return run_type(how).check(how, probe)
+    return how.check(probe)
 
 
 def _prepare_folder(folder: str) -> None:
@@ -126,14 +128,14 @@ def _prepare_folder(folder: str) -> None:
         raise FileWriteError(what, error.why, "Choose another folder.") from error
 
 
-def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFilter, DeviceInfo, list[str]]:
+def settled(how: AnyFilter, files: Sequence[PictureFile]) -> tuple[AnyFilter, DeviceInfo, list[str]]:
     """Return what is done with its device, the device, and a sentence where `auto` leaves a GPU out.
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
-    asked, kind = how.settings, run_type(how)
+    asked = how.settings
     if asked.variant != AUTO:
-        return how, device_for(kind.named_variant(how), asked.device), []
+        return how, device_for(how.named_variant(), asked.device), []
     if asked.device != AUTO:
         return how, device_named(asked.device), []
     why: str | None = ""
@@ -141,7 +143,7 @@ def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFi
         # Judged by the size of the first picture that can be opened.
         forms = (_form_of(file.source) for file in files if file.refusal is None)
         form = next(filter(None, forms), None)
-        why = kind.why_not_gpu(how, form, len(files)) if form else "no picture can be opened"
+        why = how.why_not_gpu(form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
     notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
     return how.asking(replace(asked, device=device.key)), device, notes
@@ -149,16 +151,12 @@ def settled(how: PictureFilter, files: Sequence[PictureFile]) -> tuple[PictureFi
 
 def _form_of(path: str) -> Form | None:
     """Return the form of a picture from its header alone; None where it cannot be opened."""
-
-    class Found(Exception):
-        """Ends opening when the form is known."""
-
     found: list[Form] = []
 
     def note(form: Form) -> int:
         found.append(form)
-        raise Found
+        return sys.maxsize  # which is refused: nothing is decoded
 
-    with suppress(Found, EngineError):
+    with suppress(EngineError):
         open_image(path, work_bytes=note)
     return found[0] if found else None

@@ -12,24 +12,23 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
 from engine.commands.batch_files import PictureFile
-from engine.commands.batch_loop import Finished, Loop, Saving, Source
+from engine.commands.batch_loop import Finished, Loop, Saving
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.batch_plan import BatchPlan
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
-from engine.commands.mask_run import MaskRun, stream_pictures
-from engine.commands.picture_filter import Opened, PictureFilter
-from engine.commands.picture_kinds import run_type
-from engine.commands.picture_run import PictureRun, Result
+from engine.commands.picture_filter import AnyFilter, Result
+from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.device.core_count import cores, launches_on
 from engine.errors import DeviceFault, EngineError
 from engine.image.result_picture import converted_picture
 from engine.image.save import encoded_image
+from engine.streams.filtering import filter_stream
 from engine.verify.verification import Verification
 
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
@@ -46,7 +45,9 @@ class Job:
     """A picture that can be filtered, and its memory."""
 
     file: PictureFile
-    run: PictureRun
+    how: AnyFilter
+    opened: Opened
+    call: Any  # of `how`
     loan: Loan
 
     @property
@@ -54,8 +55,38 @@ class Job:
         """The seed of the pixels that are checked: other ones in each picture."""
         return zlib.crc32(self.file.source.encode(errors="surrogateescape"))
 
+    def room(self) -> np.ndarray:
+        """Return an array for what the variant writes."""
+        call = self.call
+        return self.loan.result(call.samples, call.problem.result_dtype, call.result_shape)
 
-def source_for(plan: BatchPlan) -> Source:
+    def filtered(self) -> np.ndarray:
+        """Return what the variant writes."""
+        values: np.ndarray = self.call.filter(self.room())
+        return values
+
+    def filtered_and_encoded(self) -> tuple[bytes, Finished]:
+        """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
+        if not is_for_bands(self.how, self.call, self.opened):
+            return self.verified_and_encoded(self.filtered())
+        pixels, checked = filtered_in_bands(self.how, self.call, self.opened, self.loan, self.seed)
+        verification = self.how.verified(self.call, checked, self.seed)
+        return self._encoded(Result(converted_picture(self.opened.picture, pixels)), verification)
+
+    def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes, Finished]:
+        """Verify a result and encode it. Called on: any thread."""
+        verification = self.how.verified(self.call, values, self.seed)
+        return self._encoded(self.how.finished(self.call, self.opened, values), verification)
+
+    def _encoded(self, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
+        quality, file = self.how.settings.quality, self.file
+        data, left_out = encoded_image(result.picture, file.target, quality=quality, saved_as=file.saved_as)
+        notes = (*self.opened.picture.notes, *result.lost, *left_out)
+        found = {**self.how.facts(self.call), **result.found} if result.found else {}
+        return data, Finished(file, None, notes, verification, found)
+
+
+def source_for(plan: BatchPlan) -> "Workers | OneByOne":
     """Return the source that suits the device."""
     if plan.device.kind == "cpu":
         return Workers(plan)
@@ -83,9 +114,9 @@ class Workers:
             opened = open_file(self._plan.how, file, loan)
             job = job_for(self._plan.how, file, opened, loan)
             loop.end_if_stopped()
-            loop.note_what_runs(job.run)
+            loop.note_what_runs(job.call)
             with launches_on(cores() // loop.threads):
-                data, finished = filter_and_encode(job)
+                data, finished = job.filtered_and_encoded()
             return loop.save(data, finished)
         finally:
             loan.give_back()
@@ -116,7 +147,7 @@ class OneByOne:
             if not waiting:
                 return
             file, loan, future = waiting.popleft()
-            job = loop.attempt(file, partial(self._job, file, loan, future))
+            job = loop.attempt(file, self._job, file, loan, future)
             if job is None:
                 loan.give_back()
             else:
@@ -129,8 +160,8 @@ class OneByOne:
 
     def filter(self, loop: Loop, job: Job) -> None:
         """Filter a picture alone."""
-        loop.note_what_runs(job.run)
-        values = loop.attempt(job.file, lambda: job.run.compute(job.loan.result))
+        loop.note_what_runs(job.call)
+        values = loop.attempt(job.file, job.filtered)
         if values is None:
             job.loan.give_back()
         else:
@@ -144,7 +175,7 @@ class OneByOne:
 
     def _save(self, loop: Loop, job: Job, values: np.ndarray) -> Saving:
         try:
-            return loop.save(*verify_and_encode(job, values))
+            return loop.save(*job.verified_and_encoded(values))
         finally:
             job.loan.give_back()
 
@@ -164,8 +195,8 @@ class Stream(OneByOne):
 
     def _stream(self, loop: Loop, begin: Job, jobs: Iterator[Job]) -> Job | None:
         """Filter pictures in a stream; return the first one that it cannot take, None at the end."""
-        run, way = begin.run, begin.run.stream
-        if way is None or not isinstance(run, MaskRun):
+        how, asked = begin.how, begin.how.stream(begin.call)
+        if asked is None:
             self.filter(loop, begin)
             return None
         in_stream: deque[Job] = deque()
@@ -173,23 +204,23 @@ class Stream(OneByOne):
 
         def pictures() -> Iterator[np.ndarray]:
             for job in chain((begin,), jobs):
-                if job.run.stream != way:
+                if how.stream(job.call) != asked:
                     other.append(job)
                     return
                 in_stream.append(job)
-                yield job.run.call.samples
+                yield job.call.samples
 
         def results() -> Iterator[np.ndarray]:
             while True:
-                job = in_stream[-1]
-                yield job.loan.result(job.run.call.samples, job.run.call.problem.result_dtype)
+                yield in_stream[-1].room()
 
         def receive(number: int, values: np.ndarray) -> None:
             self.hand_over(loop, in_stream.popleft(), values)
 
-        loop.devices[run.call.device.title] = None
+        loop.devices[begin.call.device.title] = None
         try:
-            loop.variants |= dict.fromkeys(stream_pictures(run.how, way, pictures(), results(), receive))
+            streamed = filter_stream(pictures(), **asked, out=results(), receive=receive)
+            loop.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
         except DeviceFault:
             raise
         except (EngineError, MemoryError):
@@ -198,52 +229,26 @@ class Stream(OneByOne):
         return other[0] if other else None
 
 
-def open_file(how: PictureFilter, file: PictureFile, loan: Loan) -> Opened:
+def open_file(how: AnyFilter, file: PictureFile, loan: Loan) -> Opened:
     """Open a picture and check that its result can be saved. Called on: any thread."""
     if file.refusal is not None:
         raise file.refusal
-    saved_as = file.saved_as
+    asked, saved_as = how.settings, file.saved_as
     assert saved_as is not None
-    return how.open(
+    return open_picture(
+        asked,
         file.source,
         file.target,
         saved_as,
-        lambda form: loan.picture(form, how.work_bytes(form, saved_as)),
+        lambda form: loan.picture(form, work_bytes(asked, form, saved_as)),
     )
 
 
-def job_for(
-    how: PictureFilter, file: PictureFile, opened: Opened, loan: Loan, *, in_bands: bool = False
-) -> Job:
+def job_for(how: AnyFilter, file: PictureFile, opened: Opened, loan: Loan, *, in_bands: bool = False) -> Job:
     """Return the job of a picture that the variant can filter; raise an EngineError where it cannot.
 
     `in_bands` says that the picture may be filtered in bands.
     """
-    run = run_type(how)(how, opened)
-    run = run.for_bands() if in_bands else run
-    run.refuse()
-    return Job(file, run, loan)
-
-
-def filter_and_encode(job: Job) -> tuple[bytes, Finished]:
-    """Filter a picture on the CPU, verify the result and encode it. Called on: any thread."""
-    run = job.run
-    if not is_for_bands(run):
-        return verify_and_encode(job, run.compute(job.loan.result))
-    pixels, checked = filtered_in_bands(run, job.loan, job.seed)
-    verification = run.verified(checked, job.seed)
-    return _encoded(job, Result(converted_picture(run.opened.picture, pixels)), verification)
-
-
-def verify_and_encode(job: Job, values: np.ndarray) -> tuple[bytes, Finished]:
-    """Verify a result and encode it. Called on: any thread."""
-    verification = job.run.verified(values, job.seed)
-    return _encoded(job, job.run.finished(values), verification)
-
-
-def _encoded(job: Job, result: Result, verification: Verification | None) -> tuple[bytes, Finished]:
-    quality, file = job.run.how.settings.quality, job.file
-    data, left_out = encoded_image(result.picture, file.target, quality=quality, saved_as=file.saved_as)
-    notes = (*job.run.opened.picture.notes, *result.lost, *left_out)
-    found = {**job.run.facts, **result.found} if result.found else {}
-    return data, Finished(job.file, None, notes, verification, found)
+    call = how.call(opened, in_bands=in_bands)
+    call.job().refuse(call.device)
+    return Job(file, how, opened, call, loan)

@@ -1,7 +1,7 @@
 """`filter`: a picture file in, the filtered picture out, with the proof that it is right."""
 
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ import numpy as np
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, required
 from engine.commands.output import log_notes, print_answer, print_json, report_interrupt
-from engine.commands.picture_filter import Opened, PictureFilter, unused_quality
-from engine.commands.picture_kinds import filter_for, run_type
+from engine.commands.picture_kinds import filter_for, mask_for
+from engine.commands.picture_opening import Opened, open_picture
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
@@ -23,8 +23,8 @@ from engine.image.picture import Picture
 from engine.image.save import encoded_image, saved_format
 
 if TYPE_CHECKING:
-    from engine.commands.picture_run import PictureRun, Result
-    from engine.tasks.filtering.results import RunResult
+    from engine.commands.picture_filter import AnyFilter, Result
+    from engine.results.measurement import Measurement
 
 VERSION = 1
 
@@ -76,7 +76,7 @@ def _filter(settings: FilterSettings) -> None:
     for what, source in (("mask", asked.mask), ("patch", asked.patch)):
         if source:
             check_other_file(output, source, what=what)
-    how, saved_as = filter_for(asked), saved_format(output)
+    saved_as, mask = saved_format(output), mask_for(asked)
     forms: Future[Form] = Future()
 
     def on_form(form: Form) -> None:
@@ -84,17 +84,17 @@ def _filter(settings: FilterSettings) -> None:
             forms.set_result(form)
 
     with ThreadPoolExecutor(1, thread_name_prefix="filter-open") as opener:
-        opening = opener.submit(how.open, settings.input, output, saved_as, on_form=on_form)
+        opening = opener.submit(open_picture, asked, settings.input, output, saved_as, on_form=on_form)
         # While the picture is decoded: both take 65 ms, a fifth of the whole command.
-        kind = run_type(how)
-        either: tuple[Future[Any], ...] = (forms, opening)
-        wait(either, return_when=FIRST_COMPLETED)
-        if forms.done():
+        how = filter_for(asked, mask)
+        # One that cannot be opened may have no form.
+        opening.add_done_callback(lambda _: forms.cancel())
+        with suppress(CancelledError):
             load_code(how, forms.result())
-    _save(settings, kind(how, opening.result()), saved_as)
+    _save(settings, how, opening.result(), saved_as)
 
 
-def load_code(how: PictureFilter, form: Form) -> None:
+def load_code(how: "AnyFilter", form: Form) -> None:
     """Load the code that will filter a picture of about that form on the CPU, before there is one.
 
     What cannot be filtered is refused when it is there.
@@ -104,11 +104,15 @@ def load_code(how: PictureFilter, form: Form) -> None:
     with suppress(EngineError, MemoryError):
         # Its memory is not touched.
         picture = Picture(np.zeros(form.colour_shape, form.dtype))
-        run_type(how)(how, Opened(picture, picture.dtype)).load_code()
+        call = how.call(Opened(picture, picture.dtype))
+        if call.device.kind == "cpu":
+            job = call.job()
+            job.task.prepare(job)
 
 
-def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None:
+def _save(settings: FilterSettings, how: "AnyFilter", opened: Opened, saved_as: Format) -> None:
     """Filter a picture, save the result, and print notes and the answer."""
+    call = how.call(opened)
     results: list[Future[tuple[Result, bytes, tuple[str, ...]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
@@ -119,10 +123,10 @@ def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None
 
         def on_values(values: np.ndarray) -> None:
             # A result of the file's type is encoded while it is verified.
-            results.append(encoder.submit(encode, run.finished(values)))
+            results.append(encoder.submit(encode, how.finished(call, opened, values)))
 
         begin = time.perf_counter()
-        values, proof = run.measured(on_values, is_recorded=settings.json)
+        values, proof = how.measured(call, on_values, is_recorded=settings.json)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         if not results:
             on_values(values)
@@ -130,22 +134,22 @@ def _save(settings: FilterSettings, run: "PictureRun", saved_as: Format) -> None
         del values
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
-    unused = (*run.unused(), *unused_quality(settings.picture, [saved_as]))
-    notes = (*run.opened.picture.notes, *unused, *lost_or_left)
+    unused = (*how.unused(call, opened), *settings.picture.unused_quality([saved_as]))
+    notes = (*opened.picture.notes, *unused, *lost_or_left)
     log_notes(notes)
     if settings.json:
-        document: dict[str, object] = {"format": run.format, "version": VERSION}
+        document: dict[str, object] = {"format": how.format, "version": VERSION}
         document |= {"input": settings.input, "output": settings.output}
-        document |= {**run.facts, **result.found, **run.document()}
+        document |= {**how.facts(call), **result.found, **how.document(call)}
         document |= {"verified": proof is not None, "elapsed_ms": elapsed_ms}
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
     else:
-        lines = run.headline(settings.output), result.found_text, _how_it_went(proof, elapsed_ms)
+        lines = how.headline(call, settings.output), result.found_text, _how_it_went(proof, elapsed_ms)
         print_answer("\n".join(filter(None, lines)))
 
 
-def _how_it_went(proof: "RunResult | None", elapsed_ms: float) -> str:
+def _how_it_went(proof: "Measurement[Any] | None", elapsed_ms: float) -> str:
     if proof is None:
         return f"{elapsed_ms:.3g} ms with everything, not verified"
     if proof.timing is None:

@@ -7,16 +7,17 @@ used again; what is verified of them is kept. The bits are those of the whole fl
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from typing import TypeGuard
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.api.filtering import Request
 from engine.commands.batch_memory import Loan
-from engine.commands.mask_run import MaskRun, is_finite
-from engine.commands.picture_run import AFFORDABLE_MULTIPLY_ADDS, PictureRun
+from engine.commands.mask_filter import MaskFilter, is_finite
+from engine.commands.picture_filter import AFFORDABLE_MULTIPLY_ADDS, AnyFilter
+from engine.commands.picture_opening import Opened
 from engine.device.launches import Prepared
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import scale_to
@@ -28,64 +29,56 @@ from engine.verify.checked_samples import CheckedSamples
 BAND_BYTES = 2 << 20
 
 
-def is_for_bands(run: PictureRun) -> TypeGuard[MaskRun]:
+def is_for_bands(how: AnyFilter, call: Any, opened: Opened) -> bool:
     """Return whether a result can be converted band by band: whole numbers in, whole numbers out.
 
     An alpha that is filtered is converted otherwise than the colours.
     """
-    if not isinstance(run, MaskRun):
-        return False
-    request, opened = run.call, run.opened
     return (
-        request.device.kind == "cpu"
-        and request.choice.variant.band_invariant
-        and not request.problem.is_quantised
-        and np.dtype(np.float32) not in {request.samples.dtype, opened.dtype}
-        and (run.how.settings.alpha == "keep" or opened.picture.alpha is None)
-        and is_finite(request)
+        isinstance(how, MaskFilter)
+        and call.device.kind == "cpu"
+        and call.choice.variant.band_invariant
+        and not call.problem.is_quantised
+        and np.dtype(np.float32) not in {call.samples.dtype, opened.dtype}
+        and (how.settings.alpha == "keep" or opened.picture.alpha is None)
+        and is_finite(call)
     )
 
 
-def filtered_in_bands(run: MaskRun, loan: Loan, seed: int) -> tuple[NDArray[np.generic], CheckedSamples]:
+def filtered_in_bands(
+    how: AnyFilter, request: Request, opened: Opened, loan: Loan, seed: int
+) -> tuple[NDArray[np.generic], CheckedSamples]:
     """Return the colours to save, filtered and converted, and the float32 values that `seed` has checked."""
-    request, opened, mode = run.call, run.opened, run.how.settings.range
-    scale, ends = scale_to(opened.picture.dtype, opened.dtype), None
+    mode, scale, ends = how.settings.range, scale_to(opened.picture.dtype, opened.dtype), None
     regions = regions_to_check(request.problem, seed, AFFORDABLE_MULTIPLY_ADDS)
     checked = CheckedSamples(
-        request.samples.shape, np.dtype(np.float32), regions if run.how.settings.verify else ()
+        request.samples.shape, np.dtype(np.float32), regions if how.settings.verify else ()
     )
     out = loan.result(request.samples, opened.dtype)
-    bands = _Bands(request, loan)
+    bands = cut(request.problem, rows_of_chunk(request.problem, BAND_BYTES))
+    highest = max(band.rows for band in bands)
+    rows = np.broadcast_to(request.samples[:1], (highest, *request.samples.shape[1:]))
+    floats = loan.result(rows, np.float32)
+    prepared = cache(partial(_prepared, request))
+
+    def filtered() -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the first row and the float32 results of each band, which the next one overwrites."""
+        for band in bands:
+            sources = [request.samples[first:last] for first, last in band.sources]
+            image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+            prepared(band.rows).launch(image, floats[: band.rows])
+            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
+
     if mode == "rescale":
-        found = [finite_range(values, scale) for _, values in bands.filtered()]
+        found = [finite_range(values, scale) for _, values in filtered()]
         ends = min(low for low, _ in found), max(high for _, high in found)
-    for top, values in bands.filtered():
+    for top, values in filtered():
         checked.keep(top, values)
         part = out[top : top + len(values)]
         to_depth(values, opened.dtype, range_mode=mode, scale=scale, ends=ends, out=part)
     return out.reshape(request.shape), checked
 
 
-class _Bands:
-    """A request's bands, filtered one after the other into the same memory."""
-
-    def __init__(self, request: Request, loan: Loan) -> None:
-        self._request, problem = request, request.problem
-        self._bands = cut(problem, rows_of_chunk(problem, BAND_BYTES))
-        highest = max(self._bands, key=lambda band: band.rows)
-        rows = np.broadcast_to(request.samples[:1], (highest.rows, *request.samples.shape[1:]))
-        self._floats = loan.result(rows, np.float32)
-        self._prepared = cache(self._prepare)
-
-    def filtered(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the first row and the float32 results of each band, which the next one overwrites."""
-        for band in self._bands:
-            sources = [self._request.samples[first:last] for first, last in band.sources]
-            image = sources[0] if len(sources) == 1 else np.concatenate(sources)
-            floats = self._floats[: band.rows]
-            self._prepared(band.rows).launch(image, floats)
-            yield band.top, floats[band.skip : band.skip + band.bottom - band.top]
-
-    def _prepare(self, rows: int) -> Prepared:
-        choice, problem = self._request.choice, replace(self._request.problem, height=rows)
-        return choice.variant.prepare(problem, self._request.mask, choice.block)
+def _prepared(request: Request, rows: int) -> Prepared:
+    choice, problem = request.choice, replace(request.problem, height=rows)
+    return choice.variant.prepare(problem, request.mask, choice.block)

@@ -75,7 +75,7 @@ def run(settings: NetworkSettings) -> int:
     stages = settings.stages or tuple(NETWORK_VARIANTS)
     how.check(settings.out, [file] if file else [], "file of weights")
     weights = trained_weights() if file is None else read_weights(Path(file))
-    timed: list[StageRun] = []
+    timed: dict[int, StageRun] = {}  # by the identity of the result
 
     def measure_stage(
         job: NetworkJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor
@@ -83,7 +83,7 @@ def run(settings: NetworkSettings) -> int:
         job.refuse(device)
         plan = plan if device.times_mean_speed else NO_SAMPLES
         found: StageRun = executor_for(device).submit(measured_stage, job, device.key, plan).result()
-        timed.append(found)
+        timed[id(found.result)] = found
         if found.result.is_proven and found.error is not None:
             log(f"The layers of {found.result.variant} were not timed: {found.error}")
         return found.result
@@ -106,14 +106,13 @@ def run(settings: NetworkSettings) -> int:
         baseline=BASELINE,
         asked={"request": request | how.document},
         measure=measure_stage,
-        conclude=lambda results: _conclusion([_stage_of(result, timed) for result in results], weights),
+        conclude=lambda results: _conclusion(
+            # Of a stage that did not run there is the result alone.
+            [timed.get(id(result), StageRun(result)) for result in results],
+            weights,
+        ),
     )
     return measure_cells(cells, how, settings.out, json=settings.json)
-
-
-def _stage_of(result: NetworkResult, timed: Sequence[StageRun]) -> StageRun:
-    """Return what was measured of a stage; of one that did not run the result alone."""
-    return next((found for found in timed if found.result is result), StageRun(result))
 
 
 def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str, object], str]:

@@ -1,40 +1,56 @@
-"""What `filter` and `batch` do with each picture, and what can be said before what filters is imported.
-
-A `PictureFilter` opens pictures: it counts their memory and refuses results that cannot be saved. What
-`picture_kinds.run_type` returns filters them.
-"""
+"""What `filter` and `batch` do with each picture: one road for masks and all other operations."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from engine.api.filtering import Request
+from engine.commands.output import printable
+from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
-from engine.errors import BadValue
-from engine.geometry.layout import FLOAT_BYTES
-from engine.image.canvas import Allocate
+from engine.errors import VerificationFailed
+from engine.geometry.layout import Layout
 from engine.image.form import Form
-from engine.image.formats import Format, quality_words
-from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES, check_holds
 from engine.mask.mask import Mask
+from engine.results.measurement import Measurement
+from engine.run.sampling import HARDLY_SAMPLED
+from engine.run.task import AnyJob
+from engine.run.variant import AnyVariant
+from engine.verify.checked_samples import CheckedSamples
+from engine.verify.verification import Verification
 
-WORK = "filtering and saving"
+if TYPE_CHECKING:
+    from engine.api.operation import OperationCall
+
+C = TypeVar("C", bound="Request | OperationCall")
+
+# Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
+# photograph would take longer than all else together; of a larger one it checks the edges and a grid.
+AFFORDABLE_MULTIPLY_ADDS = 20_000_000
 
 
-class Opened(NamedTuple):
-    """A picture and the sample type that its result will be saved in."""
+class Result(NamedTuple):
+    """The picture to save, what it cannot hold, and what was found beside it, for JSON and in words."""
 
     picture: Picture
-    dtype: np.dtype[Any]
+    lost: tuple[str, ...] = ()
+    found: Mapping[str, object] = {}
+    found_text: str = ""
 
 
-class PictureFilter(ABC):
-    """A mask or another operation, with everything that was asked for."""
+class PictureFilter(ABC, Generic[C]):
+    """A mask or another operation, with everything that was asked for.
 
+    Its `call` is one picture with what computes it, of `engine.api`.
+    """
+
+    format: ClassVar[str]
+    """The name of the document that `filter --json` prints."""
     name: str  # what is computed, in a word
     done = "filtered"  # what became of the pictures, for the summary of a batch
     mask: Mask | None = None
@@ -49,91 +65,94 @@ class PictureFilter(ABC):
         return other
 
     @abstractmethod
-    def working_bytes(self, result_bytes: int) -> int:
-        """Return the memory that is needed beside a picture and its float32 result of so many bytes."""
+    def named_variant(self) -> AnyVariant[Any, Any]:
+        """Return the variant that the settings name."""
 
-    def form_of_result(self, picture: Picture) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Return the shape and the sample type that the result of a picture will be saved in.
+    @abstractmethod
+    def why_not_gpu(self, form: Form, pictures: int) -> str | None:
+        """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
 
-        Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
-        them.
+    def check(self, probe: Picture) -> list[str]:
+        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
+
+        What another operation needs of a picture is known when it is opened.
         """
-        depth, mode = self.settings.depth, f"--range {self.settings.range}"
-        dtype = picture.dtype if depth == "keep" else np.dtype(DEPTH_DTYPES[depth])
-        if dtype == np.float32 and self.settings.range != "clip":
-            why = "a float32 result keeps its values as they are, whatever their range"
-            raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-        if self.settings.result_type == "same" and self.settings.range != "clip":
-            why = "results of the picture's type are clipped where they are computed"
-            raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
-        return picture.pixels.shape, dtype
-
-    def work_bytes(self, form: Form, saved_as: Format) -> int:
-        """Return the most bytes that filtering and saving a picture of a form take.
-
-        Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with
-        what its computation needs; the result and the picture to be saved; that picture, its encoder's copies
-        and the encoded file, which noise makes as large.
-        """
-        depth = self.settings.depth
-        itemsize = form.dtype.itemsize if depth == "keep" else DEPTH_DTYPES[depth]().itemsize
-        result, finished = FLOAT_BYTES * form.values, itemsize * form.values
-        # Results of the picture's type are in memory together with the floats that they become.
-        same = form.decoded_bytes if self.settings.result_type == "same" else 0
-        stacked = finished if form.has_alpha else 0
-        encoder = saved_as.encoder_bytes * form.pixel_count
-        return form.decoded_bytes + max(
-            result + self.working_bytes(result),
-            result + finished + same,
-            (2 + saved_as.encoder_copies) * finished + stacked + encoder,
-        )
-
-    def open(
-        self,
-        source: str,
-        target: str,
-        saved_as: Format,
-        allocate: Allocate | None = None,
-        on_form: Callable[[Form], object] = lambda form: None,
-    ) -> Opened:
-        """Open a picture, and refuse a target whose format cannot hold its result. Called on: any thread.
-
-        `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form
-        before it is decoded, not yet upright, and with alpha where it may have one.
-        """
-
-        def count(form: Form) -> int:
-            on_form(form)
-            return self.work_bytes(form, saved_as)
-
-        limit = self.settings.max_bytes
-        picture = open_image(source, max_bytes=limit, work_bytes=count, work=WORK, allocate=allocate)
-        (height, width, *_), dtype = self.form_of_result(picture)
-        check_holds(saved_as, dtype, height, width, target)
-        return Opened(picture, dtype)
-
-
-class MaskFilter(PictureFilter):
-    """A mask, correlated with each picture or convolved."""
-
-    mask: Mask
-
-    def __init__(self, settings: PictureSettings, mask: Mask) -> None:
-        super().__init__(settings)
-        self.mask = mask
-        self.name = "convolution" if settings.flip else "correlation"
-
-    def working_bytes(self, result_bytes: int) -> int:
-        """Return the memory of the picture as float32, where a variant converts it."""
-        # A constant border may have a value that the picture's type does not hold; transforms are of floats;
-        # two passes over the whole picture have one of sums between them.
-        copying = "cpu-fft", "cpu-separable-serial"
-        is_copied = self.settings.border.takes_value or self.settings.variant in copying
-        return result_bytes if is_copied else 0
-
-
-def unused_quality(asked: PictureSettings, formats: list[Format]) -> list[str]:
-    """Return a sentence where `--quality` changes nothing in any of the files that are written."""
-    if asked.quality == DEFAULT_QUALITY or any(known.has_quality for known in formats):
         return []
-    return [f"--quality was not used: it is for {quality_words()}."]
+
+    @abstractmethod
+    def call(self, opened: Opened, *, in_bands: bool = False) -> C:
+        """Return the call that computes a picture, which may be `in_bands`; refuse what it never computes."""
+
+    def stream(self, call: C) -> dict[str, Any] | None:
+        """Return the arguments of the stream that may take a picture (`filter_stream`); None: none may."""
+        return None
+
+    @abstractmethod
+    def what(self, call: C) -> str:
+        """Return what is computed, in words."""
+
+    @abstractmethod
+    def facts(self, call: C) -> dict[str, object]:
+        """Return what is computed, for JSON."""
+
+    @abstractmethod
+    def finished(self, call: C, opened: Opened, values: np.ndarray) -> Result:
+        """Return what becomes of the values that the variant wrote."""
+
+    def measured(
+        self, call: C, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
+    ) -> tuple[np.ndarray, Measurement[Any] | None]:
+        """Return the values with the proof and the time, if asked for; `on_values` is as of `measure`."""
+        if not self.settings.verify:
+            return call.filter(), None
+        # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
+        applied = call.measure(replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)
+        return applied.values, applied.result
+
+    def verified(self, call: C, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
+        """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
+        if not self.settings.verify:
+            return None
+        job: AnyJob = replace(call.job(), seed=seed, affordable=AFFORDABLE_MULTIPLY_ADDS)
+        verification = job.task.verify(values, job, lambda fraction: None)
+        if not verification.passed:
+            what = f"The result of '{job.variant.key}'"
+            raise VerificationFailed(what, verification.reason, "Choose another variant.")
+        return verification
+
+    def unused(self, call: C, opened: Opened) -> list[str]:
+        """Return a sentence for each option that changed nothing."""
+        asked, variant, is_on_cpu = self.settings, call.choice.variant, call.device.kind == "cpu"
+        notes = []
+        if asked.block is not None and not variant.uses_block:
+            notes.append(f"--block was not used: {variant.key} has no block.")
+        if asked.layout is Layout.PACKED and is_on_cpu:
+            why = f"{variant.key} runs on the CPU, where rows are always packed"
+            notes.append(f"--layout was not used: {why}.")
+        if asked.device not in ("auto", "cpu") and is_on_cpu:
+            notes.append(f"--device was not used: {variant.key} runs on the CPU.")
+        return notes
+
+    def headline(self, call: C, target: str) -> str:
+        """Return what ran, in words."""
+        choice, device, problem = call.choice, call.device, call.problem
+        block = f", block {choice.block}" if choice.variant.uses_block else ""
+        is_packed = call.asked.layout is Layout.PACKED and device.kind == "cuda"
+        rows = f", {call.asked.layout} rows" if is_packed else ""
+        rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
+        chosen = f" (auto: {choice.reason.clauses})" if choice.reason else ""
+        where = f"by {choice.variant.key} on {device.title}{block}{rows}{rounded}{chosen}"
+        return f"{printable(target)}: {self.what(call)} {where}"
+
+    def document(self, call: C) -> dict[str, object]:
+        """Return what ran, for JSON."""
+        choice, device = call.choice, call.device
+        return {
+            "variant": choice.variant.key,
+            "device": device.key,
+            "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
+            "layout": str(call.asked.layout) if device.kind == "cuda" else None,
+        }
+
+
+AnyFilter = PictureFilter[Any]

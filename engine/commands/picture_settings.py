@@ -1,6 +1,8 @@
 """What `filter` and `batch` take: how to filter, where, and what becomes of the result."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +15,12 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES, RangeMode
-from engine.image.formats import formats_for, quality_words, titles
+from engine.image.formats import Format, formats_for, quality_words, titles
 from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
 from engine.tasks.filtering.problem import RESULT_TYPES
+
+if TYPE_CHECKING:
+    from engine.tasks.operation.contract import Operation
 
 # Results of the picture's own type where the file is the same, else float32.
 AUTO_TYPE = "auto"
@@ -45,6 +50,13 @@ def key_of_filter(key: str) -> str:
     return key
 
 
+def _operation(key: str) -> "Operation":
+    # A mask does not need the table, which takes 27 ms to import.
+    from engine.tasks.operation.operations import operation_named
+
+    return operation_named(key)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PictureSettings:
     """The options by name."""
@@ -54,10 +66,11 @@ class PictureSettings:
         weights themselves""",
         None,
     )
-    operation: str | None = option(
+    operation: "Operation | None" = option(
         """--operation KEY  instead of a mask: median, histogram, compress, ... (docs/operations.md;
         `variants` lists the ways to compute each)""",
         None,
+        _operation,
     )
     set: tuple[str, ...] = option(
         "--set NAME=VALUE  a parameter of the operation, such as size=5; several with commas, or --set again",
@@ -143,8 +156,22 @@ class PictureSettings:
             raise BadValue("nothing to do", "neither --mask nor --operation is given", remedy)
         if self.operation is None:
             refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
+            if self.divisor is not None and self.normalize:
+                what, why = "--divisor with --normalize", "both divide the weights"
+                raise BadValue(what, why, "Give one of the two.")
             return
         if self.mask is not None:
             why = "a picture is either filtered with a mask or changed by another operation"
             raise BadValue("--mask with --operation", why, "Give one of the two.")
         refuse_given(self, _MASK, "with --operation", "it says how a mask is applied", "Leave it out.")
+
+    @property
+    def is_plot(self) -> bool:
+        """Whether the result is a plot, and no picture of the picture's size."""
+        return self.operation is not None and self.operation.result.name == "PLOT"
+
+    def unused_quality(self, formats: Iterable[Format]) -> list[str]:
+        """Return a sentence where `--quality` changes nothing in any of the files that are written."""
+        if self.quality == DEFAULT_QUALITY or any(known.has_quality for known in formats):
+            return []
+        return [f"--quality was not used: it is for {quality_words()}."]

@@ -6,6 +6,7 @@ import pytest
 
 import main
 from engine import commands
+from engine.commands import command_line
 from engine.commands.arguments import Settings, option
 from engine.commands.option_readers import whole
 from engine.commands.output import print_answer
@@ -50,15 +51,15 @@ def test_that_a_new_command_is_called_with_its_settings_from_the_program(capsys,
 
 
 def test_that_what_it_does_not_take_is_refused_in_words(capsys):
-    assert commands.main(["hello-toy", "--times", "10"]) == commands.BAD_INPUT
+    assert command_line.main(["hello-toy", "--times", "10"]) == commands.BAD_INPUT
     assert "--times 10: it is not a whole number from 1 to 9." in capsys.readouterr().err
-    assert commands.main(["hello-toy", "--quiet"]) == commands.BAD_INPUT
+    assert command_line.main(["hello-toy", "--quiet"]) == commands.BAD_INPUT
     assert "unrecognized arguments: --quiet" in capsys.readouterr().err
 
 
 def test_that_a_new_command_is_listed_and_has_its_help(capsys):
     assert "  hello-toy [NAME]              say hello" in commands.listed().splitlines()
-    assert commands.main(["hello-toy", "--help"]) == 0
+    assert command_line.main(["hello-toy", "--help"]) == 0
     shown = capsys.readouterr().out
     for part in (
         "Say hello. In short.",
@@ -68,7 +69,7 @@ def test_that_a_new_command_is_listed_and_has_its_help(capsys):
         "--json",
     ):
         assert part in shown
-    assert commands.main(["hullo"]) == commands.BAD_INPUT
+    assert command_line.main(["hullo"]) == commands.BAD_INPUT
     assert f"{NAMES[-1]}, hello-toy." in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from PySide6.QtCore import Qt
 
-import engine.commands
+from engine.commands.command_line import main
 from engine.results import metrics
 from engine.results.compare import compared
 from engine.results.metrics import Metric
@@ -44,7 +44,7 @@ def _with_toy(monkeypatch):
 def test_that_the_command_line_writes_and_prints_it(tmp_path, capsys):
     out, table = tmp_path / "r.json", tmp_path / "r.csv"
     cells = ["--variants", "cpu-serial", "--sizes", "8", "--masks", "3", "--budget", "0"]
-    assert engine.commands.main(["bench", *cells, "--out", str(out), "--csv", str(table)]) == 0
+    assert main(["bench", *cells, "--out", str(out), "--csv", str(table)]) == 0
     document = json.loads(out.read_text())
     assert document["metrics"]["toy_rate"] == {
         "title": "toy rate", "unit": "toys/s", "explanation": TOY.explanation,
@@ -56,7 +56,7 @@ def test_that_the_command_line_writes_and_prints_it(tmp_path, capsys):
     header, line = capsys.readouterr().out.splitlines()
     assert "toy rate toys/s" in header
     assert f"{result['toy_rate']:.1f}" in line
-    assert engine.commands.main(["matmul", "--size", "8", "--variants", "numpy", "--budget", "0"]) == 0
+    assert main(["matmul", "--size", "8", "--variants", "numpy", "--budget", "0"]) == 0
     assert "toy rate toys/s" in capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.api.calls import computed
-from engine.commands.table import COMMANDS, Command
+from engine.commands import COMMANDS, Command
 from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
 from engine.geometry.refusal import UnsupportedVariant

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import engine.commands
+import engine.commands.command_line
 from bench.document import kept_figures, kept_tables
 from bench.markers import LINE_LENGTH, PERFORMANCE, wrapped
 from gui.shell import command_line
@@ -109,7 +109,7 @@ def parsed_by(monkeypatch, call, *, read):
 
 def entrance(arguments):
     if arguments and arguments[0] in engine.commands.COMMANDS:
-        return lambda: engine.commands.main(arguments)
+        return lambda: engine.commands.command_line.main(arguments)
     return lambda: command_line.parse(arguments)
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from engine.commands import main
+from engine.commands.command_line import main
 from engine.errors import EngineError
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.commands import main
+from engine.commands.command_line import main
 from engine.device.devices import backend, device_named
 from engine.geometry.block_list import every_block
 from engine.host.executor import executor_for

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import main
+from engine.commands.command_line import main
 from engine.course.bench import Bench
 from engine.course.measure import tables_of
 from engine.course.papers import PAPERS

@@ -31,7 +31,7 @@ def test_that_the_driver_states_what_numba_finds(device):
 
 def test_that_the_command_loads_neither_numpy_nor_numba(device):
     code = (
-        "import sys, engine.commands as c; c.main(['devices']); "
+        "import sys, engine.commands.command_line as c; c.main(['devices']); "
         "sys.exit(bool({'numpy', 'numba', 'llvmlite', 'cuda.bindings'} & set(sys.modules)))"
     )
     assert "cuda:0" in fresh_python("-c", code)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import pytest
 
-import engine.commands
+import engine.commands.command_line
 import engine.files.atomic_write
 from engine import interrupts
+from engine.commands import command_line
 from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
@@ -102,7 +103,7 @@ def command(capsys):
 
     def do(*arguments):
         capsys.readouterr()
-        status = engine.commands.main(words(arguments))
+        status = engine.commands.command_line.main(words(arguments))
         printed = capsys.readouterr()
         return Answer(status, printed.out, printed.err)
 
@@ -163,7 +164,7 @@ def no_gpu(monkeypatch):
 def left(monkeypatch):
     """Return the exit statuses with which the process would have been left at once."""
     statuses = []
-    monkeypatch.setattr(engine.commands, "leave_at_once", statuses.append)
+    monkeypatch.setattr(command_line, "leave_at_once", statuses.append)
     return statuses
 
 

@@ -14,12 +14,11 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_filter
+from engine.commands import batch_files, batch_loop, batch_memory, batch_sources, picture_opening
 from engine.commands.batch_files import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.image import formats
 from engine.image.samples import sample_path
-from engine.streams import filtering
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:3:1 --border mirror --device cpu"
@@ -272,7 +271,7 @@ def test_that_a_wrong_result_is_not_saved(batch, monkeypatch, photos, out):
 
 def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_a_stream, photos, out):
     (photos / "broken.png").unlink()
-    whole, calls = filtering.filter_stream, []
+    whole, calls = batch_sources.filter_stream, []
 
     def break_off(pictures, *arguments, **options):
         calls.append(1)
@@ -281,7 +280,7 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
             raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
         return whole(pictures, *arguments, **options)
 
-    monkeypatch.setattr(filtering, "filter_stream", break_off)
+    monkeypatch.setattr(batch_sources, "filter_stream", break_off)
     batch(photos, "--recursive --result-type float32")
     assert len(calls) == 2
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
@@ -415,6 +414,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
 )
 def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
     (photos / "empty").mkdir()
-    monkeypatch.setattr(picture_filter, "open_image", None)
+    monkeypatch.setattr(picture_opening, "open_image", None)
     arguments = arguments.format(photos=photos, out=out, mask=MASK)
     refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import batch_plan, mask_run
+from engine.commands import batch_plan, mask_filter
 from engine.commands.batch_files import PictureFile
 from engine.commands.batch_plan import settled
-from engine.commands.picture_kinds import filter_for
+from engine.commands.picture_kinds import filter_for, mask_for
 from engine.commands.picture_settings import PictureSettings
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
+from engine.tasks.operation.operations import operation_named
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores")
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU")
@@ -37,7 +38,8 @@ def photo(tmp_path):
 
 
 def asked(mask="emboss", **settings):
-    return filter_for(PictureSettings(mask=mask, **settings))
+    settings = PictureSettings(mask=mask, **settings)
+    return filter_for(settings, mask_for(settings))
 
 
 def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
@@ -52,7 +54,7 @@ def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
 
 def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(mask_run, "why_not_gpu", lambda problem, *rest: seen.append(problem) or "so")
+    monkeypatch.setattr(mask_filter, "why_not_gpu", lambda problem, *rest: seen.append(problem) or "so")
     refused = PictureFile("b.png", "b.png", None, BadValue("b.png", "it is another picture"))
     missing = PictureFile(str(tmp_path / "none.png"), "none.png", None)
     assert settled(asked(), [refused, missing, photo])[1] is CPU
@@ -78,5 +80,5 @@ def test_that_nothing_is_said_where_there_is_no_driver(monkeypatch, photo):
 
 
 def test_that_other_operations_stay_on_the_cpu_without_a_word(with_gpu, photo):
-    how, device, notes = settled(filter_for(PictureSettings(operation="median")), [photo] * 1_000_000)
+    how, device, notes = settled(asked(None, operation=operation_named("median")), [photo] * 1_000_000)
     assert (how.settings.device, device, notes) == ("cpu", CPU, [])

@@ -46,8 +46,9 @@ def test_that_a_reader_who_leaves_early_is_no_error(program):
 @pytest.mark.slow
 def test_that_commands_load_only_what_they_need():
     code = (
-        "import sys; import engine.commands as c; heavy = {'numba', 'numpy', 'argparse'} & set(sys.modules);"
-        "status = c.main(['variants']); qt = {'PySide6', 'gui', 'pyqtgraph'} & set(sys.modules);"
+        "import sys; import engine.commands; heavy = {'numba', 'numpy', 'argparse'} & set(sys.modules);"
+        "import engine.commands.command_line as c; status = c.main(['variants']);"
+        "qt = {'PySide6', 'gui', 'pyqtgraph'} & set(sys.modules);"
         "sys.stderr.write(f'{sorted(heavy)} {sorted(qt)} {status}')"
     )
     assert fresh_python("-c", code).endswith("\n[] [] 0")
@@ -68,7 +69,7 @@ def test_that_commands_load_only_what_they_need():
 def test_that_a_list_loads_only_what_it_shows_also_beside_a_driver(command, unneeded):
     """On a machine with a GPU `devices` took 1.04 s, of which 0.65 were Numba's CUDA target."""
     code = (
-        f"import sys, engine.commands as c; assert c.main([{command!r}]) == 0; "
+        f"import sys, engine.commands.command_line as c; assert c.main([{command!r}]) == 0; "
         f"loaded = {set(unneeded.split())} & set(sys.modules); assert not loaded, loaded"
     )
     # A library that is found, but is no driver.
@@ -83,7 +84,7 @@ def test_that_a_filter_loads_only_what_it_needs(tmp_path):
         "engine.results.columns engine.streams engine.device.cuda numba scipy PIL tifffile"
     )
     words = ["filter", sample_path("impulse"), tmp_path / "out.png", "--mask", "box-3", "--device", "cpu"]
-    run = f"import sys, engine.commands as c; assert c.main({list(map(str, words))}) == 0"
+    run = f"import sys, engine.commands.command_line as c; assert c.main({list(map(str, words))}) == 0"
     fresh_python("-c", run)  # its code is compiled and kept
     loaded = f"{set(unneeded.split())} & set(sys.modules)"
     fresh_python("-c", f"{run}; assert not {loaded}, {loaded}")
@@ -293,11 +294,11 @@ def test_that_numpy_starts_threads_only_where_matrices_are_multiplied(name, chos
     """They take 25 ms of each start; what a person has chosen stays."""
     fresh_python(
         "-c",
-        "import os, main, engine.commands\n"
+        "import os, main, engine.commands.command_line\n"
         "seen, key = [], 'OPENBLAS_NUM_THREADS'\n"
         # Another test may have set it for this process and its children.
         f"os.environ.pop(key, None) if {not chosen} else None\n"
-        "engine.commands.main = lambda arguments: seen.append(os.environ.get(key, '')) or 0\n"
+        "engine.commands.command_line.main = lambda arguments: seen.append(os.environ.get(key, '')) or 0\n"
         f"main.main([{name!r}])\n"
         f"assert seen == [{found!r}], seen",
         **({"OPENBLAS_NUM_THREADS": chosen} if chosen else {}),

@@ -6,8 +6,7 @@ import pytest
 from engine.commands import mask_bands
 from engine.commands.batch_memory import Loan, PictureMemory
 from engine.commands.mask_bands import filtered_in_bands, is_for_bands
-from engine.commands.mask_run import MaskRun, request_for
-from engine.commands.picture_filter import Opened
+from engine.commands.picture_opening import Opened
 from engine.geometry.border import Border
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
@@ -29,10 +28,11 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
     monkeypatch.setattr(mask_bands, "BAND_BYTES", 16 * 41 * 3 * 4)
     monkeypatch.setattr(mask_bands, "AFFORDABLE_MULTIPLY_ADDS", AFFORDABLE)
-    run = MaskRun(filter_of(mask, **changed), Opened(picture, np.dtype(dtype)))
-    assert is_for_bands(run)
-    in_bands, checked = filtered_in_bands(run, Loan(PictureMemory(None, 1 << 20)), SEED)
-    return in_bands, run.finished(run.call.filter()).picture.pixels, run.call, checked
+    how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
+    call = how.call(opened)
+    assert is_for_bands(how, call, opened)
+    in_bands, checked = filtered_in_bands(how, call, opened, Loan(PictureMemory(None, 1 << 20)), SEED)
+    return in_bands, how.finished(call, opened, call.filter()).picture.pixels, call, checked
 
 
 @pytest.mark.parametrize("mode", RANGE_MODES)
@@ -64,7 +64,7 @@ def test_that_each_variant_gives_the_same_bits_in_bands(monkeypatch, variant):
 def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
     *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
     how = {"seed": SEED, "affordable": AFFORDABLE}
-    values = request.filter().reshape(request.samples.shape)
+    values = request.filter()
     asked = request.samples, request.mask, request.problem
     proof = verify(checked, *asked, **how)
     assert proof.passed
@@ -97,16 +97,17 @@ def test_that_only_pieces_of_what_was_kept_can_be_read():
     ],
 )
 def test_that_other_results_are_made_whole(changed, source, saved, alpha, mask):
-    opened = Opened(picture_of(source, alpha=alpha), np.dtype(saved))
-    assert not is_for_bands(MaskRun(filter_of(mask, **changed), opened))
+    how, opened = filter_of(mask, **changed), Opened(picture_of(source, alpha=alpha), np.dtype(saved))
+    assert not is_for_bands(how, how.call(opened), opened)
 
 
 def test_that_results_that_cannot_be_negative_are_written_by_the_kernel_for_absolute_too():
-    picture = picture_of(np.uint8)
+    opened = Opened(picture_of(np.uint8), np.dtype(np.uint8))
     for mask, is_whole in (("gaussian-5", True), ("0 1 0", True), ("sobel-x", False)):
-        request = request_for(filter_of(mask, range="absolute"), picture, np.dtype(np.uint8))
+        request = filter_of(mask, range="absolute").call(opened)
         assert request.problem.is_quantised == is_whole
-    floats = request_for(filter_of("0 1 0", range="absolute", border=Border.CONSTANT, cval=-3.0), picture)
+    below = filter_of("0 1 0", range="absolute", border=Border.CONSTANT, cval=-3.0)
+    floats = below.call(opened)
     assert not floats.problem.is_quantised
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import engine.commands
 import engine.commands.benchmark
+import engine.commands.command_line
 import engine.commands.matmul
 import engine.tasks.product.variants
 from engine.commands import measuring
@@ -174,7 +174,7 @@ def measured(tmp_path_factory):
         "--variants cpu-serial,cpu-parallel,naive --sizes 9x7 --masks 3,2x5 --border wrap --blocks 8x4,64x32"
     )
     options = f"{cells} --device simulator --budget 0.001 --seed 5 --out {folder}/r.json --csv {folder}/r.csv"
-    assert engine.commands.main(words(["bench", options])) == 0
+    assert engine.commands.command_line.main(words(["bench", options])) == 0
     return strict_json((folder / "r.json").read_text()), _rows(folder / "r.csv")
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import mask_run
 from engine.commands.filtering import load_code
-from engine.commands.mask_run import MaskRun, request_for
-from engine.commands.picture_filter import MaskFilter, Opened
+from engine.commands.mask_filter import MaskFilter
+from engine.commands.picture_opening import Opened
 from engine.commands.picture_settings import PictureSettings
 from engine.errors import EngineError
 from engine.geometry.border import Border
@@ -82,9 +81,10 @@ def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
     opened = Opened(picture, picture.dtype)
     found = []
     for result_type in ("auto", "float32"):
-        run = MaskRun(filter_of("sharpen", alpha=alpha or "keep", result_type=result_type), opened)
-        assert run.call.problem.is_quantised == (result_type == "auto")
-        found.append(run.finished(run.call.filter()))
+        how = filter_of("sharpen", alpha=alpha or "keep", result_type=result_type)
+        call = how.call(opened)
+        assert call.problem.is_quantised == (result_type == "auto")
+        found.append(how.finished(call, opened, call.filter()))
     (whole, no_notes, *_), (rounded, no_more_notes, *_) = found
     assert (no_notes, no_more_notes) == ((), ())
     assert np.array_equal(whole.pixels, rounded.pixels)
@@ -98,7 +98,6 @@ def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
         ({"range": "absolute"}, np.uint8, "sobel-x"),
         ({}, np.uint16, "sobel-x"),
         ({}, np.float32, "sobel-x"),
-        ({}, None, "sobel-x"),
         ({"result_type": "float32"}, np.uint8, "sobel-x"),
         ({"variant": "cpu-box"}, np.uint8, "box:5"),  # it writes float32 only
         ({}, np.uint8, "3e38 -3e38"),  # infinity is counted in a note
@@ -106,15 +105,16 @@ def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
 )
 def test_that_float32_results_stay_where_something_depends_on_them(changed, saved, mask):
     picture = open_sample("camera")
-    saved = None if saved is None else np.dtype(saved)
-    request = request_for(filter_of(mask, **changed), picture, saved)
+    request = filter_of(mask, **changed).call(Opened(picture, np.dtype(saved)))
     assert request.problem.result_dtype == "float32"
 
 
 def test_that_the_variant_and_its_reason_are_those_for_float32():
-    picture, how = Picture(np.zeros((300, 400, 3), np.uint8)), filter_of("gaussian:9:1.5")
-    floats = request_for(how, picture)
-    whole = request_for(how, picture, picture.dtype)
+    opened = Opened(Picture(np.zeros((300, 400, 3), np.uint8)), np.dtype(np.uint8))
+    floats, whole = (
+        filter_of("gaussian:9:1.5", result_type=result_type).call(opened)
+        for result_type in ("float32", "auto")
+    )
     assert whole.choice == floats.choice
     assert (whole.asked.result_type, floats.asked.result_type) == ("same", "float32")
 
@@ -149,13 +149,15 @@ def test_that_the_code_for_a_form_is_loaded_before_the_picture_is_there(
 ):
     prepared = []
 
+    call = MaskFilter.call
+
     def watched(*given):
-        request = request_for(*given)
+        request = call(*given)
         chosen = replace(request.choice.variant, prepare=lambda *given: prepared.append(given))
         request.choice = request.choice._replace(variant=chosen)
         return request
 
-    monkeypatch.setattr(mask_run, "request_for", watched)
+    monkeypatch.setattr(MaskFilter, "call", watched)
     load_code(filter_of("box-3", **changed), form)
     assert bool(prepared) == is_loaded
     for problem, _, _ in prepared:

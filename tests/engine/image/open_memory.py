@@ -103,14 +103,13 @@ def _in_library(path):
 
 
 def _in_filter(path):
-    from engine.commands.picture_filter import WORK
-    from engine.commands.picture_kinds import filter_for
+    from engine.commands.picture_opening import WORK, work_bytes
     from engine.commands.picture_settings import PictureSettings
     from engine.image.save import saved_format
 
-    how = filter_for(PictureSettings(mask="box-3", result_type="float32"))
+    asked = PictureSettings(mask="box-3", result_type="float32")
     saved_as = saved_format("out.png")
-    picture = open_image(path, work_bytes=lambda form: how.work_bytes(form, saved_as), work=WORK)
+    picture = open_image(path, work_bytes=lambda form: work_bytes(asked, form, saved_as), work=WORK)
     return _bytes_of(picture), 0
 
 

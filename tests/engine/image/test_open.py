@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.commands.picture_kinds import filter_for
+from engine.commands.picture_opening import work_bytes
 from engine.commands.picture_settings import PictureSettings
 from engine.device.core_count import cores
 from engine.errors import ImageReadError
@@ -352,9 +352,9 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     ],
 )
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
-    how = filter_for(PictureSettings(mask="box-3", **{"result_type": "float32"} | more))
+    asked = PictureSettings(mask="box-3", **{"result_type": "float32"} | more)
     form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-    assert how.work_bytes(form, format_to_save(output)) == expected * 10**6
+    assert work_bytes(asked, form, format_to_save(output)) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import main
+from engine.commands.command_line import main
 from engine.errors import BadValue, UnknownName
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.environment import Environment

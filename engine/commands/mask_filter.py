@@ -1,0 +1,174 @@
+"""A mask, correlated with each picture or convolved."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.api.filtering import Request
+from engine.commands.output import mask_document, printable
+from engine.commands.picture_filter import PictureFilter, Result
+from engine.commands.picture_opening import Opened
+from engine.commands.picture_settings import AUTO_TYPE, PictureSettings, taking_value
+from engine.device.cuda_presence import has_driver
+from engine.device.devices import device_named
+from engine.device_info import AUTO
+from engine.image.form import Form
+from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, lost_values, result_as_it_is
+from engine.mask.mask import Mask, names_size
+from engine.tasks.filtering.auto.planner import why_not_gpu
+from engine.tasks.filtering.resolve import describe_problem
+from engine.tasks.filtering.variants import Variant, variant
+
+
+class MaskFilter(PictureFilter[Request]):
+    """A mask, as the options change it, with everything that was asked for."""
+
+    format = "haloscope-filter"
+    mask: Mask
+
+    def __init__(self, settings: PictureSettings, mask: Mask) -> None:
+        super().__init__(settings)
+        self.mask = mask
+        self.name = "convolution" if settings.flip else "correlation"
+
+    def named_variant(self) -> Variant:
+        """Return the filter that the settings name."""
+        return variant(self.settings.variant)
+
+    def why_not_gpu(self, form: Form, pictures: int) -> str | None:
+        """Return why the CPU filters so many pictures of a form; None where a GPU may be faster."""
+        asked = self.settings
+        # The shape alone: it takes no memory.
+        samples = np.broadcast_to(np.zeros((), form.dtype), (form.height, form.width, form.channels))
+        result = "float32" if asked.result_type == "float32" else form.dtype.name
+        problem = describe_problem(samples, self.mask, asked.border, asked.cval, result)
+        return why_not_gpu(problem, self.mask, device_named("cpu"), pictures) or None
+
+    def check(self, probe: Picture) -> list[str]:
+        """Refuse what is wrong with every picture; return a sentence for each option that changes nothing.
+
+        Which pictures can have results of their own type is known when they are opened.
+        """
+        floats = self.asking(replace(self.settings, result_type="float32"))
+        opened = Opened(probe, np.dtype(np.float32))
+        call = floats.call(opened)
+        call.job().refuse(call.device)
+        return floats.unused(call, opened)
+
+    def call(self, opened: Opened, *, in_bands: bool = False) -> Request:
+        """Return the request to filter a picture, with its alpha as one more channel if that is filtered too.
+
+        Where the choice is ours and the file has the very same samples, the kernel then writes them itself: a
+        result of 12 megapixels takes 36 MB instead of 180. With `auto` a GPU is used only where it helps the
+        whole way, its start and copies included.
+        """
+        (picture, dtype), asked = opened, self.settings
+        pixels = picture.pixels
+        if asked.alpha == "filter" and picture.alpha is not None:
+            pixels = np.dstack([pixels, picture.alpha])
+        request = self._cheapest(pixels)
+        if in_bands and not request.choice.variant.band_invariant:
+            # Another variant may take its bands, and round otherwise.
+            return request
+        is_same = asked.range == "clip" or (asked.range == "absolute" and _is_never_negative(request))
+        if asked.result_type == AUTO_TYPE and is_same and dtype == picture.dtype and is_finite(request):
+            return request.quantised() or request
+        return request
+
+    def _cheapest(self, pixels: np.ndarray) -> Request:
+        asked = self.settings
+        if asked.device != AUTO or asked.variant != AUTO or not has_driver():
+            return self._request(pixels, asked.device)
+        # Listing the GPUs starts the driver.
+        on_cpu = self._request(pixels, "cpu")
+        why = why_not_gpu(on_cpu.problem, on_cpu.mask, on_cpu.device, 1)
+        if not why:
+            return self._request(pixels, AUTO)
+        choice = on_cpu.choice
+        on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
+        return on_cpu
+
+    def _request(self, pixels: np.ndarray, device: str) -> Request:
+        asked = self._arguments() | {"device": device}
+        return Request(pixels, self.mask, anchor=None, key=self.settings.variant, **asked)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments that `Request` and `filter_stream` have in common.
+
+        Results are float32 unless the picture's type was asked for.
+        """
+        names = "border", "cval", "block", "device", "flip", "layout"
+        result = "same" if self.settings.result_type == "same" else "float32"
+        return {name: getattr(self.settings, name) for name in names} | {"result": result}
+
+    def what(self, call: Request) -> str:
+        """Return the mask, how it is applied, and the border, in words."""
+        mask = self.mask
+        name = printable(mask.name) or "a mask"
+        size = "" if names_size(name, mask.rows, mask.columns) else f"{mask.rows} × {mask.columns}"
+        flipped = "rotated by 180 degrees" if self.settings.flip else ""
+        about = ", ".join(filter(None, (size, flipped)))
+        return f"{self.name} with {name}{f' ({about})' if about else ''}, border {call.problem.border},"
+
+    def facts(self, call: Request) -> dict[str, object]:
+        """Return the mask, before it is flipped, and the border, for JSON."""
+        return {
+            "operation": self.name,
+            "mask": {"name": self.mask.name} | mask_document(self.mask),
+            "border": str(call.problem.border),
+        }
+
+    def document(self, call: Request) -> dict[str, object]:
+        """Return what ran, and the type of its results, for JSON."""
+        return super().document(call) | {"result_dtype": call.problem.result_dtype}
+
+    def finished(self, call: Request, opened: Opened, values: np.ndarray) -> Result:
+        """Return the picture to save, and a note for each kind of value that it cannot hold."""
+        values, (picture, dtype) = values.reshape(call.shape), opened
+        with_alpha = self.settings.alpha == "filter"
+        if values.dtype == dtype and values.dtype != np.float32:
+            return Result(result_as_it_is(picture, values, with_alpha=with_alpha))
+        # Whole numbers of 8 and 16 bit stay what they are in float32.
+        floats = values.astype(np.float32, copy=False)
+        mode = self.settings.range
+        finished = finished_picture(picture, floats, dtype, mode, with_alpha=with_alpha)
+        return Result(finished, lost_values(floats, dtype))
+
+    def unused(self, call: Request, opened: Opened) -> list[str]:
+        """Return a sentence for each option that changed nothing."""
+        asked, notes = self.settings, []
+        if asked.cval != 0.0 and not asked.border.takes_value:
+            notes.append(f"--cval was not used: it is for --border {taking_value()}, not {asked.border}.")
+        if asked.alpha == "filter" and opened.picture.alpha is None:
+            notes.append("--alpha was not used: the picture has no alpha.")
+        return notes + super().unused(call, opened)
+
+    def stream(self, call: Request) -> dict[str, Any] | None:
+        """Return the arguments of the stream that may take a picture; None where none may."""
+        asked, chosen = self._arguments() | {"mask": self.mask}, call.choice.variant
+        if not chosen.band_invariant and self.settings.variant != AUTO:
+            return None
+        if call.problem.is_quantised:
+            # Not what `auto` would choose for such results: another variant may round otherwise.
+            return asked | {"variant": chosen.key, "result": "same"}
+        return asked | {"variant": self.settings.variant}
+
+
+def is_finite(request: Request) -> bool:
+    """Return whether no result can become infinite, which is noted (`lost_values`)."""
+    samples, mask = request.samples.dtype, request.mask
+    if samples == np.float32:
+        return False
+    largest = max(float(np.iinfo(samples).max), abs(request.problem.ghost_value))
+    most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
+    # Far below what the rounding of a sum could lift over it.
+    return most < float(np.finfo(np.float32).max) / 2
+
+
+def _is_never_negative(request: Request) -> bool:
+    """Return whether no result can be below 0, so that it is its own absolute value."""
+    mask, samples = request.mask, request.samples.dtype
+    least = min(float(mask.weights.min()), mask.offset, request.problem.ghost_value)
+    return samples != np.float32 and least >= 0.0

@@ -1,0 +1,102 @@
+"""An operation other than a mask, done on each picture."""
+
+from dataclasses import asdict
+from typing import cast
+
+import numpy as np
+
+from engine.api.operation import OperationCall
+from engine.commands.picture_filter import PictureFilter, Result
+from engine.commands.picture_opening import Opened
+from engine.commands.picture_settings import PictureSettings
+from engine.device_info import AUTO
+from engine.errors import BadValue
+from engine.image.convert import change_alpha_depth, change_depth
+from engine.image.form import Form
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.tasks.operation.contract import Operation
+from engine.tasks.operation.drawing import histogram_picture, marked
+from engine.tasks.operation.operations import parameters_from
+from engine.tasks.operation.variants import OperationVariant, operation_variant
+
+
+class OperationFilter(PictureFilter[OperationCall]):
+    """An operation with its parameters, and the patch from a file or None."""
+
+    format = "haloscope-operation"
+
+    def __init__(self, settings: PictureSettings) -> None:
+        super().__init__(settings)
+        operation = cast(Operation, settings.operation)
+        self.name, self.done = operation.key, f"computed ({operation.key})"
+        self.parameters = parameters_from(settings.set)
+        operation.read(self.parameters)
+        self.patch: np.ndarray | None = None
+        if settings.patch is not None:
+            if not operation.takes_patch:
+                what = f"--patch with --operation {operation.key}"
+                raise BadValue(what, "it takes none", "Leave it out.")
+            self.patch = open_image(settings.patch, max_bytes=settings.max_bytes).pixels
+
+    def named_variant(self) -> OperationVariant:
+        """Return the variant of the operation that the settings name."""
+        return operation_variant(self.settings.variant, self.name)
+
+    def why_not_gpu(self, form: Form, pictures: int) -> str | None:
+        """Return "": copies take longer than all of these operations but the largest patches."""
+        return ""
+
+    def call(self, opened: Opened, *, in_bands: bool = False) -> OperationCall:
+        """Return the call that does the operation on a picture."""
+        asked = self.settings
+        # With `auto` on the CPU, as starting a GPU takes longer than all.
+        device = "cpu" if asked.device == AUTO and asked.variant == AUTO else asked.device
+        return OperationCall(
+            opened.picture.pixels,
+            self.name,
+            self.parameters,
+            patch=self.patch,
+            key=asked.variant,
+            block=asked.block,
+            device=device,
+            layout=asked.layout,
+        )
+
+    def what(self, call: OperationCall) -> str:
+        """Return the operation with its parameters, in words."""
+        return call.problem.operation_text
+
+    def facts(self, call: OperationCall) -> dict[str, object]:
+        """Return the operation with its parameters, for JSON."""
+        return {"operation": self.name, "settings": call.problem.parameters}
+
+    def finished(self, call: OperationCall, opened: Opened, values: np.ndarray) -> Result:
+        """Return the picture to save: of a histogram its plot, of a patch the picture with its best match."""
+        answer, (picture, dtype) = call.answer(values), opened
+        found: dict[str, object] = {
+            "numbers": {quantity.key: quantity.value for quantity in answer.quantities},
+            "mark": None if answer.mark is None else asdict(answer.mark),
+            "counts": None if answer.counts is None else answer.counts.tolist(),
+        }
+        words = ", ".join(f"{_lower(one.title)} {one.text}" for one in answer.quantities)
+        if answer.counts is not None:
+            return Result(Picture(histogram_picture(answer.counts)), (), found, words)
+        pixels = cast(np.ndarray, answer.picture)
+        if answer.mark is not None:
+            scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
+            pixels = marked(pixels, answer.mark, scale)
+        shaped = change_depth(pixels.reshape(picture.pixels.shape), dtype)
+        alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
+        finished = Picture(shaped, alpha, picture.icc_profile, metadata=picture.metadata)
+        return Result(finished, (), found, words)
+
+    def unused(self, call: OperationCall, opened: Opened) -> list[str]:
+        """Return a sentence for each option that changed nothing."""
+        depth = self.settings.is_plot and self.settings.depth != "keep"
+        return super().unused(call, opened) + ["--depth was not used: a plot has 8 bits."] * depth
+
+
+def _lower(title: str) -> str:
+    """Return a title as it stands within a sentence: "PSNR", "estimated size"."""
+    return title if title.isupper() else f"{title[0].lower()}{title[1:]}"

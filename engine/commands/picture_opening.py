@@ -1,0 +1,103 @@
+"""Opening a picture that is filtered and saved: its memory is counted, and its file can hold the result.
+
+What filters takes longer to import than a picture to decode, so nothing in here imports it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.commands.picture_settings import PictureSettings
+from engine.errors import BadValue
+from engine.geometry.layout import FLOAT_BYTES
+from engine.image.canvas import Allocate
+from engine.image.form import Form
+from engine.image.formats import Format
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.save import DEPTH_DTYPES, check_holds
+
+WORK = "filtering and saving"
+
+
+class Opened(NamedTuple):
+    """A picture and the sample type that its result will be saved in."""
+
+    picture: Picture
+    dtype: np.dtype[Any]
+
+
+def open_picture(
+    asked: PictureSettings,
+    source: str,
+    target: str,
+    saved_as: Format,
+    allocate: Allocate | None = None,
+    on_form: Callable[[Form], object] = lambda form: None,
+) -> Opened:
+    """Open a picture, and refuse a target whose format cannot hold its result. Called on: any thread.
+
+    `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form before
+    it is decoded, not yet upright, and with alpha where it may have one.
+    """
+
+    def count(form: Form) -> int:
+        on_form(form)
+        return work_bytes(asked, form, saved_as)
+
+    picture = open_image(source, max_bytes=asked.max_bytes, work_bytes=count, work=WORK, allocate=allocate)
+    (height, width, *_), dtype = result_form(asked, picture)
+    check_holds(saved_as, dtype, height, width, target)
+    return Opened(picture, dtype)
+
+
+def result_form(asked: PictureSettings, picture: Picture) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the sample type that the result of a picture will be saved in.
+
+    Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
+    them.
+    """
+    if asked.is_plot:
+        # Any format holds it.
+        return (1, 1, 3), np.dtype(np.uint8)
+    mode = f"--range {asked.range}"
+    dtype = picture.dtype if asked.depth == "keep" else np.dtype(DEPTH_DTYPES[asked.depth])
+    if dtype == np.float32 and asked.range != "clip":
+        why = "a float32 result keeps its values as they are, whatever their range"
+        raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
+    if asked.result_type == "same" and asked.range != "clip":
+        why = "results of the picture's type are clipped where they are computed"
+        raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
+    return picture.pixels.shape, dtype
+
+
+def work_bytes(asked: PictureSettings, form: Form, saved_as: Format) -> int:
+    """Return the most bytes that filtering and saving a picture of a form take.
+
+    Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with what
+    its computation needs; the result and the picture to be saved; that picture, its encoder's copies and the
+    encoded file, which noise makes as large.
+    """
+    itemsize = form.dtype.itemsize if asked.depth == "keep" else DEPTH_DTYPES[asked.depth]().itemsize
+    result, finished = FLOAT_BYTES * form.values, itemsize * form.values
+    # Results of the picture's type are in memory together with the floats that they become.
+    same = form.decoded_bytes if asked.result_type == "same" else 0
+    stacked = finished if form.has_alpha else 0
+    encoder = saved_as.encoder_bytes * form.pixel_count
+    return form.decoded_bytes + max(
+        result * (1 + _float_copies(asked)),
+        result + finished + same,
+        (2 + saved_as.encoder_copies) * finished + stacked + encoder,
+    )
+
+
+def _float_copies(asked: PictureSettings) -> int:
+    """Return how many arrays of the size of a float32 result there are beside it while it is computed."""
+    if asked.operation is not None:
+        # Coefficients and samples, or the picture as float32 planes.
+        return 2
+    # The picture as float32: a constant border may have a value that its type does not hold; transforms are
+    # of floats; two passes over the whole picture have one of sums between them.
+    copying = "cpu-fft", "cpu-separable-serial"
+    return 1 if asked.border.takes_value or asked.variant in copying else 0
