@@ -57,6 +57,7 @@ def pool(device, monkeypatch):
         "cuMemFreeAsync": found.free,
         "cuMemPoolTrimTo": found.trim,
         "cuStreamSynchronize": lambda stream: done,
+        "cuThreadExchangeStreamCaptureMode": lambda mode: (*done, mode),
     }.items():
         monkeypatch.setattr(driver, name, call)
     return found
