@@ -336,9 +336,9 @@ def hungry_texts(file_bytes):
 def test_that_texts_take_memory_within_the_limit(opened, limit):
     rows = [bytes(24)] * 8
     opened(hostile.png(rows, 8, extra=hostile.raw_profile(300)))  # imports what reads them
+    gc.collect()
     for kind, texts in hungry_texts(limit).items():
         data = hostile.png(rows, 8, extra=texts)
-        gc.collect()
         tracemalloc.start()
         try:
             assert opened(data, max_bytes=limit).pixels.shape == (8, 8, 3)
