@@ -15,6 +15,10 @@ from bench.real_window import missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+# Containers often keep no bytecode: every run then compiles the tests, and each process that it starts the engine.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell without job control starts what runs in the background with Ctrl+C ignored, and children inherit
 # that: tests that send one would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
