@@ -15,7 +15,8 @@ from bench.real_window import missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-# Containers often keep no bytecode: every run then compiles the tests, and each process that it starts the engine.
+# Containers often keep no bytecode: each run then compiled the tests, and each process that it starts, the
+# engine.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
