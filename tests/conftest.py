@@ -82,10 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
             if without_gpu:
                 item.add_marker(without_gpu)
-    # The window's files last: they are the shortest, and no worker waits long for another one's last file.
     order = ("architecture", "engine", "ptx", "gpu", "end2end", "real_window", "gui")
     at = {f"tests/{name}/": number for number, name in enumerate(order)}
-    items.sort(key=lambda item: next((at[part] for part in at if part in item.path.as_posix()), 0))
+    # Files of quick tests last, so that no worker waits long for another one's last file.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def position(item: pytest.Item) -> tuple[bool, int]:
+        return item.path not in slow, next((at[part] for part in at if part in item.path.as_posix()), 0)
+
+    items.sort(key=position)
 
 
 def pytest_collection_finish() -> None:
