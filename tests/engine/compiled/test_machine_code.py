@@ -190,6 +190,7 @@ def test_that_kept_code_that_cannot_be_linked_is_compiled_anew_at_the_next_start
     assert path.read_bytes() != unlinkable
 
 
+@pytest.mark.slow
 def test_that_a_start_with_kept_code_imports_no_numba():
     program = """
 import sys, numpy, engine

@@ -220,6 +220,7 @@ def test_that_a_low_panel_scrolls_to_what_is_out_of_sight(open_page, layouts):
     assert panel.height() == room.viewport().height()
 
 
+@pytest.mark.slow
 def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open_page, layouts, tmp_path):
     path = tmp_path / "preferences.json"
     window = open_page("network", preferences_path=path)
@@ -246,6 +247,7 @@ def test_that_a_floated_panel_comes_back_with_its_page_also_after_a_restart(open
     assert drawing.geometry() == was
 
 
+@pytest.mark.slow
 def test_that_the_window_opens_where_it_was_left(open_window, monkeypatch, tmp_path):
     path = tmp_path / "preferences.json"
     screen = QGuiApplication.primaryScreen()

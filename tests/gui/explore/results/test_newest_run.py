@@ -55,6 +55,7 @@ def test_that_the_newest_row_is_selected_and_seen_whole_and_no_message_covers_re
         )
 
 
+@pytest.mark.slow
 def test_that_the_newest_row_stays_in_view_where_the_panel_becomes_lower(open_window, qtbot):
     haloscope = open_window()
     page, table = haloscope.window.page, haloscope.window.page.results_panel.table
