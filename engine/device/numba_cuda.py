@@ -17,6 +17,7 @@ from engine.device.launches import registers_for
 __all__ = [
     "SIMULATED",
     "cuda",
+    "driver",
     "float32",
     "float64",
     "int32",
@@ -29,6 +30,11 @@ __all__ = [
     "types",
     "uint8",
 ]
+
+try:
+    from cuda.bindings import driver
+except ImportError:  # only the simulator works then
+    driver = None
 
 try:
     from numba.cuda.extending import intrinsic
