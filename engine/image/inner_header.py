@@ -54,7 +54,10 @@ def _lerc(data: bytes) -> InnerSize:
     # Checksum, rows, columns, values per pixel, valid pixels, size of a small block, bytes.
     offset = len(_LERC2) + (8 if version >= 3 else 4)
     height, width = struct.unpack_from("<ii", data, offset)
-    samples, offset = (struct.unpack_from("<i", data, offset + 8)[0], offset + 4) if version >= 4 else (1, offset)
+    samples = 1
+    if version >= 4:
+        (samples,) = struct.unpack_from("<i", data, offset + 8)
+        offset += 4
     (size,) = struct.unpack_from("<i", data, offset + 16)
     # Each further band is decoded to a picture of that size.
     if data[size:].startswith(_LERC2):
