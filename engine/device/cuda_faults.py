@@ -1,4 +1,7 @@
-"""CUDA's exceptions as ours: after out of memory the device still works, after most others it does not."""
+"""CUDA's exceptions as ours: after out of memory the device still works, after most others it does not.
+
+No Numba before CUDA is used: streams on the CPU import this too.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

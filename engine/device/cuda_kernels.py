@@ -80,6 +80,7 @@ def _loaded(step: Pass) -> Launchable:
         return cast(Launchable, step.kernel)
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
+    # It needs cuda.core, which the simulator does without.
     from engine.device.loaded_kernel import loaded_kernel
 
     return loaded_kernel(step.kernel, step.signature)

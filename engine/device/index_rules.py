@@ -1,10 +1,13 @@
 """The index rules of borders: the functions of `engine.geometry.border`, compiled for CPU and CUDA."""
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from engine.device.kernel_factory import kernel_factory
 from engine.geometry.border import Border, IndexRule
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
 
 
 def cpu_rules() -> tuple[IndexRule, ...]:
@@ -17,9 +20,7 @@ def cpu_code(border: Border) -> int:
     return cpu_rules().index(border.rule)
 
 
-@lru_cache
+@kernel_factory
 def cuda_rule(border: Border) -> Callable[..., Any]:
     """Return the border's rule as a CUDA device function: a compile-time choice, no branch in the kernel."""
-    from engine.device.numba_cuda import cuda
-
     return cuda.jit(device=True, inline="always")(border.rule)

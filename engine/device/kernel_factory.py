@@ -26,7 +26,7 @@ _origins: "weakref.WeakKeyDictionary[Kernel, list[Any]]" = weakref.WeakKeyDictio
 
 
 def kernel_factory(factory: Factory) -> Factory:
-    """Decorate a kernel factory: its last kernels are made once, and their code is kept on disk.
+    """Decorate a factory of kernels or device functions: made once, their code kept on disk.
 
     The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
     numbers, texts, members of an enumeration, and tuples and data classes of such.

@@ -5,10 +5,14 @@ disk; CUDA when it compiles (`cuda_result`), so that a kernel for float32 contai
 """
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from engine.device.kernel_factory import kernel_factory
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
 
 ZERO = np.float32(0.0)
 # From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds values below 2^22, half to even.
@@ -46,10 +50,8 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-@lru_cache
+@kernel_factory
 def cuda_result(result_dtype: str) -> Callable[..., Any]:
     """Return the CUDA device function from a sum to what is stored: a compile-time choice."""
     rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
-    from engine.device.numba_cuda import cuda
-
     return cuda.jit(device=True, inline="always")(rule)

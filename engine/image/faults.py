@@ -5,6 +5,8 @@ import re
 import struct
 import zlib
 
+from imagecodecs import imagecodecs
+
 from engine.errors import EngineError
 from engine.shortages import shortage_of
 
@@ -90,8 +92,6 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
     found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
     if found is None:
         return None
-    from imagecodecs import imagecodecs
-
     try:
         importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[found[1]]}")
     except ModuleNotFoundError:

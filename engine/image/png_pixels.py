@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from typing import BinaryIO, cast
 
+import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,8 +72,6 @@ def decode_at_once(
     file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas, budget: Budget
 ) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
-    import imagecodecs
-
     pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
     palette = None
     if header.colour_type == PALETTE:
@@ -130,8 +129,6 @@ def decode_in_bands(
     `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT
     chunk, `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
     """
-    import imagecodecs
-
     row_bytes = 1 + form.width * stored_channels * form.dtype.itemsize
     inflated = _Inflated(file, pieces)
     above = b""

@@ -44,6 +44,7 @@ def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
     What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
     last row.
     """
+    # Loaded with the first JPEG.
     import simplejpeg
 
     # Returns the samples of a strip or tile, of shape (1, H, W, S), where they belong, and the shape that the

@@ -106,6 +106,7 @@ class Stream:
         )
 
     def _on_device(self, jobs: Iterator[ChunkJob], request: Request) -> tuple[Span, ...]:
+        # Numba's CUDA target and what drives it: the CPU needs neither.
         from engine.streams.cuda_queues import CudaQueues
         from engine.streams.pipeline import Pipeline
 

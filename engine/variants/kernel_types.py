@@ -11,11 +11,10 @@ from engine.tasks.filtering.problem import Problem
 def type_of(dtype: Any, axes: int = 0) -> Any:
     """Return the Numba type of a number, or of a dense array of so many axes, as an argument of a kernel."""
     # The variants are listed without Numba: the first pass loads it.
-    from numba import types
-    from numba.np.numpy_support import from_dtype
+    import numba.np.numpy_support
 
-    number = from_dtype(np.dtype(dtype))
-    return types.Array(number, axes, "C") if axes else number
+    number = numba.np.numpy_support.from_dtype(np.dtype(dtype))
+    return numba.types.Array(number, axes, "C") if axes else number
 
 
 def argument_type(argument: Any) -> Any:

@@ -22,6 +22,7 @@ from functools import cache
 from types import ModuleType
 
 from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
@@ -87,10 +88,9 @@ def _stream_of(cupy: ModuleType, handle: int) -> AbstractContextManager[object]:
 @contextmanager
 def _cupy_on(stream: object) -> Iterator[ModuleType]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
+    # Only where there is a transform: CuPy need not be installed.
     import cupy
 
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_faults import cuda_errors_in_words
     from engine.device.numba_cuda import cuda
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0

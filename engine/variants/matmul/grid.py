@@ -30,6 +30,7 @@ def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Pr
     """Return the `prepare` of a variant that consists of these passes."""
 
     def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
+        # The variants are listed without Numba.
         from engine.variants.matmul.prepared_product import PreparedProduct
 
         return PreparedProduct(passes(product, constant, block))

@@ -46,6 +46,7 @@ def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
+    # The variants are listed without Numba.
     from engine.variants.network.prepared_chunks import PreparedChunks
     from engine.variants.network.prepared_layers import PreparedLayers
 

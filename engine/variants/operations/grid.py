@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
@@ -11,6 +11,7 @@ from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.variants import DEFAULT_BLOCK, OperationVariant
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
 
 Launches = tuple[Launch, ...]
@@ -68,11 +69,6 @@ def cuda_variant(
     `rows_of` gives the rows of threads, and `shared_bytes` what a block takes of shared memory.
     """
 
-    def prepare(problem: OperationProblem, constant: Patch | None, block: Block) -> Prepared:
-        from engine.device.cuda_kernels import PreparedPasses
-
-        return PreparedPasses(passes(problem, constant, block))
-
     def refuse(
         problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
     ) -> Refusal | None:
@@ -84,7 +80,7 @@ def cuda_variant(
         device=DeviceKind.CUDA,
         plan=plan,
         work=work,
-        prepare=prepare,
+        prepare=prepare_passes(passes),
         passes=passes,
         unsupported=unsupported or refuse,
         default_block=default_block,

@@ -4,7 +4,6 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 the lecture's shared-memory tiles applied to them.
 """
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +28,9 @@ def shift_of(problem: OperationProblem) -> int:
     return bits - problem.whole("bins").bit_length() + 1
 
 
-@lru_cache
+@kernel_factory
 def cuda_bin(dtype: str, bins: int):
     """Return the CUDA device function from a sample to its bin, -1 for NaN: a compile-time choice."""
-    from engine.device.numba_cuda import cuda
-
     last = bins - 1
     if dtype == "float32":
         factor, zero = np.float32(bins), np.float32(0.0)
