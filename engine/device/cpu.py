@@ -1,6 +1,7 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -8,11 +9,12 @@ from numpy.typing import DTypeLike
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.device_list import cpu_info
-from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
-from engine.device.versions import commit, versions
 from engine.geometry.layout import Layout
-from engine.results.environment import Environment
+
+if TYPE_CHECKING:
+    from engine.device.host_clock import HostClock
+    from engine.results.environment import Environment
 
 
 class CpuBackend:
@@ -60,13 +62,19 @@ class CpuBackend:
         """Return the result's own array."""
         return buffers.host_out
 
-    def clock(self, prepared: Prepared, buffers: Buffers) -> HostClock:
+    def clock(self, prepared: Prepared, buffers: Buffers) -> "HostClock":
         """Return a host clock that resolves one launch."""
+        # Only what is measured needs it, as below.
+        from engine.device.host_clock import HostClock
+
         clock = HostClock(prepared, buffers)
         clock.calibrate()
         return clock
 
-    def environment(self) -> Environment:
+    def environment(self) -> "Environment":
         """Return model, cores and versions."""
+        from engine.device.versions import commit, versions
+        from engine.results.environment import Environment
+
         facts = self.info.facts
         return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())

@@ -5,8 +5,6 @@ import re
 import struct
 import zlib
 
-from imagecodecs import imagecodecs
-
 from engine.errors import EngineError
 from engine.shortages import shortage_of
 
@@ -92,6 +90,9 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
     found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
     if found is None:
         return None
+    # The words for a fault are also read where no picture is.
+    from imagecodecs import imagecodecs
+
     try:
         importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[found[1]]}")
     except ModuleNotFoundError:

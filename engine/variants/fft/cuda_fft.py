@@ -22,7 +22,6 @@ from functools import cache
 from types import ModuleType
 
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
@@ -91,11 +90,11 @@ def _cupy_on(stream: object) -> Iterator[ModuleType]:
     # Only where there is a transform: CuPy need not be installed.
     import cupy
 
-    from engine.device.numba_cuda import cuda
+    from engine.device import cuda_faults, numba_cuda
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
-    with cuda_errors_in_words("transforming the picture"):
-        device = cuda.get_current_device().id
+    with cuda_faults.cuda_errors_in_words("transforming the picture"):
+        device = numba_cuda.cuda.get_current_device().id
         try:
             with cupy.cuda.Device(device), _stream_of(cupy, handle):
                 yield cupy

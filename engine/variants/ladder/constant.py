@@ -25,7 +25,6 @@ is filled by `cudaMemcpyToSymbol`.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS
 from engine.geometry.border import Border
@@ -34,6 +33,7 @@ from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32
     from engine.variants.ladder.constant_weights import constant_weights
 

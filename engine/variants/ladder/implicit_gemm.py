@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -49,6 +48,7 @@ from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import blocks_along
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a

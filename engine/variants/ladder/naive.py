@@ -15,13 +15,12 @@ ConvolutionKernel. Theirs sum in int and double; here each mask row has a float3
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cuda_result
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_result, cuda_rule
     from engine.device.numba_cuda import cuda, float32
 
 

@@ -24,7 +24,6 @@ which is the zero border; here the border's rule decides.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -38,6 +37,7 @@ from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_
 from engine.variants.ladder.tile_plans import tile_plan
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, float64
 
 

@@ -20,7 +20,6 @@ constant memory (`row-cached-constant`).
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -28,6 +27,7 @@ from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, wor
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 

@@ -23,7 +23,6 @@ here.
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -31,6 +30,7 @@ from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_
 from engine.variants.ladder.tile_plans import halo_step_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 

@@ -21,7 +21,6 @@ time only, and N_ds has room for the widest mask.
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
@@ -32,6 +31,7 @@ from engine.variants.ladder.tile_plans import halo_step_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32
     from engine.variants.ladder.constant_weights import constant_weights
 

@@ -17,7 +17,6 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its bor
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import registers_for
 from engine.device.unrolled import unrolled
@@ -29,6 +28,7 @@ from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_within
 
 

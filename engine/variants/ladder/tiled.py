@@ -20,7 +20,6 @@ lecture's 2-D tile, where the block covers the input tile, is another design.
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -31,6 +30,7 @@ from engine.variants.ladder.tile_plans import tile_plan
 from engine.variants.tiles.geometry import blocks_along
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 

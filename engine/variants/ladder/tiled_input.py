@@ -22,7 +22,6 @@ Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -35,6 +34,7 @@ from engine.variants.ladder.tile_plans import own_loads, tile_plan
 from engine.variants.tiles.geometry import refuse_launch
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
-from engine.device.result_rules import cuda_result
 from engine.geometry.block import Block
 from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
@@ -26,6 +25,7 @@ from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_result
     from engine.device.numba_cuda import cuda, float32
 
 

@@ -18,7 +18,6 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction and
 
 from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
@@ -32,6 +31,7 @@ from engine.variants.operations.grid import Launches, cuda_variant, launch_over,
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
 
 COMPARISONS = {3: 20, 5: 112}
