@@ -1,4 +1,4 @@
-"""The index rules of borders (`Border.rule`) as compiled code of the CPU knows them; CUDA: `cuda_rules.py`."""
+"""The index rules of borders (`Border.rule`) as compiled CPU code knows them; for CUDA: `cuda_rules.py`."""
 
 from engine.geometry.border import Border, IndexRule
 
