@@ -16,7 +16,7 @@ _WORD_ROOM = 3 * GRID
 
 
 def make_still(plot: pg.PlotWidget) -> None:
-    """Take wheel, menu, focus and drops from a plot: there is nothing to pan to, and the window takes files."""
+    """Take wheel, menu, focus and drops from a plot: nothing can be panned, and the window takes files."""
     item = plot.getPlotItem()
     item.setMouseEnabled(x=False, y=False)
     item.setMenuEnabled(False)
