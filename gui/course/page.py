@@ -1,7 +1,6 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QWidget
 
 from gui.course.course_controller import CourseController
@@ -46,6 +45,7 @@ class CoursePage(Page):
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
         self._is_moved = False
+        self.shown.connect(self.papers.setFocus)
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
         # Later than header and table, which take the paper at the same signals.
@@ -103,10 +103,6 @@ class CoursePage(Page):
 
     def _note_moved(self) -> None:
         self._is_moved = True
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.papers.setFocus()
 
     def _build(self) -> None:
         title = QLabel("Papers")

@@ -52,7 +52,7 @@ class StagesPanel(RunsPanel):
 
     def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
         model = StateRuns(network, BASELINE, _FIRST_COLUMNS)
-        super().__init__(network, model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
+        super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
         self.stage = QComboBox()
         self.batch = _BatchBox()

@@ -75,6 +75,15 @@ class RunsModel(QAbstractTableModel):
         """Return the rows that a file of results has: all but what was only counted."""
         return tuple(run for run in self._runs if run.result.no_speed != "not run yet")
 
+    @property
+    def can_clear(self) -> bool:
+        """Whether there are runs that can be forgotten."""
+        return bool(self._runs)
+
+    def clear(self) -> None:
+        """Forget all runs."""
+        raise NotImplementedError
+
     def position(self, key: str) -> int:
         return [column.key for column in self.columns].index(key)
 

@@ -116,6 +116,13 @@ class StateRuns(RunsModel):
         state.rows_changed.connect(self._follow)
         self._follow()
 
+    @property
+    def can_clear(self) -> bool:
+        return self._state.has_runs and not self._state.running
+
+    def clear(self) -> None:
+        self._state.forget_runs()
+
     def _follow(self) -> None:
         before, self._results = self._results, list(self._state.rows)
         if [_key(row) for row in before] == [_key(row) for row in self._results]:
