@@ -57,6 +57,10 @@ class CoursePage(Page):
             course.choose(course.papers[0].key)
 
     @property
+    def message_area(self) -> QWidget:
+        return self.kernels
+
+    @property
     def status(self) -> PageStatus:
         paper = self.course.paper
         return PageStatus(

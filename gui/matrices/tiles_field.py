@@ -1,12 +1,12 @@
 """The tiles to compare: numbers from 2 to 32 with commas; others are refused with the nearest legal one."""
 
-from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QWidget
 
 from engine.errors import EngineError
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import HALF_GRID, number_font
-from gui.widgets.panel_parts import column, row
+from gui.widgets.panel_parts import column, menu_button, row
 from gui.widgets.refusal import Refusal
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
@@ -27,7 +27,6 @@ class TilesField(QWidget):
         self._matmul = matmul
         self._shown: tuple[int, ...] = ()
         self.field = QLineEdit()
-        self.menu_button = QToolButton()
         self.refusal = Refusal()
         self._build()
         self.field.editingFinished.connect(self._take)
@@ -44,19 +43,13 @@ class TilesField(QWidget):
             f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is "
             "a row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
         )
-        self.menu_button.setText("Sets")
-        self.menu_button.setToolTip("Tiles that are often compared.")
-        self.menu_button.setAccessibleName("Sets of tiles")
-        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # Fusion draws the arrow over the text without this.
-        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
-        menu = QMenu(self.menu_button)
+        menu = QMenu()
         for text, tiles in _SETS:
             menu.addAction(text).triggered.connect(
                 lambda _checked=False, chosen=tiles: self._matmul.change(tiles=chosen)
             )
-        self.menu_button.setMenu(menu)
-        line = row((self.field, 1), self.menu_button, spacing=HALF_GRID)
+        sets = menu_button("Sets", "Sets of tiles", "Tiles that are often compared.", menu)
+        line = row((self.field, 1), sets, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, spacing=HALF_GRID))
 
     def _follow(self) -> None:

@@ -124,6 +124,11 @@ class Page(QMainWindow):
         return self
 
     @property
+    def message_area(self) -> QWidget:
+        """The part at whose lower edge messages lie: no results stand there."""
+        return self.centralWidget() or self
+
+    @property
     def status(self) -> PageStatus:
         """The status that the window shows of the page."""
         return PageStatus()

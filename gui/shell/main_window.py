@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
         self.page_bar.show_chosen(number)
         self._shows.actions()[number].setChecked(True)
         self._services.messages.show_page(page)
-        self.message_bar.show_over(page.centralWidget() or page)
+        self.message_bar.show_over(page.message_area)
         self.top_bar.show_page(page)
         self._edit_actions.show_page(page)
         self._show_status(page)

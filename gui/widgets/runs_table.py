@@ -181,8 +181,11 @@ class RunsTable(QTableView):
 
     def _fit_baseline(self) -> None:
         """Make room for the name of the baseline in the header of the speed-ups."""
-        at = self._runs.position(SPEED_UP)
-        self.setColumnWidth(at, max(self.columnWidth(at), self.horizontalHeader().sectionSizeHint(at)))
+        at, metrics = self._runs.position(SPEED_UP), self.horizontalHeader().fontMetrics()
+        # Qt's own hint has both lines one after the other.
+        lines = self._runs.headerData(at, Qt.Orientation.Horizontal).splitlines()
+        needed = max(map(metrics.horizontalAdvance, lines)) + 4 * GRID
+        self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _show_first_columns(self) -> None:
         self._wanted.clear()

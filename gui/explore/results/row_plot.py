@@ -34,7 +34,7 @@ MANY_ROWS = 40
 class RowPlot(QWidget):
     """Rows, an axis below them, a caption above with a button for the choice of the axis."""
 
-    def __init__(self, tick_text: Callable[[float], str]) -> None:
+    def __init__(self, tick_text: Callable[[float], str], axis_button: QToolButton) -> None:
         super().__init__()
         self._low, self._high, self._number_pixels = 0.0, 1.0, 0
         self._names: dict[int, str] = {}
@@ -44,13 +44,7 @@ class RowPlot(QWidget):
         self._spare_numbers: list[pg.TextItem] = []
         self.axis = LogAxis(tick_text)
         self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
-        self.axis_button = QToolButton(autoRaise=True)
-        self.axis_button.setText("Axis")
-        self.axis_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axis_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.axis_button.setToolTip("Choose which number of the runs is plotted.")
-        # Fusion draws the arrow over the text without this.
-        self.axis_button.setMinimumWidth(self.axis_button.sizeHint().width() + 3 * HALF_GRID)
+        self.axis_button = axis_button
         self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": self.axis})
         self.rows = RowScroll(self.plot)
