@@ -129,8 +129,8 @@ class _Cells(QStyledItemDelegate):
 class CourseTableView(QTableView):
     """Shows a CourseTable; arrow keys go from cell to cell, the tooltip says more of each."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._needed: list[int] = []
         self.cells = CourseTableModel(self)
         self.setModel(self.cells)

@@ -24,8 +24,8 @@ class KernelsTable(QTableView):
 
     load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
 
-    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel, state: EngineState) -> None:
+        super().__init__()
         self.kernels = KernelsModel(course, state, self)
         self.setModel(self.kernels)
         self.setItemDelegate(TwoLines(self))

@@ -1,7 +1,7 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QLabel, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
@@ -10,7 +10,7 @@ from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column
+from gui.widgets.panel_parts import column, quiet_label
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
@@ -109,9 +109,8 @@ class CoursePage(Page):
         self._is_moved = True
 
     def _build(self) -> None:
-        title = QLabel("Papers")
+        title = quiet_label("Papers")
         title.setContentsMargins(GRID, GRID, GRID, GRID)
-        title.setForegroundRole(title.foregroundRole().PlaceholderText)
         self._halves.addWidget(_under(self.header, self.kernels))
         self._halves.addWidget(self.tables)
         self._sides.addWidget(_under(title, self.papers))

@@ -7,7 +7,6 @@ from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
-    QLabel,
     QMenu,
     QPushButton,
     QScrollArea,
@@ -28,8 +27,8 @@ from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
-from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.widgets.panel_parts import centred_text, column, row, text_button
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import centred_text, column, keep_narrow, quiet_label, row, text_button
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -50,13 +49,12 @@ _FEWEST_LINES, _MOST_LINES = 2, 8
 class Notes(QScrollArea):
     """The notes of a table: wrapped sentences, up to eight lines high, in a small window less; all scroll."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self._label.setFont(small_font())
+    def __init__(self) -> None:
+        super().__init__()
+        self._label = quiet_label(small=True, wraps=True)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._label.setForegroundRole(self._label.foregroundRole().PlaceholderText)
         self._label.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self._label.setAccessibleName("Notes")
         self.setAccessibleName("Notes")
@@ -97,8 +95,8 @@ class TablesPanel(QWidget):
 
     copied = Signal(int)  # this number of rows is on the clipboard
 
-    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel, state: EngineState) -> None:
+        super().__init__()
         self._course = course
         self._state = state
         self.choice = QComboBox()
@@ -212,8 +210,7 @@ class TablesPanel(QWidget):
         self.choice.setAccessibleName("Table of the paper")
         self.choice.setToolTip("The tables of this paper, by the paper's own headings.")
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.choice.setMinimumContentsLength(16)
+        keep_narrow(self.choice, 16)
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
         menu.addAction("For a &spreadsheet (tabs)", self.copy)

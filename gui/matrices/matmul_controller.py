@@ -22,15 +22,8 @@ SOURCE = "products"
 class MatmulController(QObject):
     """Counts and runs the products of the page Matrices."""
 
-    def __init__(
-        self,
-        matmul: MatmulState,
-        link: EngineLink,
-        jobs: JobQueue,
-        messages: PageMessages,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, matmul: MatmulState, link: EngineLink, jobs: JobQueue, messages: PageMessages) -> None:
+        super().__init__()
         self._matmul = matmul
         self._counts = Newest(link)
         self._jobs = jobs

@@ -22,8 +22,8 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
 class TilesField(QWidget):
     """Edits `MatmulSettings.tiles`."""
 
-    def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, matmul: MatmulState) -> None:
+        super().__init__()
         self._matmul = matmul
         self._shown: tuple[int, ...] = ()
         self.field = QLineEdit()

@@ -73,8 +73,8 @@ class CellPanel(QWidget):
 
     mask_wanted = Signal(object)
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self.cell_name, self.sentence = QLabel(), QLabel()
         self.before = WholeNumberBox("Input map", 0, 0, "the number of a map")

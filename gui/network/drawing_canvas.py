@@ -26,8 +26,8 @@ _MOVES = {
 class DrawingCanvas(QWidget):
     """Shows the drawing and changes it; `window` marks the cells that a value of a layer comes from."""
 
-    def __init__(self, drawing: Drawing, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, drawing: Drawing) -> None:
+        super().__init__()
         self._drawing = drawing
         self._cursor = (SIDE // 2, SIDE // 2)  # row, column
         self._window: tuple[range, range] | None = None

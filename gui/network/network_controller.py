@@ -48,9 +48,8 @@ class NetworkController(QObject):
         link: EngineLink,
         jobs: JobQueue,
         messages: PageMessages,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._network = network
         self._state = state
         self._link = link

@@ -10,7 +10,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import BASELINE, NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.panel_parts import column, keep_narrow, label_for, row
 from gui.widgets.runs_model import by_reason
 from gui.widgets.runs_panel import RunsPanel
 from gui.widgets.runs_state import StateRuns
@@ -79,8 +79,7 @@ class StagesPanel(RunsPanel):
 
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
-        self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.stage.setMinimumContentsLength(8)
+        keep_narrow(self.stage, 8)
         self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,

@@ -33,8 +33,8 @@ class FigurePlot(QWidget):
     `empty` says what will be here and how to fill it, `dashed` what the dashed curves (`Figure.printed`) are.
     """
 
-    def __init__(self, parent: QWidget | None = None, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
-        super().__init__(parent)
+    def __init__(self, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
+        super().__init__()
         self._empty = empty
         self._dashed = dashed
         self._figure: Figure | None = None

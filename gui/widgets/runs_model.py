@@ -6,7 +6,6 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QSortFilterProxyModel,
     Qt,
@@ -44,13 +43,9 @@ class RunsModel(QAbstractTableModel):
     present_changed = Signal()
 
     def __init__(
-        self,
-        problems: Iterable[type[TaskProblem]],
-        baseline: str,
-        first: Iterable[str] = (),
-        parent: QObject | None = None,
+        self, problems: Iterable[type[TaskProblem]], baseline: str, first: Iterable[str] = ()
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.columns: tuple[Column, ...] = columns_of(*problems, first=first)
         self._results: list[Run] = []
         self._runs: list[Compared] = []

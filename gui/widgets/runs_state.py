@@ -34,8 +34,8 @@ class RunsState(QObject, Generic[S]):
     shown = Signal()  # the page is shown for the first time, or once more
     settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
-    def __init__(self, settings: S, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, settings: S) -> None:
+        super().__init__()
         self.running = False
         self.last: Run | None = None
         """The newest run, also of an earlier problem."""
@@ -108,10 +108,8 @@ class RunsState(QObject, Generic[S]):
 class StateRuns(RunsModel):
     """The rows of a state as a table, in its order."""
 
-    def __init__(
-        self, state: RunsState[Any], baseline: str, first: Iterable[str], parent: QObject | None = None
-    ) -> None:
-        super().__init__([type(state.settings.problem)], baseline, first, parent)
+    def __init__(self, state: RunsState[Any], baseline: str, first: Iterable[str]) -> None:
+        super().__init__([type(state.settings.problem)], baseline, first)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()

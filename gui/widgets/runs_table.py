@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
-from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
+from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
@@ -55,9 +55,8 @@ class RunsTable(QTableView):
         name: str,
         shown: Mapping[str, bool] | None = None,
         typical: Mapping[str, str] | None = None,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._runs = model
         self._at_first = dict(shown or {})
         self._wanted: dict[str, bool] = {}

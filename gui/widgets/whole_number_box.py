@@ -21,8 +21,8 @@ class WholeNumberBox(QSpinBox):
     refused = Signal(str)  # why the text was not taken
     typing = Signal()  # the person types: a refusal of the text before no longer holds
 
-    def __init__(self, name: str, least: int, most: int, wanted: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, least: int, most: int, wanted: str) -> None:
+        super().__init__()
         self._name, self._wanted = name, wanted
         self.setRange(least, most)
         # A 1 on the way to 16 is not meant.

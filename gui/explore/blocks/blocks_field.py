@@ -1,6 +1,6 @@
 """The blocks of a run: "8x8, 16x16, 32x8", a set of them, or all; none is the one of the panel Kernel."""
 
-from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QWidget
 
 from engine.errors import EngineError
 from engine.geometry.block import Block
@@ -8,7 +8,7 @@ from engine.geometry.block_list import EVERY, blocks_text, every_block, read_blo
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.workspace import Workspace
 from gui.style.metrics import HALF_GRID, digits_width, number_font
-from gui.widgets.panel_parts import column, label_for, menu_button, row
+from gui.widgets.panel_parts import column, label_for, menu_button, quiet_label, row
 from gui.widgets.refusal import Refusal
 
 _WARP = 32
@@ -49,8 +49,7 @@ class BlocksField(QWidget):
             menu.addAction(text).triggered.connect(lambda _checked=False, chosen=blocks: self._choose(chosen))
         self.sets = menu_button("Sets", "Sets of blocks", "Blocks that are often compared.", menu)
         self.refusal = Refusal()
-        self.note = QLabel(wordWrap=True)
-        self.note.setForegroundRole(self.note.foregroundRole().PlaceholderText)
+        self.note = quiet_label(wraps=True)
         line = row(label_for("Bloc&ks", self.field), (self.field, 1), self.sets, beside, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, self.note, spacing=HALF_GRID))
         self.field.editingFinished.connect(self._take)

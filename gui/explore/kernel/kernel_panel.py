@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QSizePolicy, QWidget
 
 from engine.device_info import AUTO
 from gui.engine_link.device_box import DeviceBox
@@ -15,9 +15,9 @@ from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, label_for, row, scrolled
+from gui.widgets.panel_parts import column, form, label_for, quiet_label, row, scrolled
 from gui.widgets.scroll_area import ScrollArea
 
 _BASELINE_TOOLTIP = (
@@ -78,19 +78,16 @@ class KernelPanel(QWidget):
         return QSize(36 * GRID, 72 * GRID)
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(HALF_GRID)
-        form.setVerticalSpacing(HALF_GRID)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow(label_for("&Block width", self.block.width_box), self.block)
+        fields = form()
+        fields.setHorizontalSpacing(HALF_GRID)
+        fields.addRow(label_for("&Block width", self.block.width_box), self.block)
         # Side by side: in a low window each line is a kernel less in the list.
         memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
-        form.addRow(label_for("Outpu&t type", self.result_type), memory)
-        form.addRow(label_for("&Device", self.device), self.device)
-        form.addRow(self.device_note)
-        form.addRow(label_for("Base&line", self.baseline), self.baseline)
-        return form
+        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
+        fields.addRow(label_for("&Device", self.device), self.device)
+        fields.addRow(self.device_note)
+        fields.addRow(label_for("Base&line", self.baseline), self.baseline)
+        return fields
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -139,12 +136,10 @@ class _Note(ScrollArea):
     """What the chosen kernel does, and a remark; always of one height, so that nothing below it moves."""
 
     def __init__(self) -> None:
-        text = QLabel(wordWrap=True)
-        # Before it stands in the area: Qt's style sheets drop a font that is set later.
-        text.setFont(small_font())
+        # With its font before it stands in the area: Qt's style sheets drop one that is set later.
+        text = quiet_label(small=True, wraps=True)
         super().__init__(text)
         self._text = text
-        self._text.setForegroundRole(self._text.foregroundRole().PlaceholderText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

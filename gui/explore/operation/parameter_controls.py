@@ -6,13 +6,13 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QValidator
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QWidget
 
 from engine.mask.text_cells import quoted
 from engine.tasks.operation.contract import Operation, Parameter
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import number_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import label_for
+from gui.widgets.panel_parts import form, label_for
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _NOTE_LINES = 5
@@ -61,21 +61,17 @@ class ParameterControls(QWidget):
         super().__init__()
         self._operation = operation
         self.controls: dict[str, QWidget] = {}
-        form = QFormLayout()
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(GRID)
-        form.setVerticalSpacing(HALF_GRID)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        fields = form()
         for parameter in operation.parameters:
             control = self._control(parameter, values.get(parameter.name, parameter.default))
             control.setAccessibleName(f"{parameter.title} of {operation.title}")
             control.setToolTip(f"{parameter.explanation}\n\n{parameter.range_text.capitalize()}.")
             self.controls[parameter.name] = control
-            form.addRow(label_for(parameter.title, control), control)
+            fields.addRow(label_for(parameter.title, control), control)
             note = ElidedLabel(1, most=_NOTE_LINES, small=True)
             note.setText(parameter.explanation)
-            form.addRow(note)
-        self.setLayout(form)
+            fields.addRow(note)
+        self.setLayout(fields)
 
     def show_values(self, values: Mapping[str, Any]) -> None:
         """Show other values; what is not among them has its default."""

@@ -34,8 +34,8 @@ class PictureCanvas(QWidget):
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
         self.mode = ViewMode.SPLIT

@@ -20,8 +20,8 @@ _TITLE_SCALE = 1.5
 class EmptyState(QWidget):
     """The invitation, with its two buttons."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.title = QLabel(_TITLE, alignment=Qt.AlignmentFlag.AlignCenter)
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)

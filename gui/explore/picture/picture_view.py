@@ -25,10 +25,8 @@ class PictureView(QWidget):
     open_requested = Signal()
     sample_requested = Signal()
 
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+        super().__init__()
         self._picture: PictureHandle | None = None
         self._values: PixelValues | None = None
         self._state = engine_state

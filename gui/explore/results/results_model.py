@@ -20,8 +20,8 @@ _FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
 class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST, parent)
+    def __init__(self) -> None:
+        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
         # By the identity of the results.
         self._problems: dict[int, Hashable] = {}
         self.present: Hashable = None
