@@ -30,7 +30,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
-from gui.explore.small_picture import ComputingMessages, SmallPicture
+from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
 from gui.page.contract import PageStatus, Services, Tool
@@ -256,8 +256,7 @@ class ExplorePage(RunsPage):
         self.commands = ExploreActions(actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
-        small = SmallPicture(workspace, state, self.take_small_picture)
-        behind = ComputingMessages(answers, self, small)
+        behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
@@ -286,11 +285,10 @@ class ExplorePage(RunsPage):
 
     def _connect(self) -> None:
         actions, workspace = self._services.actions, self.workspace
-        self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
-        self.picture_view.open_requested.connect(actions["open"].trigger)
-        self.picture_view.sample_requested.connect(self.commands.samples[0].trigger)
-        self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
-        self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
+        self.picture_view.empty_state.open_button.clicked.connect(actions["open"].trigger)
+        self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
+        self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
+        self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))

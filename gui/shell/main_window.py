@@ -5,12 +5,20 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
+from gui.shell.drop_highlight import DropHighlight
 from gui.shell.edit_actions import EditActions
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
@@ -69,6 +77,7 @@ class MainWindow(QMainWindow):
         self._edit_actions = EditActions(actions)
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
+        self._highlight = DropHighlight(self.pages)
         for _ in PAGES:
             self.pages.addWidget(Slot())
         self._panels_menu = QMenu("&Panels", self)
@@ -264,8 +273,15 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _local_files(event):
             event.acceptProposedAction()
+            self._highlight.setGeometry(self.pages.rect())
+            self._highlight.raise_()
+            self._highlight.show()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._highlight.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        self._highlight.hide()
         paths = _local_files(event)
         if paths:
             event.acceptProposedAction()
