@@ -67,10 +67,6 @@ class MatmulState(RunsState[MatmulSettings]):
         small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 
-    def set_counted(self, rows: tuple[ProductResult, ...]) -> None:
-        """Store the counts of every cell."""
-        self._list(rows)
-
     def add(self, result: ProductResult) -> None:
         """Store the result of a cell; the table shows it if its product is still chosen."""
         self._add((result.variant, tile_of(result)), result, result)

@@ -78,7 +78,7 @@ class MatricesPage(RunsPage):
         return "No product yet: press Run (Ctrl+R) to measure and verify." + only * (len(runnable) == 1)
 
     def run(self) -> None:
-        self.products.run()
+        self.products.run_all()
 
     @property
     def export_stem(self) -> str:
@@ -98,7 +98,7 @@ class MatricesPage(RunsPage):
 
     def _try_small(self) -> None:
         self.matmul.try_small()
-        self.products.run()
+        self.products.run_all()
 
     def arrange(self) -> None:
         product, lecture, results = self.docks

@@ -158,10 +158,6 @@ class NetworkState(RunsState[NetworkSettings]):
             return float(values[cell.column])
         return float(values[cell.map, cell.row, cell.column])
 
-    def set_checked(self, checked: tuple[Availability, ...]) -> None:
-        """Store which stages can run."""
-        self._list(checked)
-
     def add(self, stage: str, run: NetworkRun) -> None:
         """Store the run of a stage; the table shows it if its batch is still chosen."""
         self._add(stage, run.result, run)

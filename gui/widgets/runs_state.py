@@ -55,6 +55,11 @@ class RunsState(QObject, Generic[S]):
         raise NotImplementedError
 
     @property
+    def runnable(self) -> tuple[Any, ...]:
+        """What can run here, of what is listed."""
+        raise NotImplementedError
+
+    @property
     def has_runs(self) -> bool:
         """Whether something has been run."""
         return bool(self._runs)
@@ -92,7 +97,8 @@ class RunsState(QObject, Generic[S]):
         self._runs, self.last = {}, None
         self.rows_changed.emit()
 
-    def _list(self, listed: tuple[Any, ...]) -> None:
+    def set_listed(self, listed: tuple[Any, ...]) -> None:
+        """Store what is known of each variant before it has run."""
         if listed != self._listed:
             self._listed = listed
             self.rows_changed.emit()

@@ -67,7 +67,7 @@ def test_that_tables_and_tooltips_of_the_window_show_it(qtbot):
     qtbot.addWidget(panel)
     model.add(make_result("tiled", 0.5))
     state = MatmulState()
-    state.set_counted(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
+    state.set_listed(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
     for runs, text in ((model, "2000.0"), (StateRuns(state, "numpy", ()), "500.0")):
         at = runs.position("toy_rate")
         assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
