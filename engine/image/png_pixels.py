@@ -107,12 +107,12 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]]) -> b
     """Return a PNG of `head`, parts of a file (offset, bytes), and an end."""
     end = png_chunk(b"IEND", b"")
     data = bytearray(len(head) + sum(size for _, size in pieces) + len(end))
-    data[: len(head)], place = head, len(head)
+    data[: len(head)], offset = head, len(head)
     for begin, size in pieces:
         file.seek(begin)
-        cast(BufferedReader, file).readinto(memoryview(data)[place : place + size])
-        place += size
-    data[place:] = end
+        cast(BufferedReader, file).readinto(memoryview(data)[offset : offset + size])
+        offset += size
+    data[offset:] = end
     return data
 
 
