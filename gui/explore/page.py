@@ -85,7 +85,7 @@ class ExplorePage(RunsPage):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
-        self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
+        self.kernel_panel = KernelPanel(workspace, state, results)
         self.operation_dock = OperationDock(
             self.mask_panel,
             workspace,

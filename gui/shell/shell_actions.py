@@ -6,7 +6,7 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
-from gui.widgets.export_buttons import CSV_TIP, JSON_TIP
+from gui.widgets.runs_panel import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),

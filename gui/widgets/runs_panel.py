@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QItemSelection, QItemSelectionModel
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gui.widgets.export_buttons import export_buttons
 from gui.widgets.panel_parts import centred_text, text_button
 from gui.widgets.runs_model import Run, RunsModel
 from gui.widgets.runs_table import RunsTable
 
+CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."
+JSON_TIP = "Export as JSON: every raw sample, the verification, the machine and its versions."
 _COPY_TIP = "Copy all rows as text for a spreadsheet, or the selected ones where there are several."
 
 
@@ -35,7 +36,10 @@ class RunsPanel(QWidget):
         self.table.baseline_asked.connect(model.use_as_baseline)
         self.copy_button = text_button("copy", "Copy", f"Copy {name.lower()}", _COPY_TIP)
         self.copy_button.clicked.connect(self._copy)
-        self.export_buttons = export_buttons()
+        self.export_buttons = [
+            text_button("export", form, f"{form} results", tip)
+            for form, tip in (("CSV", CSV_TIP), ("JSON", JSON_TIP))
+        ]
         self.buttons = self.copy_button, *self.export_buttons
         self.stack = QStackedWidget()
         self.stack.addWidget(centred_text(empty))

@@ -13,7 +13,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
-from gui.explore.results.results_model import ResultsModel, SelectedResult
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -33,9 +33,7 @@ _DEVICE_NOTE_LINES = 2
 class KernelPanel(QWidget):
     """The kernel and launch settings of the workspace, and where the time of the selected run went."""
 
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, selected: SelectedResult
-    ) -> None:
+    def __init__(self, workspace: Workspace, engine_state: EngineState, results: ResultsModel) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
@@ -48,8 +46,8 @@ class KernelPanel(QWidget):
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.baseline = QComboBox()
-        self.breakdown = BreakdownBar(selected)
-        self.work = WorkLine(selected)
+        self.breakdown = BreakdownBar(results)
+        self.work = WorkLine(results)
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()

@@ -5,7 +5,7 @@ from typing import Any
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize
 
 from engine.results.measurement import Measurement
-from gui.explore.results.results_model import ResultsModel, SelectedResult
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Settings, Workspace
 from gui.style.metrics import GRID, HALF_GRID
@@ -30,7 +30,6 @@ class ResultsPanel(RunsPanel):
         self._results = results
         self._workspace = workspace
         self._operation = workspace.operation
-        self.selected = SelectedResult(results, self)
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
         self.clear_button = text_button("clear", "Clear", "Clear results", _CLEAR_TIP)
@@ -54,7 +53,7 @@ class ResultsPanel(RunsPanel):
 
     def _select(self) -> None:
         chosen = self.table.selectionModel().selectedRows()
-        self.selected.select(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
+        self._results.describe(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
 
     def _follow_baseline(self, settings: Settings) -> None:
         if settings.baseline:
