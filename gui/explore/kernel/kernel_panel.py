@@ -1,8 +1,8 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from engine.device_info import AUTO
 from gui.engine_link.device_box import DeviceBox
@@ -17,8 +17,8 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, form, label_for, quiet_label, row, scrolled
-from gui.widgets.scroll_area import ScrollArea
+from gui.widgets.panel_parts import column, form, label_for, row, scrolled
+from gui.widgets.scrolled_text import ScrolledText
 
 _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
@@ -39,7 +39,7 @@ class KernelPanel(QWidget):
         self._engine_state = engine_state
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
-        self.note = _Note()
+        self.note = ScrolledText("The chosen kernel", NOTE_LINES, NOTE_LINES)
         self.block = BlockEditor(workspace, engine_state, BestMeasured(workspace, engine_state, results))
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
@@ -116,7 +116,8 @@ class KernelPanel(QWidget):
             self.note.say("The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
-        self.note.say(*filter(None, (text, entry.remark)))
+        self.note.say(" ".join(filter(None, (text, entry.remark))))
+        self.note.setToolTip("\n\n".join(filter(None, (text, entry.remark))))
 
     def _refresh_baselines(self) -> None:
         keys = [row.key for row in self.variants.rows() if row.key != AUTO]
@@ -128,39 +129,3 @@ class KernelPanel(QWidget):
                 self.baseline.clear()
                 self.baseline.addItems(keys)
             self.baseline.setCurrentIndex(keys.index(chosen))
-
-
-class _Note(ScrollArea):
-    """What the chosen kernel does, and a remark; always of one height, so that nothing below it moves."""
-
-    def __init__(self) -> None:
-        # With its font before it stands in the area: Qt's style sheets drop one that is set later.
-        text = quiet_label(small=True, wraps=True)
-        super().__init__(text)
-        self._text = text
-        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("The chosen kernel")
-
-    def sizeHint(self) -> QSize:
-        # Asked again when the style gives the text its font: by then a line is a pixel higher.
-        return QSize(super().sizeHint().width(), NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, self.sizeHint().height())
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return self._text.text()
-
-    def say(self, *parts: str) -> None:
-        """Show sentences, from their beginning."""
-        if self.text == " ".join(parts):
-            return
-        self._text.setText(" ".join(parts))
-        self.setToolTip("\n\n".join(parts))
-        self.setAccessibleDescription(self.text)
-        self.verticalScrollBar().setValue(0)
