@@ -1,13 +1,14 @@
 """A page with a table of runs: what all such pages do with it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from PySide6.QtCore import SignalInstance
 
 from engine.device_info import SIMULATOR
 from engine.results.quantities import ms_text
 from gui.page.contract import Page, PageStatus, Services
-from gui.page.export import ResultsExport
+from gui.page.export import save_runs
 from gui.widgets.runs_model import Run
 from gui.widgets.runs_panel import RunsPanel
 
@@ -19,7 +20,6 @@ class RunsPage(Page):
         """Take the panel, and the signals at which `status` is another one."""
         self._services = services
         self._runs_panel = panel
-        self._export = ResultsExport(panel.model, services.state, services.messages)
         panel.table.copied.connect(services.messages.report_copied)
         for button, name in zip(panel.export_buttons, ("export_csv", "export_json"), strict=True):
             button.clicked.connect(services.actions[name].trigger)
@@ -42,7 +42,13 @@ class RunsPage(Page):
         )
 
     def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, self.export_stem)
+        services, name = self._services, f"{self.export_stem}-results.{suffix}"
+
+        def save(path: Path, _filter: str) -> None:
+            save_runs(path, self._runs_panel.model, services.state, services.messages)
+
+        filters = [f"{suffix.upper()} (*.{suffix})"]
+        services.files.ask_to_save("Save the results", filters, name, save)
 
     def copy_results(self) -> None:
         self._runs_panel.table.copy_all()

@@ -19,13 +19,13 @@ from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
 from gui.shell.drop_highlight import DropHighlight
-from gui.shell.edit_actions import EditActions
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
+from gui.shell.page_actions import PageActions
 from gui.shell.page_bar import PageBar
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
-from gui.shell.shell_actions import RunActions, page_entries
+from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
 from gui.widgets.panel_parts import Slot
@@ -73,8 +73,7 @@ class MainWindow(QMainWindow):
         self.page_bar = PageBar(PAGES)
         self.top_bar = TopBar(actions)
         self.status_line = StatusLine(services.state)
-        self._run_actions = RunActions(actions, services.state, services.link)
-        self._edit_actions = EditActions(actions)
+        self._page_actions = PageActions(actions, services.state, services.link)
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         self._highlight = DropHighlight(self.pages)
@@ -200,7 +199,7 @@ class MainWindow(QMainWindow):
         self._services.messages.show_page(page)
         self.message_bar.show_over(page.message_area)
         self.top_bar.show_page(page)
-        self._edit_actions.show_page(page)
+        self._page_actions.show_edits(page.undo_stack)
         self._show_status(page)
         self._panels_menu.clear()
         self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
@@ -211,8 +210,7 @@ class MainWindow(QMainWindow):
             return
         status = page.status
         self.status_line.show_page(status)
-        self._run_actions.show_page(status)
-        self._edit_actions.show_status(status)
+        self._page_actions.show_status(status)
         self.top_bar.caption.show_text(status.caption, status.caption_tip)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 

@@ -3,7 +3,6 @@
 from engine.host.verbs import Check, Run
 from engine.results.compare import compared
 from gui.page.contract import Page, PageStatus
-from gui.page.export import ResultsExport
 from gui.page.jobs import Job
 from gui.widgets.runs_model import RunsModel
 from gui.widgets.runs_table import RunsTable
@@ -30,7 +29,6 @@ class ScalePage(Page):
         self._services = services
         self.model = Scalings()
         self.table = RunsTable(self.model, "Scalings")
-        self.export_to = ResultsExport(self.model, services.state, services.messages)
         self.setCentralWidget(self.table)
 
     @property
