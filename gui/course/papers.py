@@ -8,7 +8,6 @@ from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import column, quiet_label
 
 
@@ -35,7 +34,6 @@ class PapersList(QListView):
         self.setAccessibleDescription("Arrow keys choose a paper.")
         self.selectionModel().currentChanged.connect(self._choose)
         course.paper_changed.connect(self._show_choice)
-        theme_notifier().changed.connect(self.viewport().update)
         self._show_choice()
 
     def sizeHint(self) -> QSize:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.network.drawing import SIDE, Drawing, Point
 from gui.network.ink import draw_frames, picture_of, shades
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 _KEYS = (
     "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all, "
@@ -40,7 +40,6 @@ class DrawingCanvas(QWidget):
         self.setAccessibleName("Drawing, 28 × 28 cells")
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
-        theme_notifier().changed.connect(self.update)
         self._describe()
 
     @property

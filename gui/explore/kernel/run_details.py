@@ -19,7 +19,7 @@ from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
 from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 
@@ -50,7 +50,6 @@ class BreakdownBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Where the time of the selected run went")
         results.described_changed.connect(self._refresh)
-        theme_notifier().changed.connect(self.update)
         self._refresh()
 
     def sizeHint(self) -> QSize:

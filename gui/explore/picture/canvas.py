@@ -23,7 +23,7 @@ from gui.explore.picture.mark import paint_mark
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.view import Size, ViewState
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 _NOTCH = 120.0
 _PAN_STEP = 64
@@ -54,7 +54,6 @@ class PictureCanvas(QWidget):
         self.setAccessibleName("Picture")
         self.view.changed.connect(self.update)
         self.handle.moved.connect(self.update)
-        theme_notifier().changed.connect(self.update)
         self._place_handle()
 
     def set_mode(self, mode: ViewMode) -> None:
