@@ -11,9 +11,9 @@ from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.matrices.tiles_field import TilesField
 from gui.style.metrics import GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, form, quiet_label, scrolled
 from gui.widgets.refusal import Refusal
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _SIMULATOR_NOTE = "Matrices up to 64 × 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
@@ -103,7 +103,7 @@ class ProductPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
 
-class _SideBox(WholeNumberBox):
+class _SideBox(NumberBox):
     """One side of the matrices; the arrows double and halve, the keyboard types anything."""
 
     def __init__(self, name: str, teaches: str) -> None:

@@ -15,9 +15,9 @@ from gui.explore.picture_job import problem_of
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
+from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, label_for, quiet_label, row
 from gui.widgets.refusal import Refusal as RefusalLabel
-from gui.widgets.whole_number_box import WholeNumberBox
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
@@ -225,7 +225,7 @@ class BlockEditor(QWidget):
         return "", "", "auto"
 
 
-class _SideBox(WholeNumberBox):
+class _SideBox(NumberBox):
     """One side of a block; the arrows double and halve, the keyboard types anything."""
 
     def __init__(self, name: str, help_text: str) -> None:

@@ -14,6 +14,7 @@ from gui.explore.tile.tile_words import summary
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import (
     centred_text,
     column,
@@ -24,7 +25,6 @@ from gui.widgets.panel_parts import (
     row,
 )
 from gui.widgets.refusal import Refusal
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _LARGEST = 2**31 - 1
 _COLOUR_NAMES = {
@@ -231,7 +231,7 @@ class TilePanel(QWidget):
         self.setLayout(column(head, (self._stack, 1), spacing=0))
 
 
-class _CoordinateBox(WholeNumberBox):
+class _CoordinateBox(NumberBox):
     """The index of a block in the grid along one side."""
 
     def __init__(self, name: str, how: str) -> None:
