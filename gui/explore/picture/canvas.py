@@ -17,9 +17,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.operation.found import Mark
-from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, pane_width
+from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.mark import paint_mark
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.view import Size, ViewState
