@@ -18,7 +18,7 @@ _WORD_ROOM = 3 * GRID
 
 
 def make_still(plot: pg.PlotWidget) -> None:
-    """Take wheel, menu and focus from a plot: there is nothing to pan to."""
+    """Take wheel, menu, focus and drops from a plot: nothing can be panned, and the window takes files."""
     item = plot.getPlotItem()
     item.setMouseEnabled(x=False, y=False)
     item.setMenuEnabled(False)
@@ -27,6 +27,9 @@ def make_still(plot: pg.PlotWidget) -> None:
     item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
     plot.setFrameShape(plot.Shape.NoFrame)
     plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    # Qt warned of a drag that left the plot and had begun elsewhere.
+    for widget in (plot, plot.viewport()):
+        widget.setAcceptDrops(False)
 
 
 def text_over(plot: QWidget, text: str = "") -> QLabel:
