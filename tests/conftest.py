@@ -15,6 +15,11 @@ from bench.real_window import missing_programs
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+# Containers often keep no bytecode: each run then compiled the tests, and each process that it starts, the
+# engine.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell without job control starts what runs in the background with Ctrl+C ignored, and children inherit
 # that: tests that send one would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -77,10 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
             if without_gpu:
                 item.add_marker(without_gpu)
-    # The window's files last: they are the shortest, and no worker waits long for another one's last file.
     order = ("architecture", "engine", "ptx", "gpu", "end2end", "real_window", "gui")
     at = {f"tests/{name}/": number for number, name in enumerate(order)}
-    items.sort(key=lambda item: next((at[part] for part in at if part in item.path.as_posix()), 0))
+    # Files of quick tests last, so that no worker waits long for another one's last file.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+
+    def position(item: pytest.Item) -> tuple[bool, int]:
+        return item.path not in slow, next((at[part] for part in at if part in item.path.as_posix()), 0)
+
+    items.sort(key=position)
 
 
 def pytest_collection_finish() -> None:

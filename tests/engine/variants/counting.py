@@ -49,8 +49,9 @@ class Number:
     __slots__ = ("counts", "value")
 
     def __init__(self, value, counts, kind=np.float32):
-        self.value = kind(value.value if isinstance(value, Number) else value)
-        self.counts = counts
+        if type(value) is not kind:
+            value = kind(value.value if isinstance(value, Number) else value)
+        self.value, self.counts = value, counts
 
     def _number(self, other):
         return other.value if isinstance(other, Number) else np.float32(other)
@@ -113,22 +114,25 @@ class CountingArray:
     def __init__(self, values, counts, kind):
         self.values, self.counts, self.kind, self.shape = values, counts, kind, values.shape
         self._has_samples = values.dtype == np.float32
-        # The kernels and the models make seven million accesses: names are put together once.
+        # The kernels and the models make seven million accesses: what each needs is looked up once.
         self._loads, self._stores = f"{kind}_loads", f"{kind}_stores"
+        self._numbers, self._trace, self._place = vars(counts), counts.trace, counts.place
 
-    def _place(self, name, what, index):
-        counts = self.counts
-        setattr(counts, name, getattr(counts, name) + 1)
-        if counts.trace is not None:
-            counts.trace.append((counts.place.block, counts.place.thread, self, what, index))
-        place = index if isinstance(index, tuple) else (index,)
+    def _note(self, name, what, index):
+        self._numbers[name] += 1
+        if self._trace is not None:
+            self._trace.append((self._place.block, self._place.thread, self, what, index))
         # NumPy refuses what lies past the end.
-        assert len(place) == len(self.shape), (index, self.shape)
-        assert min(place) >= 0, (index, self.shape)
-        return place
+        if isinstance(index, tuple):
+            assert len(index) == len(self.shape), (index, self.shape)
+            assert min(index) >= 0, (index, self.shape)
+        else:
+            assert len(self.shape) == 1, (index, self.shape)
+            assert index >= 0, (index, self.shape)
 
     def __getitem__(self, index):
-        value = self.values[self._place(self._loads, "loads", index)]
+        self._note(self._loads, "loads", index)
+        value = self.values[index]
         return Number(value, self.counts) if self._has_samples else value
 
     def ravel(self):
@@ -136,7 +140,8 @@ class CountingArray:
         return CountingArray(self.values.ravel(), self.counts, self.kind)
 
     def __setitem__(self, index, value):
-        self.values[self._place(self._stores, "stores", index)] = float(value)
+        self._note(self._stores, "stores", index)
+        self.values[index] = float(value)
 
 
 def count(variant, problem, mask, block, image, trace=None):
@@ -181,7 +186,7 @@ def run_pass(step, counts, arrays, *, in_order=False):
             return CountingArray(argument, counts, "weight" if step.constant is None else "constant")
         return Number(argument, counts) if isinstance(argument, np.float32) else argument
 
-    place = counts.place = SimpleNamespace()
+    place = counts.place
     kernel = _as_generator(step.kernel.py_func, _fake_cuda(place, step, counts), counts)
     arguments = [counted(argument) for argument in step.arguments]
     shuffle = (lambda threads: None) if in_order else random.Random(step.name).shuffle

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.launches import Between, DeviceKind, HostStep, Operand
+from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.tasks.network import worked_product
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import ForwardPass, Layer
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.network.weights import random_weights
 from engine.variants.network import constant_filters, fast, layer_kernels, unrolled_matrix
@@ -154,14 +154,6 @@ def test_that_the_linearisation_by_itself_is_one_launch_more():
     assert more == 100 * 1024
 
 
-class StoringArray(CountingArray):
-    """An array that notes which threads store to it."""
-
-    def __setitem__(self, index, value):
-        self.stored.append(self.running())
-        super().__setitem__(index, value)
-
-
 def diverging_warps(launch, stored):
     """Return the warps of which some threads stored and some did not, by (block, thread) that stored."""
     warps = {}
@@ -177,37 +169,19 @@ def diverging_warps(launch, stored):
 @pytest.mark.parametrize(
     ("side", "is_pool", "printed"), [(24, False, 12), (8, False, 4), (12, True, 6), (4, True, 2)]
 )
-def test_that_the_counting_run_finds_the_divergence_that_the_report_prints(
-    side, is_pool, printed, monkeypatch
-):
-    from engine.tasks.network.problem import Layer
-    from tests.engine.variants import counting
-
+def test_that_the_counting_run_finds_the_divergence_that_the_report_prints(side, is_pool, printed):
     before = 2 * side if is_pool else side + 4
     layer = Layer("a map", "A map", (1, side, side), 0, 0)
     launch = layer_kernels.map_launch(1, layer)
-    counts, stored = Counts(), []
-    place = None
-    made = counting.SimpleNamespace
-
-    def noted(**facts):
-        nonlocal place
-        found = made(**facts)
-        if not facts and place is None:
-            place = found
-        return found
-
-    monkeypatch.setattr(counting, "SimpleNamespace", noted)
+    counts = Counts(trace=[])
     maps = CountingArray(np.ones((1, 1, before, before), np.float32), counts, "scratch")
-    results = StoringArray(np.full((1, 1, side, side), np.nan, np.float32), counts, "scratch")
-    results.stored, results.running = stored, lambda: (place.block, place.thread)
+    results = CountingArray(np.full((1, 1, side, side), np.nan, np.float32), counts, "scratch")
     values = [maps, results] if is_pool else [maps, np.ones((1, 1, 5, 5), np.float32), results]
     keys = [Operand.IMAGE, Operand.OUT] if is_pool else [Operand.IMAGE, values[1], Operand.OUT]
     kernel = layer_kernels.pool_kernel() if is_pool else layer_kernels.convolution_kernel()
-    from engine.device.launches import Pass
-
     step = Pass("a map", kernel, (), launch, tuple(keys))
     run_pass(step, counts, {Operand.IMAGE: maps, Operand.OUT: results})
+    stored = [(block, thread) for block, thread, _, what, _ in counts.trace if what == "stores"]
     assert len(stored) == side * side
     assert diverging_warps(launch, stored) == printed
 
