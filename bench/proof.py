@@ -16,6 +16,9 @@ from pathlib import Path
 
 from bench.markers import put_between
 from bench.options import parser_of
+from engine.device.devices import backend
+from engine.device.versions import commit
+from engine.device.versions import versions as libraries
 
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
@@ -40,10 +43,6 @@ class Outcome:
 
 def versions(tested: str) -> list[tuple[str, str]]:
     """Return device and versions of this machine; `tested` is the commit where this tree has no history."""
-    from engine.device.devices import backend
-    from engine.device.versions import commit
-    from engine.device.versions import versions as libraries
-
     environment = backend("cuda:0").environment()
     sanitizer = subprocess.check_output(["compute-sanitizer", "--version"], text=True)
     number = re.search(r"[Vv]ersion\s+(\S+)", sanitizer)

@@ -9,7 +9,9 @@ from math import comb
 
 import numpy as np
 
+import engine
 from bench.auto import mask_of
+from engine.course.banks import bank_job
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
@@ -20,6 +22,12 @@ from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.task import filter_job
 from engine.tasks.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.tasks.filtering.variants import variant as variant_named
+from engine.tasks.network.drawings import batch_of
+from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.task import network_job
+from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.network.weights import random_weights
+from engine.tasks.operation.variants import OPERATION_VARIANTS
 from engine.tasks.pictures import as_samples
 
 
@@ -90,8 +98,6 @@ def measured(job: AnyJob, name: str) -> None:
 
 def launch_each_matrix_product() -> None:
     """Multiply 61 x 47 by 47 x 53 by every matrix kernel."""
-    import engine
-
     random = np.random.default_rng(8)
     a, b = random.standard_normal((61, 47), np.float32), random.standard_normal((47, 53), np.float32)
     for key in ("matmul-naive", "matmul-tiled"):
@@ -101,8 +107,6 @@ def launch_each_matrix_product() -> None:
 
 def launch_bank() -> None:
     """Filter one picture with a bank of three masks in one launch."""
-    from engine.course.banks import bank_job
-
     random = np.random.default_rng(9)
     masks = tuple(Mask(random.standard_normal((3, 5))) for _ in range(3))
     samples = random.random((61, 67, 1), np.float32)
@@ -112,12 +116,6 @@ def launch_bank() -> None:
 
 def launch_each_network() -> None:
     """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
-    from engine.tasks.network.drawings import batch_of
-    from engine.tasks.network.problem import ForwardPass
-    from engine.tasks.network.task import network_job
-    from engine.tasks.network.variants import NETWORK_VARIANTS
-    from engine.tasks.network.weights import random_weights
-
     report, small, many = ForwardPass(3), ForwardPass(3, 20, 5, 7, 33, 3), ForwardPass(513, 20, 5, 7, 33, 3)
     for stage in (known for known in NETWORK_VARIANTS if known.has_kernels):
         for problem in (report, small, many):
@@ -127,9 +125,6 @@ def launch_each_network() -> None:
 
 def launch_each_operation(device: str = "cuda:0") -> None:
     """Do every operation with every CUDA variant, on pictures whose blocks lie partly outside."""
-    import engine
-    from engine.tasks.operation.variants import OPERATION_VARIANTS
-
     random = np.random.default_rng(10)
     colours = random.integers(0, 256, (43, 37, 3), np.uint8)
     pictures = colours, colours.astype(np.uint16) * 257, random.random((41, 35, 3), np.float32)

@@ -9,14 +9,24 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
 from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
+from engine.geometry.block import Block
+from engine.host.client import EngineClient
+from engine.host.protocol import BlockAvailability, OpenPicture
+from engine.image.save import save_image
+from engine.mask.mask import Mask
+from gui.engine_link.engine_start import FirstPicture, StartedEngine
+from gui.page.intents import Begin
+from gui.shell.app import Haloscope, freeze_start, make_application
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
@@ -26,10 +36,6 @@ CELLS = 200
 
 def make_picture(path: Path) -> None:
     """Save a colour picture of smooth shapes and noise, as a photograph has them."""
-    import numpy as np
-
-    from engine.image.save import save_image
-
     rows, columns = np.mgrid[0 : PICTURE[0], 0 : PICTURE[1]]
     shapes = 120 + 80 * np.sin(rows[..., None] / (40 + 10 * np.arange(3)) + columns[..., None] / 60)
     noise = np.random.default_rng(0).normal(0, 12, PICTURE)
@@ -90,15 +96,6 @@ def wait_until(happened: Callable[[], bool], limit_s: float = 120.0) -> None:
 
 def measure(folder: Path) -> dict[str, object]:
     """Drive the window through a start, edits, a run, a run of every variant; return what was measured."""
-    import numpy as np
-
-    from engine.host.client import EngineClient
-    from engine.host.protocol import OpenPicture
-    from engine.mask.mask import Mask
-    from gui.engine_link.engine_start import FirstPicture, StartedEngine
-    from gui.page.intents import Begin
-    from gui.shell.app import Haloscope, freeze_start, make_application
-
     picture = folder / "picture.png"
     make_picture(picture)
     app = make_application()
@@ -165,11 +162,6 @@ def measure(folder: Path) -> dict[str, object]:
 
 def feed_cells(page: Any) -> None:
     """Have the results of a run of 4 kernels with 50 blocks arrive, each with a time, on any machine."""
-    from dataclasses import replace
-
-    from engine.geometry.block import Block
-    from engine.host.protocol import BlockAvailability
-
     kernels = ("naive", "tiled", "cached", "constant")
     blocks = [Block(x, y) for x in (4, 8, 12, 16, 20, 24, 32, 48, 64, 128) for y in (1, 2, 4, 6, 8)]
     assert len(kernels) * len(blocks) == CELLS

@@ -4,6 +4,7 @@ Exceptions of libraries become these (`raise ... from`), so a caller of the engi
 `EngineError`. Every error can be sent to another process (its arguments are its three sentences).
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from engine.reason import Reason
@@ -51,6 +52,19 @@ class EngineError(Exception):
         if self.is_about_run or not self.why:
             return Reason(**self.reason.as_json())
         return Reason(self.code, _short(f"{self.what}: {self.why}"), remedy=self.remedy)
+
+
+def closest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
+    """Return the known name that a misspelt one was probably meant to be, or None.
+
+    `least` is how alike they must be, 1 for the same. Longer texts are no misspelt names, and comparing them
+    would take time.
+    """
+    # Only an error needs it.
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=least) if len(word) <= 40 else []
+    return near[0] if near else None
 
 
 def _short(text: str) -> str:

@@ -17,8 +17,11 @@ import time
 from pathlib import Path
 
 from bench.kills import hosts
+from bench.kills.bench_window import BenchWindow, open_files
+from bench.kills.loop import Kills
 from bench.options import parser_of
 from engine.host import link
+from gui.shell.app import make_application
 
 
 def main() -> int:
@@ -30,9 +33,6 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     link.serve = hosts.serve_slowly
-    from bench.kills.bench_window import BenchWindow, open_files
-    from bench.kills.loop import Kills
-    from gui.shell.app import make_application
 
     app = make_application()
     begin = time.monotonic()

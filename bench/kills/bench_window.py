@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,6 @@ class BenchWindow:
 
 def children() -> list[int]:
     """Return the living processes that this one has started, without Python's own tracker of resources."""
-    from multiprocessing import resource_tracker
-
     tasks = Path("/proc/self/task").iterdir()
     found = {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
     return sorted(found - {resource_tracker._resource_tracker._pid})

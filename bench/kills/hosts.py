@@ -5,6 +5,9 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
+
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.host.process import HostOptions, serve
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
@@ -28,6 +31,7 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 
 def _mark_faults() -> None:
+    # Only the engine's process needs it.
     from engine.tasks.filtering import answers
 
     def faulty(work: Any) -> Any:
@@ -42,9 +46,7 @@ def _mark_faults() -> None:
 
 
 def _store_out_of_range() -> None:
-    import numpy as np
-
-    from engine.device.cuda_faults import cuda_errors_in_words
+    # Numba's CUDA target: only where there is a fault to make.
     from engine.device.numba_cuda import cuda
 
     @cuda.jit

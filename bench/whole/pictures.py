@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 SEED = 7
 # A photograph has about as much contrast in each octave of sizes, a little less in the finer ones; grain on
@@ -34,16 +35,12 @@ def photograph(columns: int, rows: int) -> NDArray[np.uint8]:
 
 def _noise(generator: np.random.Generator, columns: int, rows: int, cell: int) -> NDArray[np.float32]:
     """Return smooth noise with features of about `cell` pixels."""
-    from PIL import Image
-
     points = generator.normal(0, 1, (rows // cell + 2, columns // cell + 2)).astype(np.float32)
     return np.asarray(Image.fromarray(points).resize((columns, rows), Image.Resampling.BICUBIC))
 
 
 def save(path: str, columns: int, rows: int) -> None:
     """Save one with Pillow: a JPEG with colours of half the resolution, as cameras write it, or a PNG."""
-    from PIL import Image
-
     how = {"quality": 92, "subsampling": "4:2:0"} if path.endswith(".jpg") else {}
     Image.fromarray(photograph(columns, rows)).save(path, **how)
 

@@ -54,6 +54,7 @@ def run_once(command: Sequence[str]) -> Spent:
 
 def _own_peak(peak_bytes: int) -> int | None:
     """Return the peak of a child; None where it may be this process's, which the child begins with."""
+    # Windows has none.
     import resource
 
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.whole.processes import ROOT, Spent, interleaved_runs
 from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
+from engine.device.core_count import cores
 
 HISTORY = Path("bench/history-whole.jsonl")
 PNG, JPEG = (1920, 1080), (4000, 3000)
@@ -32,8 +33,6 @@ class Settings:
 
 def measured(settings: Settings, only: Collection[str] = ()) -> dict[str, Any]:
     """Measure every row, or those with the keys `only`; return what was found, as plain data."""
-    from engine.device.core_count import cores
-
     peers = installed(settings.peer_python)
     absent = {key: "not on PATH" for key in (VIPS, MAGICK) if key not in peers}
     found = []
@@ -73,7 +72,6 @@ def make_files(folder: Path, png: tuple[int, int], jpeg: tuple[int, int]) -> Fil
 def about(device: str) -> dict[str, Any]:
     """Return when and where; asked at the end, as what it imports would count as its children's memory."""
     from bench.peers.machine import describe, gpu_state
-    from engine.device.core_count import cores
     from engine.device.versions import commit, versions
 
     state = {} if device == "cpu" else gpu_state()
@@ -91,6 +89,7 @@ def about(device: str) -> dict[str, Any]:
 
 def record(run: dict[str, Any]) -> None:
     """Add the ratios of a run to the history."""
+    # As in `about`.
     from bench.peers.history import append
     from bench.whole.tables import ratios_of
 

@@ -24,6 +24,7 @@ def as_array(image: Image) -> np.ndarray:
     """Return a picture as an array; a `BadValue` says why it is none."""
     if type(image) is np.ndarray:
         return image
+    # An array needs no class of pictures.
     from engine.image.picture import Picture
 
     if isinstance(image, Picture):

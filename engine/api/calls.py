@@ -54,6 +54,7 @@ def check_block(block: Block, variant: AnyVariant[Any, Any], device: DeviceInfo)
 
 def plan_for(budget_s: float) -> "SamplingPlan":
     """Return a plan to sample for so many seconds; a `BadValue` says why they are none."""
+    # Only what is measured needs what measures: 40 ms.
     from engine.run.sampling import SamplingPlan
 
     return SamplingPlan(budget_s=as_seconds(budget_s))
@@ -84,6 +85,7 @@ def measured(
     In the simulator nothing is sampled. `on_values` is as of `engine.run.measure.measure`. Raises what
     `as_applied` raises.
     """
+    # As in `plan_for`.
     from engine.host.executor import executor_for
     from engine.run.executor import outcome_of
 

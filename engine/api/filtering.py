@@ -203,6 +203,7 @@ class Request(ResolvedFilter, Call):
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
     if isinstance(mask, str):
+        # Weights need no presets.
         from engine.mask.resolve import resolve_mask
 
         mask = resolve_mask(mask)

@@ -1,4 +1,4 @@
-"""`devices`, `variants` and `masks`: what there is."""
+"""`devices`, `variants` and `masks`: what there is. Each imports only what it lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -76,6 +76,7 @@ class CodeStore:
 
     def save(self, kind: str, key: str, code: bytes) -> None:
         """Keep compiled code; where it cannot be written, a warning says so."""
+        # Code is written once, and read at every start.
         from engine.files.atomic_write import atomic_write, write_error
 
         path = self._path(kind, key)

@@ -101,6 +101,7 @@ class MachineFunction:
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
+        # Kept code needs no compiler.
         from engine.compiled.numba_compiler import compiled_library, load_numba, object_code
 
         load_numba(without_scipy=_is_own_process)

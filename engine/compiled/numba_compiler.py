@@ -22,14 +22,14 @@ def load_numba(*, without_scipy: bool) -> None:
 
 def compiled_library(function: Callable[..., None], types: str, options: dict[str, Any]) -> tuple[str, Any]:
     """Return the name of a function that is compiled for arguments of these types, and its code library."""
-    from numba import njit
-    from numba.core.sigutils import normalize_signature
+    # After `load_numba`.
+    import numba.core.sigutils
 
     # Without Numba's own runtime, which counts references: arrays belong to the caller.
     plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    arguments, _ = normalize_signature(f"void({types})")
+    arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
     with _no_collection():
-        result = njit(**plain, **options)(function)._compiler.compile(arguments, None)
+        result = numba.njit(**plain, **options)(function)._compiler.compile(arguments, None)
     return result.fndesc.llvm_func_name, result.library
 
 

@@ -2,6 +2,7 @@
 
 from engine.course.messages import CourseRequest, SaveCourse
 from engine.course.paper import CourseTable
+from engine.course.papers import paper
 from engine.course.tables import counted_tables
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
@@ -33,10 +34,9 @@ def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
     """Write a paper's tables and figures into a folder."""
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
-    from engine.course.bench import machine_lines
-    from engine.course.files import write_paper
-    from engine.course.papers import paper
+    from engine.course import bench, files
 
     make_folder(request.folder)
-    names = write_paper(request.folder, paper(request.paper), request.tables, machine_lines(request.device))
+    machine = bench.machine_lines(request.device)
+    names = files.write_paper(request.folder, paper(request.paper), request.tables, machine)
     return Saved(request.folder, (f"{len(names)} files: {', '.join(names)}.",))

@@ -6,9 +6,8 @@ matrix copy.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import SCRATCH, float32, int64
 from engine.device.launches import DeviceKind, Operand, Pass
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, float32
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
@@ -17,7 +16,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import image_type
+from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.geometry import one_launch, refuse_launch
 
 
@@ -46,8 +45,7 @@ def _kernel():
 
 def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,) = one_launch(problem, block)
-    signature = (image_type(problem), int64, SCRATCH)
-    return (Pass("copy_cells", _kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
+    return (filter_pass(_kernel(), problem, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
 
 
 COPY = Variant(

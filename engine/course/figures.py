@@ -33,11 +33,11 @@ SETTINGS: Any = {
 
 def svg_of(figure: Figure) -> bytes:
     """Return a figure as SVG: this machine's curves drawn through, the paper's printed ones dashed."""
-    import matplotlib
-    from matplotlib.figure import Figure as Drawing
+    # Takes half a second: only where figures are drawn.
+    import matplotlib.figure
 
     with matplotlib.rc_context(SETTINGS):
-        drawing = Drawing(figsize=(7.5, 4.5), layout="constrained")
+        drawing = matplotlib.figure.Figure(figsize=(7.5, 4.5), layout="constrained")
         axes = drawing.add_subplot()
         for dashed, curves in ((True, figure.printed), (False, figure.series)):
             for position, series in enumerate(curves):

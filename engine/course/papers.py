@@ -1,11 +1,10 @@
 """The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba."""
 
-import difflib
 import tomllib
 from typing import Any
 
 from engine.course.paper import MISPRINT, Configuration, CourseKernel, Paper, TableText
-from engine.errors import UnknownName
+from engine.errors import UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.geometry.block import Block
 
@@ -51,8 +50,8 @@ def paper(key: str) -> Paper:
     by_key = {known.key: known for known in PAPERS}
     if key in by_key:
         return by_key[key]
-    near = difflib.get_close_matches(key.lower(), by_key, n=1, cutoff=0.4)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    near = closest(key.lower(), by_key, 0.4)
+    hint = f"Did you mean {near}? " if near else ""
     shown = key if len(key) <= 40 else f"{key[:39]}…"
     raise UnknownName(
         f"paper '{shown}'", "no paper is called that", f"{hint}Choose one of {', '.join(by_key)}."

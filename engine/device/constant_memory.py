@@ -92,6 +92,7 @@ def _with_constant(
 
 def _new_copy(kernel: Kernel, signature: Signature) -> "LoadedKernel":
     """Return the compiled code of a kernel, loaded once more; its constant array holds zeros."""
+    # It needs cuda.core, which the simulator does without.
     from engine.device.loaded_kernel import LoadedKernel, loaded_kernel
 
     return LoadedKernel(loaded_kernel(kernel, signature).code, signature)

@@ -64,6 +64,7 @@ class CpuBackend:
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> "HostClock":
         """Return a host clock that resolves one launch."""
+        # Only what is measured needs it, as below.
         from engine.device.host_clock import HostClock
 
         clock = HostClock(prepared, buffers)

@@ -1,4 +1,7 @@
-"""CUDA's exceptions as ours: after out of memory the device still works, after most others it does not."""
+"""CUDA's exceptions as ours: after out of memory the device still works, after most others it does not.
+
+No Numba before CUDA is used: streams on the CPU import this too.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,9 +57,11 @@ def _api_errors() -> tuple[type[Exception], ...]:
 
 
 def _in_words(error: Exception, doing: str) -> EngineError:
-    from engine.device.numba_cuda import cuda
+    from engine.device.numba_cuda import cuda, driver
 
-    code = _code_of(error)
+    # Numba's error has CUDA's number; cuda.core's (launches) begins with its name.
+    name = str(error).partition(":")[0].strip()
+    code = getattr(error, "code", getattr(driver.CUresult, name, None))
     if code == _OUT_OF_MEMORY:
         try:
             free, total = cuda.current_context().get_memory_info()
@@ -70,17 +75,6 @@ def _in_words(error: Exception, doing: str) -> EngineError:
         return BadValue(what, _one_line(error), "Choose a smaller block.")
     remedy = "The engine restarts; run again, or choose another kernel."
     return DeviceFault(f"The GPU failed while {doing}", _one_line(error), remedy)
-
-
-def _code_of(error: Exception) -> int | None:
-    """Return CUDA's number for an error: Numba's has it, cuda.core's (launches) begins with its name."""
-    from cuda.bindings import driver
-
-    if hasattr(error, "code"):
-        return int(error.code)
-    name = str(error).partition(":")[0].strip()
-    found = getattr(driver.CUresult, name, None)
-    return None if found is None else int(found)
 
 
 def _one_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.launches import Prepared
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 
 # A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs
 # time.
@@ -25,11 +25,8 @@ LAUNCHES_BEFORE_GRAPH = 8
 
 def check(answer: tuple[Any, ...]) -> Any:
     """Return what a driver call answers, raising what Numba raises if it failed."""
-    # Streams call this 25 times per chunk: importing first took 2 us each time.
     if answer[0]:
-        from numba.cuda.cudadrv.driver import CudaAPIError
-
-        raise CudaAPIError(int(answer[0]), answer[0].name)
+        raise cuda.cudadrv.driver.CudaAPIError(int(answer[0]), answer[0].name)
     return answer[1] if len(answer) > 1 else None
 
 
@@ -40,8 +37,6 @@ class LaunchGraph:
     """
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
-        from cuda.bindings import driver
-
         self._stream = stream
         # Its weights and constant memory are read at each replay.
         self._prepared = prepared
@@ -64,8 +59,6 @@ class LaunchGraph:
 
     def replay(self, stream: Any = None) -> None:
         """Enqueue all launches, on the stream that they were captured on or on another one."""
-        from cuda.bindings import driver
-
         handle = self._handle if stream is None else driver.CUstream(int(stream.handle))
         check(driver.cuGraphLaunch(self._executable, handle))
 

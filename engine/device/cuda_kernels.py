@@ -1,11 +1,10 @@
-"""What all CUDA variants share: types of arguments, compiling ahead, uploading the mask, launching."""
+"""What all CUDA variants share: compiling ahead, uploading the mask, launching."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from numba import types
 
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
@@ -13,51 +12,6 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, uploaded
 from engine.device.launches import Between, Launchable, Operand, Pass, Placeholder
-from engine.device.numba_cuda import cuda
-
-float32 = types.float32
-float64 = types.float64
-int64 = types.int64
-
-SCRATCH = types.Array(types.float32, 3, "C")
-"""The type of the values between two passes."""
-
-
-# Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
-# thread, more than the compiler takes by itself (61 to 96 for `tiled`).
-UNLIMITED_THREADS = 512
-REGISTERS = 65_536
-
-
-def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel that needs many registers, for blocks of `threads` threads.
-
-    Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler schedules
-    differently (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
-    """
-    return jit_within(registers_for(threads))
-
-
-def registers_for(threads: int) -> int | None:
-    """Return the most registers per thread for blocks of `threads` threads; None: no limit."""
-    return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
-
-
-def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel with at most `registers` registers per thread; None: no limit."""
-    if SIMULATED or registers is None:
-        return cuda.jit
-    return cuda.jit(max_registers=registers)
-
-
-def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel with `blocks` blocks of at most `threads` threads per multiprocessor.
-
-    The compiler then uses all registers that this leaves a thread. By default it plans for more blocks, and
-    in `split-float16` tensor-core products then waited for one another (7 x 7 on 4096 x 4096: 133 instead of
-    184 registers, 70 us; H200).
-    """
-    return cuda.jit if SIMULATED else cuda.jit(launch_bounds=(threads, blocks))
 
 
 def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
@@ -126,6 +80,7 @@ def _loaded(step: Pass) -> Launchable:
         return cast(Launchable, step.kernel)
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
+    # It needs cuda.core, which the simulator does without.
     from engine.device.loaded_kernel import loaded_kernel
 
     return loaded_kernel(step.kernel, step.signature)

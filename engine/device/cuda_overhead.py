@@ -17,7 +17,7 @@ from engine.device.cuda_graph import check
 from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import copy_in, copy_out
 from engine.device.launches import Prepared
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 from engine.errors import DeviceUnavailable
 
 ROUNDS = 20
@@ -40,8 +40,6 @@ def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
     """
     if SIMULATED:
         raise DeviceUnavailable("Fresh memory", "a simulated device has none")
-    from cuda.bindings import driver
-
     allocating, freeing = [], []
     with cuda_errors_in_words(f"allocating {sum(sizes) / 1e6:,.1f} MB"):
         for _ in range(1 + ROUNDS):

@@ -7,6 +7,7 @@ import numpy as np
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
 from engine.device.cuda_presence import SIMULATED
+from engine.device.numba_cuda import driver
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
@@ -33,8 +34,6 @@ def copy_out(device: Any, host: np.ndarray, stream: Any) -> None:
 
 def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, first_row: int = 0) -> None:
     """Enqueue a copy between a host array and as many rows of a real device's array, from `first_row` on."""
-    from cuda.bindings import driver
-
     row_bytes = host.shape[1] * host.shape[2] * host.itemsize
     pitch_bytes = device.shape[1] * device.shape[2] * host.itemsize
     address = device.device_ctypes_pointer.value + first_row * pitch_bytes
@@ -68,8 +67,6 @@ def fill_bytes(device: Any, byte: int) -> None:
         values = np.full(device.size * device.dtype.itemsize, byte, np.uint8).view(device.dtype)
         device.copy_to_device(values.reshape(device.shape))
         return
-    from cuda.bindings import driver
-
     address = driver.CUdeviceptr(device.__cuda_array_interface__["data"][0])
     with CAPTURE_LOCK:
         check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))

@@ -67,22 +67,21 @@ def _listed_gpus() -> tuple[DeviceInfo, ...]:
         return ()
     if why_not := why_no_cuda():
         return (unusable_gpu(why_not),)
-    from engine.device.cuda_driver import DriverError, gpu_count
+    # Loaded where there is a driver: it reads tables of the system.
+    from engine.device import cuda_driver
 
     try:
-        count = gpu_count()
-    except DriverError as error:
+        count = cuda_driver.gpu_count()
+    except cuda_driver.DriverError as error:
         return (unusable_gpu(driver_unusable(error)),)
-    return tuple(map(_listed_gpu, range(count))) or (unusable_gpu(NO_GPU),)
 
+    def listed(number: int) -> DeviceInfo:
+        try:
+            return cuda_driver.gpu_info(number)
+        except cuda_driver.DriverError as error:
+            return unusable_gpu(driver_unusable(error), f"cuda:{number}")
 
-def _listed_gpu(number: int) -> DeviceInfo:
-    from engine.device.cuda_driver import DriverError, gpu_info
-
-    try:
-        return gpu_info(number)
-    except DriverError as error:
-        return unusable_gpu(driver_unusable(error), f"cuda:{number}")
+    return tuple(map(listed, range(count))) or (unusable_gpu(NO_GPU),)
 
 
 @cache

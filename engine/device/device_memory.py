@@ -17,7 +17,7 @@ from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
 from engine.device.cuda_presence import SIMULATED
 from engine.device.launches import DeviceArray
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4
@@ -35,17 +35,13 @@ def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
 
 def array_in(memory: Any, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return a C-contiguous array at the beginning of memory (the `gpu_data` of an array), which it holds."""
-    from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
     # A slice of an array of bytes, its view and that one's shape would be three arrays: 0.1 ms.
     itemsize = np.dtype(dtype).itemsize
     strides = tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    return DeviceNDArray(shape, strides, dtype, gpu_data=memory)
+    return cuda.cudadrv.devicearray.DeviceNDArray(shape, strides, dtype, gpu_data=memory)
 
 
 def _allocated(size: int) -> Any:
-    from cuda.bindings import driver
-
     pool, stream = _pool(cuda.get_current_device().id)
     answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
     if answer[0] == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
@@ -63,8 +59,6 @@ def _allocated(size: int) -> Any:
 
 def _free(address: Any, stream: Any) -> None:
     """Give memory back to its pool; a capture of launches that is under way on this thread goes on."""
-    from cuda.bindings import driver
-
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     _, mode = driver.cuThreadExchangeStreamCaptureMode(relaxed)
     driver.cuMemFreeAsync(address, stream)
@@ -77,8 +71,6 @@ def _pool(device: int) -> tuple[Any, Any]:
 
     That stream is never captured, and waits for no other one: memory may be freed on any thread, at any time.
     """
-    from cuda.bindings import driver
-
     properties = driver.CUmemPoolProps()
     properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE

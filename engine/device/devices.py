@@ -43,6 +43,7 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 
 def _used(gpu: DeviceInfo) -> DeviceInfo:
+    # Numba's CUDA target: only where a GPU is used.
     from engine.device.cuda import start_gpu
 
     try:
@@ -88,6 +89,7 @@ def backend(key: str) -> Backend:
     if own_process_needed(device):
         why = "this process was not started for it"
         raise DeviceUnavailable("The CUDA simulator", why, "Set NUMBA_ENABLE_CUDASIM=1 before the start.")
+    # Numba's CUDA target: only where a GPU is used.
     from engine.device.cuda import CudaBackend
 
     return CudaBackend(device)

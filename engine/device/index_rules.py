@@ -1,8 +1,4 @@
-"""The index rules of borders: the functions of `engine.geometry.border`, compiled for CPU and CUDA."""
-
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+"""The index rules of borders (`Border.rule`) as compiled CPU code knows them; for CUDA: `cuda_rules.py`."""
 
 from engine.geometry.border import Border, IndexRule
 
@@ -15,11 +11,3 @@ def cpu_rules() -> tuple[IndexRule, ...]:
 def cpu_code(border: Border) -> int:
     """Return the number by which compiled CPU code knows a border."""
     return cpu_rules().index(border.rule)
-
-
-@lru_cache
-def cuda_rule(border: Border) -> Callable[..., Any]:
-    """Return the border's rule as a CUDA device function: a compile-time choice, no branch in the kernel."""
-    from engine.device.numba_cuda import cuda
-
-    return cuda.jit(device=True, inline="always")(border.rule)

@@ -15,6 +15,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cuda.core import Linker, LinkerOptions, ObjectCode
+
 from engine.compiled.code_store import code_store
 from engine.device.kernel_factory import origin_of
 from engine.device.launches import Kernel, Signature
@@ -56,8 +58,6 @@ def with_code(
 
 def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code of a kernel for a compute capability."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-
     options = kernel.targetoptions
     architecture = (*capability, "a" if capability >= _SPECIFIC_FROM else "")
     is_optimised_when_linked = options["lto"]

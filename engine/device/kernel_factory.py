@@ -1,7 +1,15 @@
-"""`kernel_factory`: the decorator of functions that make CUDA kernels. No Numba in here."""
+"""`kernel_factory`: the decorator of functions that make CUDA kernels. No Numba in here.
 
+Numba's CUDA target takes half a second to import, and a module of variants is also read by what only lists
+them. So such a module names what its kernels are written with (`cuda`, `float32`, emitters) under
+`if TYPE_CHECKING:`, and its first kernel imports that.
+"""
+
+import ast
 import dataclasses
 import functools
+import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from enum import Enum
@@ -18,7 +26,7 @@ _origins: "weakref.WeakKeyDictionary[Kernel, list[Any]]" = weakref.WeakKeyDictio
 
 
 def kernel_factory(factory: Factory) -> Factory:
-    """Decorate a kernel factory: its last kernels are made once, and their code is kept on disk.
+    """Decorate a factory of kernels or device functions: made once, their code kept on disk.
 
     The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
     numbers, texts, members of an enumeration, and tuples and data classes of such.
@@ -27,6 +35,7 @@ def kernel_factory(factory: Factory) -> Factory:
     @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
     def made(*arguments: Any, **named: Any) -> Any:
+        _import_names(factory.__module__)
         kernel = factory(*arguments, **named)
         if not SIMULATED:
             name = f"{factory.__module__}.{factory.__qualname__}"
@@ -34,6 +43,15 @@ def kernel_factory(factory: Factory) -> Factory:
         return kernel
 
     return made  # type: ignore[return-value]
+
+
+@functools.cache
+def _import_names(name: str) -> None:
+    """Import into a module what it imports under `if TYPE_CHECKING:`."""
+    module = sys.modules[name]
+    for step in ast.parse(inspect.getsource(module)).body:
+        if isinstance(step, ast.If) and ast.unparse(step.test) == "TYPE_CHECKING":
+            exec(compile(ast.Module(step.body, []), str(module.__file__), "exec"), vars(module))
 
 
 def origin_of(kernel: Kernel) -> list[Any] | None:

@@ -12,6 +12,18 @@ Stream = Any
 """A CUDA stream of Numba's."""
 Signature = tuple[Any, ...]
 """The Numba types of a kernel's arguments."""
+WEIGHTS = "haloscope_weights"
+"""The name of the mask's weights in constant memory (`CudaCode.weights`)."""
+
+# Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
+# thread, more than the compiler takes by itself (61 to 96 for `tiled`).
+UNLIMITED_THREADS = 512
+REGISTERS = 65_536
+
+
+def registers_for(threads: int) -> int | None:
+    """Return the most registers per thread for blocks of `threads` threads; None: no limit."""
+    return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
 
 
 class DeviceKind(StrEnum):

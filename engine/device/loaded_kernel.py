@@ -15,7 +15,7 @@ from engine.device.cuda_graph import check
 from engine.device.kernel_code import with_code
 from engine.device.launches import Kernel, Signature
 from engine.device.launches import Stream as NumbaStream
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 
 Sides = tuple[int, int, int]
 
@@ -65,8 +65,6 @@ class LoadedKernel:
 
     def write(self, name: str, contents: np.ndarray) -> None:
         """Write its constant array of that name; the host waits until it is written."""
-        from cuda.bindings import driver
-
         address, size = self._global(name)
         if contents.nbytes != size:
             raise ValueError(f"{name} has {size} bytes in the compiled kernel, not {contents.nbytes}")
@@ -76,8 +74,6 @@ class LoadedKernel:
         cuda.synchronize()
 
     def _global(self, name: str) -> tuple[Any, int]:
-        from cuda.bindings import driver
-
         status, address, size = driver.cuLibraryGetGlobal(self._library.handle, name.encode())
         check((status,))
         return address, size

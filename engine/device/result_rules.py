@@ -1,11 +1,10 @@
 """How a float32 sum becomes a result of 8 or 16 bit: one plain function, compiled for the CPU and for CUDA.
 
 The CPU chooses at run time (`cpu_largest`), so that one compilation serves every type and can be kept on
-disk; CUDA when it compiles (`cuda_result`), so that a kernel for float32 contains none of this.
+disk; CUDA when it compiles (`cuda_rules.cuda_result`), so that a kernel for float32 contains none of this.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,16 +39,3 @@ def largest_of(result_dtype: str) -> np.float32:
 def cpu_largest(result_dtype: str) -> np.float32:
     """Return the second argument of `cpu_result` for a type of result: its largest number; 0 for float32."""
     return ZERO if result_dtype == "float32" else largest_of(result_dtype)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-@lru_cache
-def cuda_result(result_dtype: str) -> Callable[..., Any]:
-    """Return the CUDA device function from a sum to what is stored: a compile-time choice."""
-    rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
-    from engine.device.numba_cuda import cuda
-
-    return cuda.jit(device=True, inline="always")(rule)

@@ -43,20 +43,18 @@ def commit_of(root: Path) -> str:
     """
     if not (root / ".git").exists():
         return ""
+    # 10 ms: only where a result is recorded.
     import subprocess
 
-    # Without optional locks: reading must not disturb a git command of the person's own.
-    git = ["git", "--no-optional-locks", "-C", str(root)]
+    def output(*command: str) -> bytes:
+        # Bytes: names of files need not be text. Without optional locks: reading must not disturb another git
+        # command.
+        git = ["git", "--no-optional-locks", "-C", str(root), *command]
+        return subprocess.run(git, capture_output=True, check=True, timeout=5).stdout
+
     try:
-        found = _output([*git, "rev-parse", "--short=12", "HEAD"])
-        is_changed = _output([*git, "status", "--porcelain", "--untracked-files=no"])
+        found = output("rev-parse", "--short=12", "HEAD")
+        is_changed = output("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return ""
     return found.decode("ascii", "replace").strip() + (" + changes" if is_changed else "")
-
-
-def _output(command: list[str]) -> bytes:
-    import subprocess
-
-    # Bytes: names of files need not be text.
-    return subprocess.run(command, capture_output=True, check=True, timeout=5).stdout

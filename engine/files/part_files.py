@@ -75,6 +75,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
     """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
     if not _HAS_LOCKS:
         return False
+    # Windows has none.
     import fcntl
 
     try:

@@ -32,17 +32,10 @@ def serve(connection: Connection, options: HostOptions) -> None:
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     with _on_one_core():
-        from engine.compiled import machine_code
-        from engine.device.devices import devices
-        from engine.host import shared
-        from engine.host.messages import Ready
-        from engine.host.server import Worker
+        from engine.host import server
 
         variants = answer(Describe(options.described), lambda step: None) if options.described else ()
-    machine_code.take_process()
-    if options.segment_prefix:
-        shared.use_prefix(options.segment_prefix)
-    Worker(connection).run(Ready(variants, devices()))
+    server.work(connection, variants, options.segment_prefix)
 
 
 @contextmanager

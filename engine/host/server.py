@@ -7,10 +7,12 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TypeGuard
 
+from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
+from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import shared
-from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, Working
+from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, VariantInfo, Working
 from engine.host.request import QueuePolicy, Request, answer
 from engine.interrupts import undivided
 from engine.results.progress import Checkpoint, Progress
@@ -21,6 +23,14 @@ EXIT_AFTER_FAULT = 70
 
 # After this long without a request, spare segments for the next preview are removed.
 _IDLE_SECONDS = 2.0
+
+
+def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:
+    """Say that the process is up, with these variants, and serve until `Stop` or the other side is gone."""
+    machine_code.take_process()
+    if segment_prefix:
+        shared.use_prefix(segment_prefix)
+    Worker(connection).run(Ready(variants, devices()))
 
 
 class Worker:

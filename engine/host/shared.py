@@ -162,6 +162,7 @@ def _remove_name(name: str) -> None:
     """
     if sys.platform == "win32":
         return
+    # Windows has none.
     from _posixshmem import shm_unlink  # type: ignore[import-not-found]
 
     # Python removes what is registered here at the program's end; an empty segment is not registered yet.

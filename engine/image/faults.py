@@ -90,6 +90,7 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
     found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
     if found is None:
         return None
+    # The words for a fault are also read where no picture is.
     from imagecodecs import imagecodecs
 
     try:

@@ -52,10 +52,13 @@ def _lerc(data: bytes) -> InnerSize:
         raise Refused("a strip or tile of it is no LERC picture")
     (version,) = struct.unpack_from("<i", data, len(_LERC2))
     # Checksum, rows, columns, values per pixel, valid pixels, size of a small block, bytes.
-    place = len(_LERC2) + (8 if version >= 3 else 4)
-    height, width = struct.unpack_from("<ii", data, place)
-    samples, place = (struct.unpack_from("<i", data, place + 8)[0], place + 4) if version >= 4 else (1, place)
-    (size,) = struct.unpack_from("<i", data, place + 16)
+    offset = len(_LERC2) + (8 if version >= 3 else 4)
+    height, width = struct.unpack_from("<ii", data, offset)
+    samples = 1
+    if version >= 4:
+        (samples,) = struct.unpack_from("<i", data, offset + 8)
+        offset += 4
+    (size,) = struct.unpack_from("<i", data, offset + 16)
     # Each further band is decoded to a picture of that size.
     if data[size:].startswith(_LERC2):
         raise Refused("a strip or tile of it holds several pictures")
@@ -63,19 +66,19 @@ def _lerc(data: bytes) -> InnerSize:
 
 
 def _jpeg2000(data: bytes) -> InnerSize:
-    place = 0
-    while data[place : place + 4] != b"\xff\x4f\xff\x51":
+    offset = 0
+    while data[offset : offset + 4] != b"\xff\x4f\xff\x51":
         # Boxes: size, kind, and where the size is 1 the size in 8 bytes.
-        size, kind = struct.unpack_from(">I4s", data, place)
+        size, kind = struct.unpack_from(">I4s", data, offset)
         head = 8
         if size == 1:
-            (size,) = struct.unpack_from(">Q", data, place + 8)
+            (size,) = struct.unpack_from(">Q", data, offset + 8)
             head = 16
         if kind != b"jp2c" and size < head:
             raise Refused("a strip or tile of it is no JPEG 2000 picture")
-        place += head if kind == b"jp2c" else size
-    right, bottom, left, top = struct.unpack_from(">4I", data, place + 8)
-    (samples,) = struct.unpack_from(">H", data, place + 40)
+        offset += head if kind == b"jp2c" else size
+    right, bottom, left, top = struct.unpack_from(">4I", data, offset + 8)
+    (samples,) = struct.unpack_from(">H", data, offset + 40)
     return InnerSize(right - left, bottom - top, samples)
 
 
@@ -87,13 +90,13 @@ _XR_TAGS = frozenset((0xBC01, 0xBC02, 0xBC04, *range(0xBC80, 0xBC84), *range(0xB
 
 def _jpegxr(data: bytes) -> InnerSize:
     sizes = set()
-    place = data.find(_XR)
-    while place >= 0:
+    offset = data.find(_XR)
+    while offset >= 0:
         # ITU-T T.832, 8.3: the flag says whether width and height take two bytes each, or four.
-        is_short = struct.unpack_from("B", data, place + 10)[0] & 0x80
-        width, height = struct.unpack_from(">HH" if is_short else ">II", data, place + 12)
+        is_short = struct.unpack_from("B", data, offset + 10)[0] & 0x80
+        width, height = struct.unpack_from(">HH" if is_short else ">II", data, offset + 12)
         sizes.add((width + 1, height + 1))
-        place = data.find(_XR, place + 1)
+        offset = data.find(_XR, offset + 1)
     if len(sizes) != 1:
         raise Refused("a strip or tile of it is no JPEG XR picture")
     _check_xr_tags(data)
@@ -166,16 +169,16 @@ def _xl_size(bits: _Bits) -> tuple[int, int]:
 
 def _xl_codestream(data: bytes) -> bytes:
     """Return the beginning of the pixels in a JPEG XL file, bare or in boxes."""
-    place = 0
-    while not data.startswith(b"\xff\x0a", place):
-        size, kind = struct.unpack_from(">I4s", data, place)
+    offset = 0
+    while not data.startswith(b"\xff\x0a", offset):
+        size, kind = struct.unpack_from(">I4s", data, offset)
         if kind in (b"jxlc", b"jxlp"):
-            place += 8 if kind == b"jxlc" else 12
+            offset += 8 if kind == b"jxlc" else 12
         elif size < 8:
             raise Refused("a strip or tile of it is no JPEG XL picture")
         else:
-            place += size
-    return data[place : place + 100]
+            offset += size
+    return data[offset : offset + 100]
 
 
 _READERS: dict[int, Callable[[bytes], InnerSize]] = {

@@ -106,13 +106,13 @@ def _numbers_of_exif(block: bytes) -> tuple[int, float] | None:
             tag, kind, values = struct.unpack_from(f"{order}HHI", block, at)
             # With one entry that is damaged, Pillow does not read those after it.
             taken = _TYPE_BYTES[kind] * values
-            place = at + 8 if taken <= 4 else struct.unpack_from(f"{order}I", block, at + 8)[0]
-            if place + taken > len(block):
+            offset = at + 8 if taken <= 4 else struct.unpack_from(f"{order}I", block, at + 8)[0]
+            if offset + taken > len(block):
                 return None
             if tag in _WANTED_TYPES:
                 if tag in found or kind != _WANTED_TYPES[tag] or values != 1:
                     return None
-                found[tag] = block[place : place + taken]
+                found[tag] = block[offset : offset + taken]
         orientation = struct.unpack(f"{order}H", found.get(_ORIENTATION, b"\0\0"))[0]
         if _X_RESOLUTION not in found or _RESOLUTION_UNIT not in found:
             return orientation, 0.0

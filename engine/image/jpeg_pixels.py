@@ -92,6 +92,7 @@ def _decode(
 
     Raises Refused where its data does not reach its last row.
     """
+    # Loaded with the first JPEG.
     import simplejpeg
 
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -124,6 +125,7 @@ def _is_whole(data: mmap.mmap, end: int, colours: str, out: NDArray[np.uint8]) -
     buffers of different values become the same only where both are written; and surplus data changes pixels
     where data was missing.
     """
+    # Loaded with the first JPEG.
     import simplejpeg
 
     again = np.full_like(out, _OTHER_UNWRITTEN)

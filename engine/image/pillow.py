@@ -98,6 +98,7 @@ def read_with_pillow(
 
 def _map(image: "Image.Image", scratch: Scratch) -> None:
     """Let Pillow decode into memory that can be given back by rows."""
+    # 20 ms: the libraries for PNG and JPEG need no Pillow.
     from PIL import _imaging
 
     image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
@@ -105,6 +106,7 @@ def _map(image: "Image.Image", scratch: Scratch) -> None:
 
 def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     """Read the header without Pillow's own limit on pixels: the budget is checked here."""
+    # As in `_map`.
     from PIL import Image
 
     with _limit_lock:
@@ -124,6 +126,7 @@ def _target_mode(image: "Image.Image") -> str:
 
 def frame_notes(image: "Image.Image") -> tuple[str, ...]:
     """Return a note where a file has more frames than the one that is opened."""
+    # As in `_map`.
     from PIL.Image import DecompressionBombError
 
     try:

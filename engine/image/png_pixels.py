@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from typing import BinaryIO, cast
 
+import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,8 +72,6 @@ def decode_at_once(
     file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas, budget: Budget
 ) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
-    import imagecodecs
-
     pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
     palette = None
     if header.colour_type == PALETTE:
@@ -107,12 +106,12 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]]) -> b
     """Return a PNG of `head`, parts of a file (offset, bytes), and an end."""
     end = png_chunk(b"IEND", b"")
     data = bytearray(len(head) + sum(size for _, size in pieces) + len(end))
-    data[: len(head)], place = head, len(head)
+    data[: len(head)], offset = head, len(head)
     for begin, size in pieces:
         file.seek(begin)
-        cast(BufferedReader, file).readinto(memoryview(data)[place : place + size])
-        place += size
-    data[place:] = end
+        cast(BufferedReader, file).readinto(memoryview(data)[offset : offset + size])
+        offset += size
+    data[offset:] = end
     return data
 
 
@@ -130,8 +129,6 @@ def decode_in_bands(
     `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT
     chunk, `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
     """
-    import imagecodecs
-
     row_bytes = 1 + form.width * stored_channels * form.dtype.itemsize
     inflated = _Inflated(file, pieces)
     above = b""

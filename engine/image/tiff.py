@@ -56,6 +56,7 @@ TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 
 def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode the first page of a TIFF or BigTIFF."""
+    # 40 ms: loaded with the first TIFF.
     from tifffile import TiffFile, TiffPage
 
     # Without a handler, what tifffile says of its repairs goes to stderr. What matters is checked here.

@@ -44,6 +44,7 @@ def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
     What is damaged is added to `notes`. Reading raises Refused where the data of a JPEG does not reach its
     last row.
     """
+    # Loaded with the first JPEG.
     import simplejpeg
 
     # Returns the samples of a strip or tile, of shape (1, H, W, S), where they belong, and the shape that the
@@ -54,9 +55,9 @@ def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
 
     def decode(data: bytes | None, index: int, **settings: Any) -> _Segment:
         nonlocal head
-        _, place, shape = by_imagecodecs(None, index, **settings)
+        _, corner, shape = by_imagecodecs(None, index, **settings)
         if data is None:
-            return None, place, shape
+            return None, corner, shape
         if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
             data, settings = page.jpegheader + data + _END, settings | {"jpegheader": None}
         its_head = head
@@ -64,14 +65,14 @@ def note_damage(page: "TiffPage", image: np.ndarray, notes: list[str]) -> None:
             head = its_head = _head_of(data, page)
         warning = ""
         if its_head.colours and its_head.shape[2] == shape[3]:
-            samples = _target(image, place, its_head.shape)
+            samples = _target(image, corner, its_head.shape)
             try:
                 simplejpeg.decode_jpeg(its_head.completed(data), its_head.colours, buffer=samples)
             except ValueError as error:
                 warning = str(error)
             else:
                 # The last strip may hold more rows than are left.
-                return samples[np.newaxis, : shape[1]], place, shape
+                return samples[np.newaxis, : shape[1]], corner, shape
         notes.extend(notes_on_warning(warning))
         frame = frame_of(data)
         longer = with_surplus(data, len(data) if frame.end is None else frame.end)
@@ -103,16 +104,16 @@ class _Head(NamedTuple):
 
 def _head_of(data: bytes, page: "TiffPage") -> _Head:
     is_jfif = is_rgb = False
-    for marker, place in markers(data):
+    for marker, offset in markers(data):
         if marker in FRAMES:
             break
         is_jfif |= marker == _JFIF
         if marker == _ADOBE:
-            is_rgb = data.startswith(_ADOBE_RGB, place)
+            is_rgb = data.startswith(_ADOBE_RGB, offset)
     else:
         return _Head()
-    stored = data[: place + _COMPONENTS + 1]
-    height, width, samples = struct.unpack_from(">HHB", data, place + 5)
+    stored = data[: offset + _COMPONENTS + 1]
+    height, width, samples = struct.unpack_from(">HHB", data, offset + 5)
     photometric, has_extra = int(page.photometric), bool(page.extrasamples)
     colours, model = "", b""
     if samples == 1:
@@ -127,13 +128,13 @@ def _head_of(data: bytes, page: "TiffPage") -> _Head:
     elif samples == 4 and (photometric == _SEPARATED or has_extra):
         colours = "CMYK"
     tables = _tables(page)
-    complete = b"".join((_START, tables, stored[len(_START) : place], model, stored[place:]))
+    complete = b"".join((_START, tables, stored[len(_START) : offset], model, stored[offset:]))
     return _Head(stored, complete, colours, (height, width, samples))
 
 
-def _target(image: np.ndarray, place: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def _target(image: np.ndarray, corner: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Return an array for the samples of a strip or tile: rows of the image where it has all of them."""
-    plane, depth, row, _, _ = place
+    plane, depth, row, _, _ = corner
     rows: np.ndarray = image[plane, depth, row : row + shape[0]]
     return rows if rows.shape == shape and rows.dtype == np.uint8 else np.empty(shape, np.uint8)
 
@@ -146,7 +147,7 @@ def _tables(page: "TiffPage") -> bytes:
     """Return the segments that the JPEGs of a page share."""
     shared = page.jpegtables or b""
     return b"".join(
-        shared[place : place + 2 + int.from_bytes(shared[place + 2 : place + 4], "big")]
-        for marker, place in markers(shared)
+        shared[offset : offset + 2 + int.from_bytes(shared[offset + 2 : offset + 4], "big")]
+        for marker, offset in markers(shared)
         if marker in _SHARED
     )

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
+import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -144,8 +145,6 @@ def _decode_strips(page: "TiffPage", file: BinaryIO, image: np.ndarray) -> None:
 
 
 def _decompress(page: "TiffPage", file: BinaryIO, offset: int, size: int, out: NDArray[np.uint8]) -> None:
-    import imagecodecs
-
     file.seek(offset)
     if int(page.compression) in _DEFLATE:
         filled = _inflate(file, size, out)
@@ -175,8 +174,6 @@ def _inflate(file: BinaryIO, size: int, out: NDArray[np.uint8]) -> int:
 
 
 def _undo_predictor(page: "TiffPage", rows: np.ndarray) -> None:
-    import imagecodecs
-
     if page.predictor == _DIFFERENCES:
         imagecodecs.delta_decode(rows, axis=-2, out=rows)
     elif page.predictor == _FLOAT_DIFFERENCES:

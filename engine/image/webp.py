@@ -6,6 +6,7 @@ Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, an
 import struct
 from typing import BinaryIO, NamedTuple
 
+import imagecodecs
 import numpy as np
 
 from engine.image.budget import Budget, check_long_enough
@@ -44,8 +45,6 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     check_long_enough(form, file_bytes, facts.fewest_bytes)
     if facts.is_animation:
         return read_with_pillow("WEBP", file, budget, allocate)
-
-    import imagecodecs
 
     file.seek(0)
     data = file.read()

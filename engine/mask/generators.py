@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from engine.errors import BadValue
+from engine.errors import BadValue, closest
 from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
 
 # Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would
@@ -158,11 +158,8 @@ def misspelt_generator(spelling: str) -> str | None:
     wanted = name.lower()
     if wanted in GENERATORS:
         return GENERATORS[wanted].usage.partition(" ")[0] if not colon else None
-    import difflib
-
-    # A longer word is no misspelt name, and comparing it would take time.
-    close = difflib.get_close_matches(wanted, GENERATORS, n=1) if colon and len(wanted) <= 20 else []
-    return f"{close[0]}:{rest}" if close else None
+    near = closest(wanted, GENERATORS) if colon else None
+    return f"{near}:{rest}" if near else None
 
 
 def _refuse_spelling(spelling: str, generator: _Generator, cause: Exception | None) -> NoReturn:

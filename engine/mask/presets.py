@@ -8,7 +8,7 @@ and the rows and columns that it makes.
 from functools import cache
 from typing import Any, NamedTuple
 
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue, UnknownName, closest
 from engine.files.assets import faults_of_asset
 from engine.mask.generators import generate
 from engine.mask.json_form import mask_from_values, read_object
@@ -64,12 +64,7 @@ def find_preset(key: str) -> Preset:
 
 def closest_preset(key: str) -> str | None:
     """Return the key that a misspelt one was probably meant to be, or None."""
-    import difflib
-
-    wanted = "-".join(key.lower().replace("_", " ").split())
-    # Longer texts are weights, not misspelt names, and comparing them would take time.
-    close = difflib.get_close_matches(wanted, preset_names(), n=1, cutoff=0.6) if len(wanted) <= 40 else []
-    return close[0] if close else None
+    return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
 
 
 def preset(key: str) -> Mask:

@@ -61,6 +61,7 @@ def resolve_mask(spec: str) -> Mask:
 
 def did_you_mean(spec: str) -> str:
     """Return "Did you mean sobel-x? " for a name like that of a generator or a preset, else an empty text."""
+    # Only an error needs it.
     from engine.mask.presets import closest_preset
 
     meant = misspelt_generator(spec) or closest_preset(spec)

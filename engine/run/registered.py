@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
-from engine.errors import UnknownName
+from engine.errors import UnknownName, closest
 from engine.run.variant import AnyVariant
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
@@ -54,9 +54,7 @@ def named(
     for candidate in known:
         if candidate.key == key:
             return candidate
-    import difflib
-
     keys = [*other_words, *(candidate.key for candidate in known)]
-    near = difflib.get_close_matches(str(key), keys, n=1, cutoff=alike)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    near = closest(str(key), keys, alike)
+    hint = f"Did you mean {near}? " if near else ""
     raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")

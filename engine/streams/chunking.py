@@ -106,18 +106,18 @@ class Stream:
         )
 
     def _on_device(self, jobs: Iterator[ChunkJob], request: Request) -> tuple[Span, ...]:
-        from engine.streams.cuda_queues import CudaQueues
-        from engine.streams.pipeline import Pipeline
+        # Numba's CUDA target and what drives it: the CPU needs neither.
+        from engine.streams import cuda_queues, pipeline
 
         with cuda_errors_in_words("filtering in chunks"):
             self._activate = backend(request.device.key).activate
             self._activate()
-            queues = CudaQueues(request.asked.layout)
+            queues = cuda_queues.CudaQueues(request.asked.layout)
             try:
-                pipeline = Pipeline(queues, self.ring, time.perf_counter())
-                pipeline.run(jobs, self._finished)
+                running = pipeline.Pipeline(queues, self.ring, time.perf_counter())
+                running.run(jobs, self._finished)
                 self._end_s = time.perf_counter()
-                return pipeline.spans()
+                return running.spans()
             finally:
                 queues.close()
 

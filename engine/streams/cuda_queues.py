@@ -14,7 +14,7 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_rows import copy_rows
 from engine.device.device_memory import array_in, device_array
 from engine.device.launches import Prepared
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 from engine.device.pinned_memory import pinned_array
 from engine.geometry.layout import Layout
 from engine.streams.chunk_jobs import ChunkJob
@@ -58,9 +58,6 @@ class CudaQueues:
     """
 
     def __init__(self, layout: Layout) -> None:
-        from cuda.bindings import driver
-
-        self._driver = driver
         self._layout = layout
         self._streams, clock, idle = _streams(cuda.get_current_device().id)
         self._handles = {
@@ -96,8 +93,8 @@ class CudaQueues:
         if is_new and name[1] == "image":
             # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
             # Not with `fill_bytes`, which waits for all queues.
-            address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
-            check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
+            address = driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
+            check(driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
         return array_in(memory.gpu_data, (height, pitch, channels), dtype)
 
     def _memory_of(self, name: tuple[int, str], size: int, make: Callable[..., Any]) -> tuple[Any, bool]:
@@ -126,10 +123,10 @@ class CudaQueues:
         return all(self._is_host_memory(address) for address in (begin, begin + array.nbytes - 1))
 
     def _is_host_memory(self, address: int) -> bool:
-        kind = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-        status, found = self._driver.cuPointerGetAttribute(kind, self._driver.CUdeviceptr(address))
-        known = status == self._driver.CUresult.CUDA_SUCCESS
-        return known and int(found) == int(self._driver.CUmemorytype.CU_MEMORYTYPE_HOST)
+        kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        status, found = driver.cuPointerGetAttribute(kind, driver.CUdeviceptr(address))
+        known = status == driver.CUresult.CUDA_SUCCESS
+        return known and int(found) == int(driver.CUmemorytype.CU_MEMORYTYPE_HOST)
 
     def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
         """Enqueue a copy to rows `row` and following."""
@@ -151,7 +148,7 @@ class CudaQueues:
 
     def mark(self, queue: Queue) -> _Mark:
         """Return a mark at the end of a queue; it has a time once the queue has reached it."""
-        driver, is_apart = self._driver, queue is Queue.COPY_OUT
+        is_apart = queue is Queue.COPY_OUT
         free = self._free_marks[is_apart]
         mark = free.pop() if free else self._new_mark(is_apart)
         check(driver.cuEventRecord(mark.reached, self._handles[queue]))
@@ -161,25 +158,25 @@ class CudaQueues:
         return mark
 
     def _new_mark(self, is_apart: bool) -> _Mark:
-        timed = check(self._driver.cuEventCreate(0))
-        untimed = self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-        mark = _Mark(check(self._driver.cuEventCreate(untimed)) if is_apart else timed, timed)
+        timed = check(driver.cuEventCreate(0))
+        untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        mark = _Mark(check(driver.cuEventCreate(untimed)) if is_apart else timed, timed)
         self._marks.append(mark)
         return mark
 
     def after(self, queue: Queue, mark: _Mark) -> None:
         """Let a queue continue only after a mark of another one."""
-        check(self._driver.cuStreamWaitEvent(self._handles[queue], mark.reached, 0))
+        check(driver.cuStreamWaitEvent(self._handles[queue], mark.reached, 0))
 
     def wait(self, mark: _Mark) -> None:
         """Wait for an event and its time. Called on: any thread."""
         if threading.get_ident() != self._thread:
-            check(self._driver.cuCtxSetCurrent(self._context))
-        check(self._driver.cuEventSynchronize(mark.timed))
+            check(driver.cuCtxSetCurrent(self._context))
+        check(driver.cuEventSynchronize(mark.timed))
 
     def ms(self, mark: _Mark) -> float:
         """Return when a mark was reached, ms since the queues were made."""
-        return float(check(self._driver.cuEventElapsedTime(self._zero.timed, mark.timed)))
+        return float(check(driver.cuEventElapsedTime(self._zero.timed, mark.timed)))
 
     def forget(self, marks: Iterable[_Mark]) -> None:
         """Reuse marks that were reached and that nothing waits for."""
@@ -188,7 +185,7 @@ class CudaQueues:
 
     def drain(self) -> None:
         for handle in (*self._handles.values(), self._clock):
-            check(self._driver.cuStreamSynchronize(handle))
+            check(driver.cuStreamSynchronize(handle))
 
     def close(self) -> None:
         """Free the events, the graphs and the memory."""
@@ -197,8 +194,8 @@ class CudaQueues:
         self._memory.clear()
         self._outgrown.clear()
         for mark in self._marks:
-            check(self._driver.cuEventDestroy(mark.timed))
+            check(driver.cuEventDestroy(mark.timed))
             if mark.reached is not mark.timed:
-                check(self._driver.cuEventDestroy(mark.reached))
+                check(driver.cuEventDestroy(mark.reached))
         self._marks.clear()
         self._free_marks.clear()

@@ -147,6 +147,7 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
     OutOfDeviceMemory
         The system does not let that much memory be locked.
     """
+    # Numba's CUDA target: the CPU needs none.
     from engine.device.numba_cuda import cuda
 
     try:

@@ -1,7 +1,7 @@
 """The passes of CUDA variants, made ready: Numba is imported when the first one is."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from engine.device.launches import Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+
+P = TypeVar("P")
+C = TypeVar("C")
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
@@ -29,13 +32,13 @@ def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
 
 
 def prepare_passes(
-    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
-) -> Callable[[Problem, Mask, Block], Prepared]:
+    passes: Callable[[P, C, Block], tuple[Pass, ...]],
+) -> Callable[[P, C, Block], Prepared]:
     """Return the `prepare` of a variant that consists of these passes."""
 
-    def prepare(problem: Problem, mask: Mask, block: Block) -> Prepared:
+    def prepare(problem: P, constant: C, block: Block) -> Prepared:
         from engine.device.cuda_kernels import PreparedPasses
 
-        return PreparedPasses(passes(problem, mask, block))
+        return PreparedPasses(passes(problem, constant, block))
 
     return prepare

@@ -1,21 +1,27 @@
-"""The types of the arguments of kernels that take a picture, and their passes."""
+"""The types of the arguments of kernels, and the passes of those that take a picture."""
+
+from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import from_dtype
 
-from engine.device.launches import Kernel, Launch, Operand, Pass
+from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.tasks.filtering.problem import Problem
 
 
-def image_type(problem: Problem) -> types.Type:
-    """Return the type of the picture as an argument of a kernel."""
-    return types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
+def type_of(dtype: Any, axes: int = 0) -> Any:
+    """Return the Numba type of a number, or of a dense array of so many axes, as an argument of a kernel."""
+    # The variants are listed without Numba: the first pass loads it.
+    import numba.np.numpy_support
+
+    number = numba.np.numpy_support.from_dtype(np.dtype(dtype))
+    return numba.types.Array(number, axes, "C") if axes else number
 
 
-def result_type(problem: Problem) -> types.Type:
-    """Return the type of the result as an argument of a kernel."""
-    return types.Array(from_dtype(np.dtype(problem.result_dtype)), 3, "C")
+def argument_type(argument: Any) -> Any:
+    """Return the Numba type of an array, of values between passes, or of a number."""
+    if isinstance(argument, np.ndarray | Between):
+        return type_of(argument.dtype, len(argument.shape))
+    return type_of(np.float32 if isinstance(argument, np.float32) else np.int64)
 
 
 def filter_pass(
@@ -26,20 +32,9 @@ def filter_pass(
     constant: tuple[str, np.ndarray] | None = None,
 ) -> Pass:
     """Return the pass of a filter kernel, under its own name; its types follow from the arguments."""
-    from engine.device.cuda_kernels import SCRATCH
-
-    operands = {
-        Operand.IMAGE: image_type(problem),
-        Operand.OUT: result_type(problem),
-        Operand.SCRATCH: SCRATCH,
-    }
-
-    def kind(argument: object) -> types.Type:
-        if isinstance(argument, Operand):
-            return operands[argument]
-        if isinstance(argument, np.ndarray):
-            return types.Array(from_dtype(argument.dtype), argument.ndim, "C")
-        return types.float32 if isinstance(argument, np.float32) else types.int64
-
-    signature = tuple(map(kind, arguments))
+    dtypes = {Operand.IMAGE: problem.dtype, Operand.OUT: problem.result_dtype, Operand.SCRATCH: "float32"}
+    signature = tuple(
+        type_of(dtypes[argument], 3) if isinstance(argument, Operand) else argument_type(argument)
+        for argument in arguments
+    )
     return Pass(function.py_func.__name__, function, signature, launch, arguments, constant)

@@ -78,8 +78,8 @@ def verify_regions(
             error, bound = found.max_error, found.bound
         if found.wrong is not None and not reason:
             row, column, *channel = found.wrong
-            place = band.top + row * band.step, band.left + column * band.step
-            at = [f"row {place[0]}", f"column {place[1]}", *(f"channel {c}" for c in channel)]
+            pixel = band.top + row * band.step, band.left + column * band.step
+            at = [f"row {pixel[0]}", f"column {pixel[1]}", *(f"channel {c}" for c in channel)]
             reason = (
                 f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
                 f"the float64 reference is {oracle[found.wrong]:.9g} "

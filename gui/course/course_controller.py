@@ -37,9 +37,8 @@ class CourseController(QObject):
         jobs: JobQueue,
         messages: PageMessages,
         offer: Callable[[Intent], bool],
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._course = course
         self._state = state
         self._link = link

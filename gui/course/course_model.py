@@ -26,8 +26,8 @@ class CourseModel(QObject):
     paper_changed = Signal()  # another paper is shown
     tables_changed = Signal(str)  # the tables of the paper of this key changed
 
-    def __init__(self, papers: tuple[Paper, ...] = PAPERS, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, papers: tuple[Paper, ...] = PAPERS) -> None:
+        super().__init__()
         self.papers = papers
         """Every paper, in the course's order."""
         self._paper: Paper | None = None

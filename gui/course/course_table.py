@@ -17,7 +17,7 @@ from engine.course.paper import CourseTable
 from engine.course.sheet import Part
 from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 from gui.widgets.panel_parts import dress_table
 
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
@@ -129,8 +129,8 @@ class _Cells(QStyledItemDelegate):
 class CourseTableView(QTableView):
     """Shows a CourseTable; arrow keys go from cell to cell, the tooltip says more of each."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._needed: list[int] = []
         self.cells = CourseTableModel(self)
         self.setModel(self.cells)
@@ -142,7 +142,6 @@ class CourseTableView(QTableView):
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
         self.setWordWrap(True)
         self.verticalHeader().setMinimumSectionSize(3 * GRID)
-        theme_notifier().changed.connect(self.viewport().update)
 
     def show_table(self, table: CourseTable | None) -> None:
         """Show a table, or none."""

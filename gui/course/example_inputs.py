@@ -78,8 +78,8 @@ class _Edit(QLineEdit):
 class ExampleInputs(QWidget):
     """The fields of the table that is shown; hidden where it is not a worked example."""
 
-    def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel) -> None:
+        super().__init__()
         self._course = course
         self._shown: tuple[str, str] = ("", "")
         self._example: Example | None = None

@@ -9,7 +9,6 @@ from gui.course.kernels_model import Column, KernelsModel
 from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import dress_table, text_button
 from gui.widgets.panel_parts import row as layout_row
 
@@ -24,15 +23,14 @@ class KernelsTable(QTableView):
 
     load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
 
-    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel, state: EngineState) -> None:
+        super().__init__()
         self.kernels = KernelsModel(course, state, self)
         self.setModel(self.kernels)
         self.setItemDelegate(TwoLines(self))
         self._build()
         self.doubleClicked.connect(lambda index: self.load(index.row()))
         self.kernels.refreshed.connect(self._show_kernels)
-        theme_notifier().changed.connect(self.viewport().update)
         self._show_kernels()
 
     def load(self, row: int) -> None:

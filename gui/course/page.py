@@ -1,8 +1,7 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
@@ -11,7 +10,7 @@ from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column
+from gui.widgets.panel_parts import column, quiet_label
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
@@ -46,6 +45,7 @@ class CoursePage(Page):
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
         self._is_moved = False
+        self.shown.connect(self.papers.setFocus)
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
         # Later than header and table, which take the paper at the same signals.
@@ -55,6 +55,10 @@ class CoursePage(Page):
         self.kernels.kernels.refreshed.connect(self._share_height)
         if course.papers:
             course.choose(course.papers[0].key)
+
+    @property
+    def message_area(self) -> QWidget:
+        return self.kernels
 
     @property
     def status(self) -> PageStatus:
@@ -104,14 +108,9 @@ class CoursePage(Page):
     def _note_moved(self) -> None:
         self._is_moved = True
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.papers.setFocus()
-
     def _build(self) -> None:
-        title = QLabel("Papers")
+        title = quiet_label("Papers")
         title.setContentsMargins(GRID, GRID, GRID, GRID)
-        title.setForegroundRole(title.foregroundRole().PlaceholderText)
         self._halves.addWidget(_under(self.header, self.kernels))
         self._halves.addWidget(self.tables)
         self._sides.addWidget(_under(title, self.papers))

@@ -7,16 +7,15 @@ from PySide6.QtWidgets import QFrame, QLabel, QListView, QWidget
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
-from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.style.theme import theme_notifier
-from gui.widgets.panel_parts import column
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import column, quiet_label
 
 
 class PapersList(QListView):
     """Chooses the paper that is shown."""
 
-    def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel) -> None:
+        super().__init__()
         self._course = course
         papers = QStandardItemModel(self)
         for paper in course.papers:
@@ -35,7 +34,6 @@ class PapersList(QListView):
         self.setAccessibleDescription("Arrow keys choose a paper.")
         self.selectionModel().currentChanged.connect(self._choose)
         course.paper_changed.connect(self._show_choice)
-        theme_notifier().changed.connect(self.viewport().update)
         self._show_choice()
 
     def sizeHint(self) -> QSize:
@@ -60,16 +58,14 @@ class PapersList(QListView):
 class PaperHeader(QWidget):
     """Title, authors, source, and what the paper is about."""
 
-    def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel) -> None:
+        super().__init__()
         self._course = course
-        self.title, self.origin, self.about = QLabel(), QLabel(), QLabel()
+        self.title, self.origin, self.about = QLabel(), quiet_label(small=True), QLabel()
         font = self.title.font()
         font.setBold(True)
         font.setPointSizeF(font.pointSizeF() * 1.25)
         self.title.setFont(font)
-        self.origin.setFont(small_font())
-        self.origin.setForegroundRole(self.origin.foregroundRole().PlaceholderText)
         labels = self.title, self.origin, self.about
         for label in labels:
             label.setWordWrap(True)

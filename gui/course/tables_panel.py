@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFrame,
-    QLabel,
     QMenu,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QSplitter,
     QStackedWidget,
@@ -28,8 +25,9 @@ from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
-from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.widgets.panel_parts import centred_text, column, row, text_button
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import centred_text, column, keep_narrow, row, text_button
+from gui.widgets.scrolled_text import ScrolledText
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -44,52 +42,8 @@ _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
 _TABLE, _WORDS = 0, 1
+# Of the notes.
 _FEWEST_LINES, _MOST_LINES = 2, 8
-
-
-class Notes(QScrollArea):
-    """The notes of a table: wrapped sentences, up to eight lines high, in a small window less; all scroll."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self._label.setFont(small_font())
-        self._label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._label.setForegroundRole(self._label.foregroundRole().PlaceholderText)
-        self._label.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-        self._label.setAccessibleName("Notes")
-        self.setAccessibleName("Notes")
-        self.setWidget(self._label)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
-
-    @property
-    def text(self) -> str:
-        """What is shown."""
-        return self._label.text()
-
-    def show_notes(self, notes: tuple[str, ...]) -> None:
-        """Show sentences, one per paragraph."""
-        self._label.setText("\n".join(notes))
-        self.setVisible(bool(notes))
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def sizeHint(self) -> QSize:
-        return QSize(super().sizeHint().width(), self.maximumHeight())
-
-    def _fit(self) -> None:
-        line = self._label.fontMetrics().lineSpacing()
-        # Without the scroll bar, which comes and goes with the height.
-        needed = max(0, self._label.heightForWidth(max(1, self.width())))
-        self.setMinimumHeight(min(_FEWEST_LINES * line + GRID, needed))
-        self.setMaximumHeight(min(_MOST_LINES * line + GRID, needed))
 
 
 class TablesPanel(QWidget):
@@ -97,8 +51,8 @@ class TablesPanel(QWidget):
 
     copied = Signal(int)  # this number of rows is on the clipboard
 
-    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, course: CourseModel, state: EngineState) -> None:
+        super().__init__()
         self._course = course
         self._state = state
         self.choice = QComboBox()
@@ -110,7 +64,7 @@ class TablesPanel(QWidget):
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
-        self.notes = Notes()
+        self.notes = ScrolledText("Notes", _FEWEST_LINES, _MOST_LINES, (GRID, HALF_GRID, GRID, HALF_GRID))
         self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
         self._words = centred_text()
@@ -122,6 +76,8 @@ class TablesPanel(QWidget):
         changes = course.paper_changed, course.tables_changed, state.ready_changed, state.running_changed
         for changed in changes:
             changed.connect(self._show_measure)
+        # The arrow keys scroll them.
+        self.notes.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._show_paper()
         self._show_measure()
 
@@ -184,7 +140,9 @@ class TablesPanel(QWidget):
         self._words.setText(known.problem or _COUNTING if paper else _NO_PAPER)
         self.table.show_table(table)
         self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
-        self.notes.show_notes(_notes_of(table, is_measured=known.is_measured) if table else ())
+        notes = _notes_of(table, is_measured=known.is_measured) if table else ()
+        self.notes.say("\n".join(notes))
+        self.notes.setVisible(bool(notes))
         self._show_figure(table)
 
     def _show_figure(self, table: CourseTable | None) -> None:
@@ -212,8 +170,7 @@ class TablesPanel(QWidget):
         self.choice.setAccessibleName("Table of the paper")
         self.choice.setToolTip("The tables of this paper, by the paper's own headings.")
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.choice.setMinimumContentsLength(16)
+        keep_narrow(self.choice, 16)
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
         menu.addAction("For a &spreadsheet (tabs)", self.copy)

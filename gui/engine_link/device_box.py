@@ -4,10 +4,11 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import EngineState
+from gui.widgets.panel_parts import keep_narrow
 
 SIMULATOR_NOTE = "Pictures up to 64 × 64; no speeds."
 _SIMULATOR_TEACHES = (
@@ -29,12 +30,11 @@ class DeviceBox(QComboBox):
         self,
         workspace: Any,
         engine_state: EngineState,
-        parent: QWidget | None = None,
         *,
         simulator_note: str = SIMULATOR_NOTE,
         simulator_teaches: str = _SIMULATOR_TEACHES,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._simulator_note = simulator_note
         self._simulator_teaches = simulator_teaches
@@ -42,8 +42,7 @@ class DeviceBox(QComboBox):
         self._items = QStandardItemModel(self)
         self.setModel(self._items)
         self.setAccessibleName("Device")
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(12)
+        keep_narrow(self, 12)
         self.activated.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         engine_state.ready_changed.connect(self._fill)

@@ -79,8 +79,8 @@ class EngineLink(QObject):
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
 
-    def __init__(self, engine: StartedEngine, state: EngineState, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, engine: StartedEngine, state: EngineState) -> None:
+        super().__init__()
         self._client = engine.client
         self._state = state
         self._open: dict[Ask, Future[Any]] = {}

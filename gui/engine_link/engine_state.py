@@ -33,8 +33,8 @@ class EngineState(QObject):
     filtered = Signal(object)
     result_aged = Signal()  # `result_is_earlier`: the visible result has other settings than the current ones
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.status = STARTING
         # Those of convolution; those of other operations are listed when one is chosen.
         self.variants: tuple[VariantInfo, ...] = ()

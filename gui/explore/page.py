@@ -1,6 +1,7 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -28,13 +29,13 @@ from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
-from gui.explore.run_words import no_run_sentence, run_sentence
-from gui.explore.small_picture import ComputingMessages, SmallPicture
+from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.small_picture import ComputingMessages
 from gui.explore.tile.tile_state import TileState
 from gui.explore.workspace import Workspace
-from gui.page.contract import Page, PageStatus, Services, Tool
-from gui.page.export import ResultsExport
+from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles
+from gui.page.runs_page import RunsPage
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
 from gui.widgets.runs_model import baseline_name
@@ -73,18 +74,18 @@ _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 _LOWER_LEAST = QSize(30 * GRID, 16 * GRID)
 
 
-class ExplorePage(Page):
+class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
-        self._services = services
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state)
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
-        self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
+        self.show_runs(services, self.results_panel, workspace.picture_changed, workspace.settings_changed)
+        self.kernel_panel = KernelPanel(workspace, state, results)
         self.operation_dock = OperationDock(
             self.mask_panel,
             workspace,
@@ -136,8 +137,9 @@ class ExplorePage(Page):
         own_block = each_block if self.kernel_panel.block.takes_blocks else ""
         chosen = "chosen " if settings.kernels else ""
         is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
-        return PageStatus(
-            sentence=run_sentence(newest.result, is_earlier=is_earlier)
+        return replace(
+            super().status,
+            sentence=last_run_sentence(newest.result, is_earlier=is_earlier)
             if newest
             else no_run_sentence(is_ready, picture is not None),
             is_earlier=is_earlier,
@@ -149,9 +151,6 @@ class ExplorePage(Page):
             run_all_does=f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
             "to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
-            has_results=newest is not None,
-            can_copy=newest is not None,
-            can_clear=newest is not None,
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -163,14 +162,9 @@ class ExplorePage(Page):
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
 
-    def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, self.files.stem())
-
-    def copy_results(self) -> None:
-        self.results_panel.table.copy_all()
-
-    def clear_results(self) -> None:
-        self.results.clear()
+    @property
+    def export_stem(self) -> str:
+        return self.files.stem()
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
@@ -245,13 +239,6 @@ class ExplorePage(Page):
         if self.blocks_panel is not None:
             self.blocks_panel.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
 
-    @property
-    def chosen_columns(self) -> dict[str, bool]:
-        return self.results_panel.table.chosen_columns
-
-    def choose_columns(self, chosen: Mapping[str, bool]) -> None:
-        self.results_panel.table.choose_columns(chosen)
-
     def arrange(self) -> None:
         tabbed = self.blocks_dock, self.tile_dock
         mask, kernel, *lower = (dock for dock in self.docks if dock not in tabbed)
@@ -269,14 +256,12 @@ class ExplorePage(Page):
         self.commands = ExploreActions(actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)
         self.pictures = PictureController(workspace, state, link, answers, display)
-        small = SmallPicture(workspace, state, self.take_small_picture)
-        behind = ComputingMessages(answers, self, small)
+        behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
         self.previews = PreviewController(workspace, state, link, behind, display)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells)
         pages = PageParts(services.session_parts, services.take_session_parts)
         self.files = ExploreFiles(workspace, self.pictures, answers, pages)
-        self._export = ResultsExport(results, state, answers)
         self.files.connect_actions(actions, services.files)
 
     def _add_tile(self, services: Services) -> None:
@@ -299,15 +284,11 @@ class ExplorePage(Page):
         self.tile.watch(is_visible)
 
     def _connect(self) -> None:
-        actions, workspace, results = self._services.actions, self.workspace, self.results
-        self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
-        self.picture_view.open_requested.connect(actions["open"].trigger)
-        self.picture_view.sample_requested.connect(self.commands.samples[0].trigger)
-        self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
-        self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
-        self.results_panel.copied.connect(self._services.messages.report_copied)
-        self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
-        self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
+        actions, workspace = self._services.actions, self.workspace
+        self.picture_view.empty_state.open_button.clicked.connect(actions["open"].trigger)
+        self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
+        self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
+        self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
@@ -317,16 +298,6 @@ class ExplorePage(Page):
         self._services.state.ready_changed.connect(self._choose_baseline)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
-        for signal in (
-            workspace.picture_changed,
-            workspace.settings_changed,
-            self._services.state.ready_changed,
-            results.rowsInserted,
-            results.modelReset,
-            results.dataChanged,
-            results.present_changed,
-        ):
-            signal.connect(self.status_changed)
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())

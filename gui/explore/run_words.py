@@ -2,24 +2,18 @@
 
 from typing import Any
 
-from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
 from engine.results.measurement import Measurement
-from engine.results.quantities import ms_text
+from gui.page.runs_page import run_sentence
 
 EARLIER = "for an earlier problem"
 """For runs whose picture, mask or parameters have changed since."""
 
 
-def run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
+def last_run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
     """Return the last run with its time and its proof."""
     last = f"Last run, {EARLIER}" if is_earlier else "Last run"
-    name = f"{result.title}{layout_suffix(result)}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"{last}: {name}, {result.status}; simulated, so its times mean nothing"
-    if result.kernel_ms is None:
-        return f"{last}: {name}: {result.status}"
-    return f"{last}: {name}, {ms_text(result.kernel_ms)}, {result.status}"
+    return run_sentence(f"{last}: {result.title}{layout_suffix(result)}", result)
 
 
 def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:

@@ -11,16 +11,24 @@ from gui.page.messages import Message, Messages, PageMessages, Severity
 USE_SIMULATOR = "Use the simulator with a small picture"
 
 
-class SmallPicture:
-    """Says whether a small picture in the simulator helps; `take` opens it."""
+class ComputingMessages(PageMessages):
+    """Messages about what is computed, with the small picture's button where it helps; `take` opens it."""
 
-    def __init__(self, workspace: Workspace, state: EngineState, take: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        messages: Messages,
+        page: object,
+        workspace: Workspace,
+        state: EngineState,
+        take: Callable[[], None],
+    ) -> None:
+        super().__init__(messages, page)
         self._workspace = workspace
         self._state = state
-        self.take = take
+        self._take = take
 
     @property
-    def helps(self) -> bool:
+    def have_a_way_out(self) -> bool:
         """Whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
         picture, settings = self._workspace.picture, self._workspace.settings
         if settings.device == SIMULATOR:
@@ -29,21 +37,8 @@ class SmallPicture:
         has_gpu = any(one.is_usable_gpu for one in self._state.devices)
         return chosen is not None and chosen.kind == "cuda" and not has_gpu
 
-
-class ComputingMessages(PageMessages):
-    """Messages about what is computed, with the button of the small picture where that helps."""
-
-    def __init__(self, messages: Messages, page: object, small: SmallPicture) -> None:
-        super().__init__(messages, page)
-        self._small = small
-
-    @property
-    def have_a_way_out(self) -> bool:
-        """Whether what is refused now is shown with the button."""
-        return self._small.helps
-
     def show(self, message: Message) -> None:
-        if message.severity is not Severity.INFO and not message.action and self._small.helps:
+        if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:
             # With a way out nothing has gone wrong.
-            message = replace(message, severity=Severity.WARNING, action=USE_SIMULATOR, act=self._small.take)
+            message = replace(message, severity=Severity.WARNING, action=USE_SIMULATOR, act=self._take)
         super().show(message)

@@ -24,8 +24,8 @@ _LECTURE_TILE = 16
 class LecturePanel(QWidget):
     """CGMA, the limit that bandwidth sets, and why a device may do better."""
 
-    def __init__(self, matmul: MatmulState, engine_state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
+        super().__init__()
         self._matmul = matmul
         self._engine_state = engine_state
         self.text = QLabel(

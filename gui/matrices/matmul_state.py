@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from engine.device_info import AUTO, SIMULATOR
 from engine.tasks.product.problem import MatrixProduct
@@ -39,8 +39,8 @@ class MatmulState(RunsState[MatmulSettings]):
 
     loaded_changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(MatmulSettings(), parent)
+    def __init__(self) -> None:
+        super().__init__(MatmulSettings())
         self.loaded: Cell | None = None
         self.settings_changed.connect(lambda: self._mark(None))
 
@@ -66,10 +66,6 @@ class MatmulState(RunsState[MatmulSettings]):
         """Choose a product that the simulator does within seconds."""
         small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
-
-    def set_counted(self, rows: tuple[ProductResult, ...]) -> None:
-        """Store the counts of every cell."""
-        self._list(rows)
 
     def add(self, result: ProductResult) -> None:
         """Store the result of a cell; the table shows it if its product is still chosen."""

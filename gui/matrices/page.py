@@ -38,7 +38,9 @@ class MatricesPage(RunsPage):
         self.lecture_panel = LecturePanel(matmul, state)
         self.results_panel = MatmulResultsPanel(matmul)
         self.results_panel.try_small.clicked.connect(self._try_small)
-        self.show_runs(services, matmul, self.results_panel)
+        changes = matmul.rows_changed, matmul.settings_changed, matmul.running_changed
+        self.show_runs(services, self.results_panel, *changes)
+        self.shown.connect(matmul.shown)
         self._plot_slot = Slot(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -55,6 +57,7 @@ class MatricesPage(RunsPage):
         return replace(
             super().status,
             sentence=self._sentence(),
+            device=self.matmul.settings.device,
             caption=f"P = M N, {self.matmul.settings.product.size_text}",
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",
@@ -75,7 +78,7 @@ class MatricesPage(RunsPage):
         return "No product yet: press Run (Ctrl+R) to measure and verify." + only * (len(runnable) == 1)
 
     def run(self) -> None:
-        self.products.run()
+        self.products.run_all()
 
     @property
     def export_stem(self) -> str:
@@ -95,7 +98,7 @@ class MatricesPage(RunsPage):
 
     def _try_small(self) -> None:
         self.matmul.try_small()
-        self.products.run()
+        self.products.run_all()
 
     def arrange(self) -> None:
         product, lecture, results = self.docks
@@ -106,7 +109,8 @@ class MatricesPage(RunsPage):
 def _product_sentence(result: ProductResult) -> str:
     tile = f", tile {tile_of(result)}" if tile_of(result) else ""
     rate = metric("gflops", MatrixProduct).words(Compared(result))
-    return run_sentence(f"Last product: {variant_name(result)}{tile}", result, rate)
+    what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
+    return run_sentence(what, result, rate)
 
 
 build = MatricesPage

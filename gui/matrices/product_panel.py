@@ -1,7 +1,7 @@
 """What is multiplied: the sizes of M and N, the tiles, the device."""
 
 from PySide6.QtCore import QSignalBlocker, QSize
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.image.budget import bytes_text
 from engine.tasks.product.problem import MatrixProduct
@@ -11,9 +11,9 @@ from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.matrices.tiles_field import TilesField
 from gui.style.metrics import GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, scrolled
+from gui.widgets.number_box import NumberBox
+from gui.widgets.panel_parts import column, form, quiet_label, scrolled
 from gui.widgets.refusal import Refusal
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _SIMULATOR_NOTE = "Matrices up to 64 × 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
@@ -25,8 +25,8 @@ _SIMULATOR_TEACHES = (
 class ProductPanel(QWidget):
     """Edits `MatmulSettings`."""
 
-    def __init__(self, matmul: MatmulState, engine_state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
+        super().__init__()
         self._matmul = matmul
         self.rows = _SideBox("Rows", "Rows of M and of the product P.")
         self.inner = _SideBox("Inner size", "Columns of M and rows of N: they must be equal.")
@@ -34,7 +34,7 @@ class ProductPanel(QWidget):
         self._sides = self.rows, self.inner, self.columns
         self.square = QCheckBox("Square: all three alike")
         self.refusal = Refusal()
-        self.facts = QLabel()
+        self.facts = quiet_label(wraps=True)
         self.tiles = TilesField(matmul)
         self.device = DeviceBox(
             matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
@@ -57,24 +57,19 @@ class ProductPanel(QWidget):
 
     def _build(self) -> None:
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
-        self.facts.setWordWrap(True)
         self.facts.setFont(number_font())
-        self.facts.setForegroundRole(self.facts.foregroundRole().PlaceholderText)
-        form = QFormLayout()
-        form.setHorizontalSpacing(GRID)
-        form.setVerticalSpacing(GRID)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Rows", self.rows)
-        form.addRow("Inner", self.inner)
-        form.addRow("Columns", self.columns)
-        form.addRow("", self.square)
-        form.addRow(self.refusal)
-        form.addRow(self.facts)
-        form.addRow("Tiles", self.tiles)
-        form.addRow("Device", self.device)
-        form.addRow(self.device_note)
+        fields = form(GRID)
+        fields.addRow("Rows", self.rows)
+        fields.addRow("Inner", self.inner)
+        fields.addRow("Columns", self.columns)
+        fields.addRow("", self.square)
+        fields.addRow(self.refusal)
+        fields.addRow(self.facts)
+        fields.addRow("Tiles", self.tiles)
+        fields.addRow("Device", self.device)
+        fields.addRow(self.device_note)
         content = QWidget()
-        content.setLayout(column(form, 1, margins=(GRID, GRID, GRID, GRID)))
+        content.setLayout(column(fields, 1, margins=(GRID, GRID, GRID, GRID)))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
 
@@ -108,7 +103,7 @@ class ProductPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
 
-class _SideBox(WholeNumberBox):
+class _SideBox(NumberBox):
     """One side of the matrices; the arrows double and halve, the keyboard types anything."""
 
     def __init__(self, name: str, teaches: str) -> None:

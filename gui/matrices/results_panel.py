@@ -34,7 +34,7 @@ class MatmulResultsPanel(RunsPanel):
 
     def __init__(self, matmul: MatmulState) -> None:
         model = StateRuns(matmul, "numpy", _FIRST_COLUMNS)
-        super().__init__(matmul, model, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
+        super().__init__(model, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
         self._matmul = matmul
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QWidget
-
 from engine.course.paper import Figure, Series
 from engine.results.metrics import number_of
 from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
@@ -21,8 +19,8 @@ _EMPTY = (
 class TilePlot(FigurePlot):
     """Follows the rows of the page Matrices."""
 
-    def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
-        super().__init__(parent, empty=_EMPTY)
+    def __init__(self, matmul: MatmulState) -> None:
+        super().__init__(empty=_EMPTY)
         self.setObjectName("tile plot")
         self._matmul = matmul
         matmul.rows_changed.connect(self._follow)

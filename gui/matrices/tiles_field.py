@@ -1,13 +1,9 @@
 """The tiles to compare: numbers from 2 to 32 with commas; others are refused with the nearest legal one."""
 
-from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget
-
 from engine.errors import EngineError
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
 from gui.matrices.matmul_state import MatmulState
-from gui.style.metrics import HALF_GRID, number_font
-from gui.widgets.panel_parts import column, row
-from gui.widgets.refusal import Refusal
+from gui.widgets.list_field import ListField
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
 _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
@@ -19,72 +15,29 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
 )
 
 
-class TilesField(QWidget):
+class TilesField(ListField):
     """Edits `MatmulSettings.tiles`."""
 
-    def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._matmul = matmul
-        self._shown: tuple[int, ...] = ()
-        self.field = QLineEdit()
-        self.menu_button = QToolButton()
-        self.refusal = Refusal()
-        self._build()
-        self.field.editingFinished.connect(self._take)
-        # While a text is typed, the refusal of the one before no longer holds.
-        self.field.textEdited.connect(lambda: self.refusal.say(""))
-        matmul.settings_changed.connect(self._follow)
-        matmul.settling.connect(self._settle)
-        self._show()
-
-    def _build(self) -> None:
+    def __init__(self, matmul: MatmulState) -> None:
+        super().__init__("tiles", _SETS, _read, lambda tiles: ", ".join(map(str, tiles)))
         self.field.setAccessibleName("Tiles, sides with commas")
-        self.field.setFont(number_font())
         self.field.setToolTip(
             f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is "
             "a row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
         )
-        self.menu_button.setText("Sets")
-        self.menu_button.setToolTip("Tiles that are often compared.")
-        self.menu_button.setAccessibleName("Sets of tiles")
-        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # Fusion draws the arrow over the text without this.
-        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
-        menu = QMenu(self.menu_button)
-        for text, tiles in _SETS:
-            menu.addAction(text).triggered.connect(
-                lambda _checked=False, chosen=tiles: self._matmul.change(tiles=chosen)
-            )
-        self.menu_button.setMenu(menu)
-        line = row((self.field, 1), self.menu_button, spacing=HALF_GRID)
-        self.setLayout(column(line, self.refusal, spacing=HALF_GRID))
-
-    def _follow(self) -> None:
-        # Another setting changed: what is being typed here stays.
-        if self._matmul.settings.tiles != self._shown:
-            self._show()
-
-    def _show(self) -> None:
-        self._shown = self._matmul.settings.tiles
-        self.field.setText(", ".join(str(tile) for tile in self._shown))
-        # Show the beginning of a long list.
-        self.field.setCursorPosition(0)
-        self.refusal.say("")
-
-    def _take(self) -> None:
-        words = [word for word in self.field.text().replace(";", ",").split(",") if word.strip()]
-        try:
-            tiles = tuple(sorted({as_tile(word.strip()) for word in words}))
-        except EngineError as error:
-            self.refusal.say(str(error))
-            return
-        if not tiles:
-            self.refusal.say(f"Write at least one tile, {SMALLEST_TILE} to {LARGEST_TILE}.")
-            return
-        self._matmul.change(tiles=tiles)
-        self._show()
+        self.chosen.connect(lambda tiles: matmul.change(tiles=tiles))
+        matmul.settings_changed.connect(lambda settings: self.show_items(settings.tiles))
+        matmul.settling.connect(self._settle)
+        self.show_items(matmul.settings.tiles)
 
     def _settle(self, refusals: list[str]) -> None:
-        self._take()
-        if self.refusal.text():
+        self.take()
+        if self.is_refused:
             refusals.append(self.refusal.text())
+
+
+def _read(text: str) -> tuple[tuple[int, ...], str]:
+    words = [word for word in text.replace(";", ",").split(",") if word.strip()]
+    if not words:
+        raise EngineError(f"Write at least one tile, {SMALLEST_TILE} to {LARGEST_TILE}.")
+    return tuple(sorted({as_tile(word.strip()) for word in words})), ""

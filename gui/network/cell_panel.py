@@ -14,8 +14,8 @@ from gui.style.cell_colours import cell_background, mixed
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, label_for, row, scrolled
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
@@ -73,11 +73,11 @@ class CellPanel(QWidget):
 
     mask_wanted = Signal(object)
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self.cell_name, self.sentence = QLabel(), QLabel()
-        self.before = WholeNumberBox("Input map", 0, 0, "the number of a map")
+        self.before = NumberBox("Input map", 0, 0, "the number of a map")
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
         self.window_title, self.filter_title = ElidedLabel(small=True), ElidedLabel(small=True)
@@ -86,7 +86,7 @@ class CellPanel(QWidget):
         self.to_explore = QPushButton(_TO_EXPLORE)
         self._which = QWidget()
         self._build()
-        self.before.valueChanged.connect(network.show_origin_map)
+        self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
         self.to_explore.clicked.connect(self._give_mask)
         for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
             signal.connect(self._show)

@@ -91,8 +91,8 @@ class ConfusionMatrix(NumberTable):
 class ConfusionPanel(QWidget):
     """The matrix, its accuracy, and the button that makes it."""
 
-    def __init__(self, network: NetworkState, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState, state: EngineState) -> None:
+        super().__init__()
         self._network = network
         self._state = state
         self.matrix = ConfusionMatrix()

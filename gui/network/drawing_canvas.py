@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.network.drawing import SIDE, Drawing, Point
 from gui.network.ink import draw_frames, picture_of, shades
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 _KEYS = (
     "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all, "
@@ -26,8 +26,8 @@ _MOVES = {
 class DrawingCanvas(QWidget):
     """Shows the drawing and changes it; `window` marks the cells that a value of a layer comes from."""
 
-    def __init__(self, drawing: Drawing, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, drawing: Drawing) -> None:
+        super().__init__()
         self._drawing = drawing
         self._cursor = (SIDE // 2, SIDE // 2)  # row, column
         self._window: tuple[range, range] | None = None
@@ -40,7 +40,6 @@ class DrawingCanvas(QWidget):
         self.setAccessibleName("Drawing, 28 × 28 cells")
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
-        theme_notifier().changed.connect(self.update)
         self._describe()
 
     @property

@@ -26,8 +26,8 @@ _ALL, _WRONG = -1, -2
 class HeldOutDigits(QWidget):
     """The digits that the training never saw; a click or the arrow keys take one as the drawing."""
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self._items = QStandardItemModel(self)
         self.choice = QComboBox()
@@ -136,8 +136,8 @@ class HeldOutDigits(QWidget):
 class DrawingPanel(QWidget):
     """The left panel."""
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         drawing = network.drawing
         self.canvas = DrawingCanvas(drawing)

@@ -28,8 +28,8 @@ _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 class LayerTimesPanel(QWidget):
     """A bar for each stage, as wide as all others: how long it is stands at its end."""
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self.bars = BarChart("Time by layer and stage", row=4 * GRID, bar=2 * GRID)
         self.bars.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -48,8 +48,8 @@ class LayerView(QWidget):
     release_cell = Signal()
     zoomed = Signal(int)  # 1: larger maps are wanted, -1: smaller ones, 0: those that fit
 
-    def __init__(self, layer: Layer, position: int, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, layer: Layer, position: int) -> None:
+        super().__init__()
         self.layer, self.position = layer, position
         self.grid = grid_of(layer, 1, 1)
         self._values: Floats | None = None

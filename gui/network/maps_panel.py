@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from engine.tasks.network.problem import ForwardPass, Layer
 from gui.network.layer_view import LayerView
@@ -12,7 +12,7 @@ from gui.network.network_state import NetworkState
 from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, row
+from gui.widgets.panel_parts import centred_text, column, quiet_label, row
 
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
@@ -25,8 +25,8 @@ _LARGEST_SIDE = 24 * GRID
 class MapsPanel(QWidget):
     """A picture for each map; the chosen cell and the windows that it comes from are marked."""
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self.views: list[LayerView] = []
         self._titles: list[QWidget] = []
@@ -145,11 +145,10 @@ class _Title(QWidget):
 
     def __init__(self, title: str, how: str, view: LayerView) -> None:
         super().__init__()
-        name, details = QLabel(title), ElidedLabel(small=True)
+        name, details = quiet_label(title), ElidedLabel(small=True)
         font = small_font()
         font.setBold(True)
         name.setFont(font)
-        name.setForegroundRole(name.foregroundRole().PlaceholderText)
         name.setBuddy(view)
         details.setText(how)
         self.setLayout(row(name, (details, 1), spacing=2 * GRID))

@@ -1,14 +1,12 @@
 """Each change of the drawing is recognised; on request stages run and held-out digits are classified."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QTimer
 
 from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Availability
 from engine.host.shared_array import segments_of
 from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.messages import (
@@ -28,9 +26,9 @@ from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
 from gui.network.session_part import number_of
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import PageMessages
+from gui.page.runs_controller import RunsController
 
-SOURCE = "stages"
 WEIGHTS = "weights"
 # An 8: its strokes cross, so that every map has something to show.
 FIRST_DIGIT = 8
@@ -38,8 +36,11 @@ NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the
 _AFTER_RUN = "The drawing is recognised when the run is over."
 
 
-class NetworkController(QObject):
+class NetworkController(RunsController[NetworkState]):
     """Keeps the answer in step with the drawing, and runs what the person wants to see measured."""
+
+    source = "stages"
+    looking = "Checking what can run here"
 
     def __init__(
         self,
@@ -48,28 +49,20 @@ class NetworkController(QObject):
         link: EngineLink,
         jobs: JobQueue,
         messages: PageMessages,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__(network, link, jobs, messages)
         self._network = network
         self._state = state
         self._link = link
-        self._jobs = jobs
-        self._messages = messages
-        self._was_shown = False
         # The file of weights that is wanted; empty for the program's own.
         self._weights = ""
-        self._facts, self._checks, self._answers = (Newest(link) for _ in range(3))
+        self._facts, self._answers = Newest(link), Newest(link)
         self._is_stale = True  # the drawing has changed since it was sent
         # The cells of a stroke that arrive together are one drawing.
         self._settle_timer = QTimer(self, singleShot=True, interval=0)
         self._settle_timer.timeout.connect(self._recognise)
-        network.shown.connect(self._shown)
-        network.settings_changed.connect(self._settings_changed)
         network.drawing.changed.connect(self._drawing_changed)
         state.running_changed.connect(self._settle_timer.start)
-        # A lost host does not reply; its successor gets the requests again.
-        link.ready.connect(self._begin)
 
     @property
     def is_settled(self) -> bool:
@@ -80,20 +73,7 @@ class NetworkController(QObject):
     def run(self) -> None:
         """Run the chosen stage."""
         if self._network.settle():
-            self._run([self._network.settings.stage])
-
-    def run_all(self) -> None:
-        """Run every stage that can compute this batch here, after checking which ones can."""
-        if not self._network.settle():
-            return
-
-        def checked(found: tuple[Availability, ...]) -> None:
-            self._network.set_checked(found)
-            self._jobs.add(map(self._run_of, self._network.runnable))
-
-        self._begin_jobs(
-            [Job("Checking what can run here", self._check_request(), checked, is_counted=False)]
-        )
+            self._begin_jobs([self._run_of(self._network.settings.stage)])
 
     def classify_digits(self) -> None:
         """Classify every held-out digit, for the confusion matrix; the simulator would take hours."""
@@ -108,14 +88,8 @@ class NetworkController(QObject):
         request = Run(DigitsRequest(device=device, weights=weights))
         self._begin_jobs([Job("Held-out digits", request, classified)])
 
-    def load(self, here: Configuration) -> None:
-        """Choose a paper's stage. The one that is being run stays."""
-        if self._network.running:
-            what, why = f"{here.variant} was not loaded", "the settings stay as they are during a run"
-            remedy = "Load it again when the run is over, or press Esc."
-            self._messages.show(Message(SOURCE, Severity.WARNING, what, why, remedy))
-        else:
-            self._network.change(stage=here.variant)
+    def _load(self, here: Configuration) -> None:
+        self._network.change(stage=here.variant)
 
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
@@ -124,18 +98,9 @@ class NetworkController(QObject):
         if self._was_shown:
             self._describe()
 
-    def _run(self, stages: Iterable[str]) -> None:
-        self._begin_jobs(map(self._run_of, stages))
-
-    def _begin_jobs(self, jobs: Iterable[Job]) -> None:
-        if self._jobs.begin(SOURCE, jobs, self._messages, lambda: self._network.set_running(False)):
-            self._network.set_running(True)
-
     def _run_of(self, stage: str) -> Job:
         network, settings = self._network, self._network.settings
-        known = (
-            next((one for one in network.facts.stages if one.key == stage), None) if network.facts else None
-        )
+        known = network.known_stage(stage)
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
         weights = network.weights
@@ -148,17 +113,12 @@ class NetworkController(QObject):
         request = Run(StageRequest(stage, settings.batch, device, weights=weights))
         return Job(stage, request, ran, lambda error: network.fail(stage, error.failure))
 
-    def _shown(self) -> None:
-        self._was_shown = True
-        self._begin()
-
     def _begin(self) -> None:
-        """Ask for all that is missing."""
         if not self._was_shown:
             return
         if self._network.facts is None or self._weights != self._network.weights:
             self._describe()
-        self._check()
+        self._list()
         self._is_stale = self._is_stale or self._answers.in_flight is not None
         self._answers.forget()
         self._settle_timer.start()
@@ -189,22 +149,8 @@ class NetworkController(QObject):
 
         self._facts.ask(Describe(NetworkRequest(weights)), replied, failed)
 
-    def _settings_changed(self) -> None:
-        self._messages.clear(SOURCE)
-        self._check()
-
-    def _check_request(self) -> Check[StageRequest]:
+    def _list_request(self) -> Check[StageRequest]:
         return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))
-
-    def _check(self) -> None:
-        """Request which stages can run."""
-
-        def failed(error: EngineError) -> None:
-            if not needs_no_message(error):
-                self._messages.show_error(SOURCE, error)
-
-        if self._was_shown:
-            self._checks.ask(self._check_request(), self._network.set_checked, failed)
 
     def _drawing_changed(self) -> None:
         self._is_stale = True

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
@@ -43,8 +43,8 @@ class NetworkState(RunsState[NetworkSettings]):
     cell_changed = Signal()  # `cell`, `is_kept` or `input_map`
     confusion_changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(NetworkSettings(), parent)
+    def __init__(self) -> None:
+        super().__init__(NetworkSettings())
         self.drawing = Drawing(self)
         self.facts: Facts | None = None
         self.why_no_facts = ""
@@ -157,10 +157,6 @@ class NetworkState(RunsState[NetworkSettings]):
         if is_vector(self.facts.layers[cell.layer]):
             return float(values[cell.column])
         return float(values[cell.map, cell.row, cell.column])
-
-    def set_checked(self, checked: tuple[Availability, ...]) -> None:
-        """Store which stages can run."""
-        self._list(checked)
 
     def add(self, stage: str, run: NetworkRun) -> None:
         """Store the run of a stage; the table shows it if its batch is still chosen."""

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionView
 
 from gui.style.cell_colours import readable_text
 from gui.style.metrics import number_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 
 class NumberTable(QTableView):
@@ -44,7 +44,6 @@ class NumberTable(QTableView):
             self.entered.connect(self.setCurrentIndex)
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        theme_notifier().changed.connect(self.viewport().update)
 
     @property
     def cell(self) -> tuple[int, int]:

@@ -67,7 +67,9 @@ class NetworkPage(RunsPage):
         self.timeline_panel = TimelinePanel(network)
         self.product_panel = ProductPanel()
         self.confusion_panel = ConfusionPanel(network, state)
-        self.show_runs(services, network, self.stages_panel)
+        changes = network.rows_changed, network.settings_changed, network.running_changed
+        self.show_runs(services, self.stages_panel, *changes)
+        self.shown.connect(network.shown)
         # The drawing has the whole height.
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -106,6 +108,7 @@ class NetworkPage(RunsPage):
             sentence=self._sentence(),
             figure=self._figure(),
             figure_tip=f"Against {BASELINE}, same batch and weights.",
+            device=network.settings.device,
             run_does="Verifies the chosen stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
@@ -201,7 +204,8 @@ class NetworkPage(RunsPage):
     def _sentence(self) -> str:
         """Return the last run of a stage, else what can be run now."""
         if self.network.last is not None:
-            return run_sentence(f"Last run: {self.network.last.title}", self.network.last)
+            last = self.network.last
+            return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
         if not self._state.is_ready:
             return "No run yet: stages run once the engine is up."
         return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."

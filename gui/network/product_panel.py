@@ -10,7 +10,7 @@ from engine.tasks.network.worked_product import W, Y, unrolled
 from gui.network.number_table import NumberTable
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme
-from gui.widgets.panel_parts import column, row, scrolled
+from gui.widgets.panel_parts import column, quiet_label, row, scrolled
 
 _KEYS = "Arrow keys choose an output."
 _ROW = 2 * GRID - 2
@@ -28,8 +28,8 @@ _X = unrolled()
 class ProductPanel(QWidget):
     """W', X and Y, which scroll where there is no room; the chosen output's row and column stand out."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.inputs = _table("X", _X, _X_CELL)
         self.filters = _table("W'", W, _W_CELL)
         self.outputs = _table("Worked product W' X = Y", Y, _Y_CELL, chosen_from=True)
@@ -82,9 +82,7 @@ def _table(name: str, values: NDArray[np.float32], width: int, *, chosen_from: b
 
 
 def _title(text: str, above: int = 0) -> QLabel:
-    label = QLabel(text)
-    label.setFont(small_font())
-    label.setForegroundRole(label.foregroundRole().PlaceholderText)
+    label = quiet_label(text, small=True)
     label.setContentsMargins(0, above, 0, HALF_GRID // 2)
     return label
 

@@ -10,11 +10,11 @@ from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import BASELINE, NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.number_box import NumberBox
+from gui.widgets.panel_parts import column, keep_narrow, label_for, row
 from gui.widgets.runs_model import by_reason
 from gui.widgets.runs_panel import RunsPanel
 from gui.widgets.runs_state import StateRuns
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 _EMPTY = "The stages are listed here once the engine is ready."
@@ -52,7 +52,7 @@ class StagesPanel(RunsPanel):
 
     def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
         model = StateRuns(network, BASELINE, _FIRST_COLUMNS)
-        super().__init__(network, model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
+        super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
         self.stage = QComboBox()
         self.batch = _BatchBox()
@@ -63,7 +63,7 @@ class StagesPanel(RunsPanel):
         self._refusal = ""
         self._build()
         self.stage.activated.connect(lambda at: network.change(stage=self.stage.itemData(at)))
-        self.batch.valueChanged.connect(lambda batch: network.change(batch=batch))
+        self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
         self.batch.refused.connect(self._refuse)
         self.batch.typing.connect(lambda: self._refuse(""))
         self.table.selectionModel().selectionChanged.connect(self._take_selected)
@@ -79,8 +79,7 @@ class StagesPanel(RunsPanel):
 
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
-        self.stage.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.stage.setMinimumContentsLength(8)
+        keep_narrow(self.stage, 8)
         self.device.setMinimumContentsLength(5)
         choices = row(
             label_for("&Stage", self.stage), (self.stage, 2), label_for("Batc&h", self.batch), self.batch,
@@ -146,7 +145,7 @@ class StagesPanel(RunsPanel):
             self._network.change(stage=run.result.variant)
 
 
-class _BatchBox(WholeNumberBox):
+class _BatchBox(NumberBox):
     """The number of drawings; the arrows go through powers of ten, the keyboard types anything."""
 
     def __init__(self) -> None:

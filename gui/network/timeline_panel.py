@@ -24,8 +24,8 @@ _TICKS = 4
 class TimelinePanel(QWidget):
     """The timeline of the newest run that has one, and in a sentence how much it overlaps."""
 
-    def __init__(self, network: NetworkState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, network: NetworkState) -> None:
+        super().__init__()
         self._network = network
         self.chart = BarChart("Timeline of the streams", row=4 * GRID, bar=3 * GRID)
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)

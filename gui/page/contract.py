@@ -78,6 +78,7 @@ class Tool(NamedTuple):
 class Page(QMainWindow):
     """Docks around a middle."""
 
+    shown = Signal()  # for the first time, or once more
     status_changed = Signal()
     settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
@@ -121,6 +122,11 @@ class Page(QMainWindow):
     def surface(self) -> QWidget:
         """Where results are painted."""
         return self
+
+    @property
+    def message_area(self) -> QWidget:
+        """The part at whose lower edge messages lie: no results stand there."""
+        return self.centralWidget() or self
 
     @property
     def status(self) -> PageStatus:
@@ -238,6 +244,7 @@ class Page(QMainWindow):
             # A window manager may put a window elsewhere that is shown again.
             dock.setGeometry(geometry)
             dock.show()
+        self.shown.emit()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)

@@ -31,8 +31,8 @@ class JobQueue(QObject):
 
     finished = Signal()  # the last job is over, also when it failed or was stopped
 
-    def __init__(self, state: EngineState, link: EngineLink, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: EngineState, link: EngineLink) -> None:
+        super().__init__()
         self._state = state
         self._link = link
         self._waiting: deque[Job] = deque()

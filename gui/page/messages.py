@@ -46,8 +46,8 @@ class Messages(QObject):
 
     changed = Signal()  # the newest message of the page that is shown is another one, or there is none
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._messages: dict[str, Message] = {}
         self._pages: dict[str, object] = {}
         self._page: object = None

@@ -1,37 +1,31 @@
-"""A page whose table has the runs of one state: what all such pages do with it."""
+"""A page with a table of runs: what all such pages do with it."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
 
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import SignalInstance
 
 from engine.device_info import SIMULATOR
 from engine.results.quantities import ms_text
 from gui.page.contract import Page, PageStatus, Services
-from gui.page.export import ResultsExport
+from gui.page.export import save_runs
 from gui.widgets.runs_model import Run
 from gui.widgets.runs_panel import RunsPanel
-from gui.widgets.runs_state import RunsState
 
 
 class RunsPage(Page):
     """Copies, saves and clears the runs of a `RunsPanel`, and keeps the choice of its columns."""
 
-    def show_runs(self, services: Services, state: RunsState[Any], panel: RunsPanel) -> None:
-        """Take the panel and its state, before the first paint."""
+    def show_runs(self, services: Services, panel: RunsPanel, *changes: SignalInstance) -> None:
+        """Take the panel, and the signals at which `status` is another one."""
         self._services = services
-        self._runs_state = state
         self._runs_panel = panel
-        self._export = ResultsExport(panel.model, services.state, services.messages)
         panel.table.copied.connect(services.messages.report_copied)
         for button, name in zip(panel.export_buttons, ("export_csv", "export_json"), strict=True):
             button.clicked.connect(services.actions[name].trigger)
-        for changed in (
-            state.rows_changed,
-            state.settings_changed,
-            state.running_changed,
-            services.state.ready_changed,
-        ):
+        model = panel.model
+        of_runs = model.rowsInserted, model.modelReset, model.dataChanged, model.present_changed
+        for changed in (*changes, *of_runs, services.state.ready_changed):
             changed.connect(self.status_changed)
 
     @property
@@ -42,26 +36,25 @@ class RunsPage(Page):
     @property
     def status(self) -> PageStatus:
         """What can be done with the table; a subclass adds the rest."""
-        state = self._runs_state
+        model = self._runs_panel.model
         return PageStatus(
-            device=state.settings.device,
-            has_results=bool(self._runs_panel.model.tried()),
-            can_copy=bool(state.rows),
-            can_clear=state.has_runs and not state.running,
+            has_results=bool(model.tried()), can_copy=model.rowCount() > 0, can_clear=model.can_clear
         )
 
     def export(self, suffix: str) -> None:
-        self._export.ask(self._services.files, suffix, self.export_stem)
+        services, name = self._services, f"{self.export_stem}-results.{suffix}"
+
+        def save(path: Path, _filter: str) -> None:
+            save_runs(path, self._runs_panel.model, services.state, services.messages)
+
+        filters = [f"{suffix.upper()} (*.{suffix})"]
+        services.files.ask_to_save("Save the results", filters, name, save)
 
     def copy_results(self) -> None:
         self._runs_panel.table.copy_all()
 
     def clear_results(self) -> None:
-        self._runs_state.forget_runs()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._runs_state.shown.emit()
+        self._runs_panel.model.clear()
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -73,9 +66,8 @@ class RunsPage(Page):
 
 def run_sentence(what: str, result: Run, *rates: str) -> str:
     """Say for the status line how a run went; `what` it was, and how fast beside its time."""
-    what = f"{what}, {result.problem.size_text}"
     if result.device == SIMULATOR and not result.failure:
-        return f"{what}, {result.status}; simulated: its times mean nothing"
+        return f"{what}, {result.status}; simulated, so its times mean nothing"
     if result.kernel_ms is None:
         return f"{what}: {result.status}"
     return ", ".join((what, ms_text(result.kernel_ms), *rates, result.status))

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.plots.log_axis import LogAxis, colour_plot, make_still
+from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.panel_parts import centred_text, column
+from gui.widgets.panel_parts import column
 
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
 _LOG_FROM_RATIO = 8.0
@@ -33,8 +33,8 @@ class FigurePlot(QWidget):
     `empty` says what will be here and how to fill it, `dashed` what the dashed curves (`Figure.printed`) are.
     """
 
-    def __init__(self, parent: QWidget | None = None, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
-        super().__init__(parent)
+    def __init__(self, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
+        super().__init__()
         self._empty = empty
         self._dashed = dashed
         self._figure: Figure | None = None
@@ -43,7 +43,7 @@ class FigurePlot(QWidget):
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
         self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
-        self.empty_text = centred_text(empty, self.plot)
+        self.empty_text = text_over(self.plot, empty)
         self._build()
         self.plot.getViewBox().sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
@@ -60,10 +60,6 @@ class FigurePlot(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * GRID, 16 * GRID)
-
-    def resizeEvent(self, event: object) -> None:
-        super().resizeEvent(event)  # type: ignore[arg-type]
-        self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
 
     def _redraw(self) -> None:
         theme, figure = current_theme(), self._figure

@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
+from PySide6.QtWidgets import QLabel, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme
+from gui.widgets.panel_parts import centred_text, column
 
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
@@ -16,7 +18,7 @@ _WORD_ROOM = 3 * GRID
 
 
 def make_still(plot: pg.PlotWidget) -> None:
-    """Take wheel, menu and focus from a plot: there is nothing to pan to."""
+    """Take wheel, menu, focus and drops from a plot: nothing can be panned, and the window takes files."""
     item = plot.getPlotItem()
     item.setMouseEnabled(x=False, y=False)
     item.setMenuEnabled(False)
@@ -25,6 +27,16 @@ def make_still(plot: pg.PlotWidget) -> None:
     item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
     plot.setFrameShape(plot.Shape.NoFrame)
     plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    # Qt warned of a drag that left the plot and had begun elsewhere.
+    for widget in (plot, plot.viewport()):
+        widget.setAcceptDrops(False)
+
+
+def text_over(plot: QWidget, text: str = "") -> QLabel:
+    """Return a quiet text that fills a plot, for as long as there is nothing to draw."""
+    label = centred_text(text)
+    plot.setLayout(column(label, margins=(2 * GRID, GRID, 2 * GRID, GRID)))
+    return label
 
 
 def colour_plot(plot: pg.PlotWidget, theme: Theme) -> None:

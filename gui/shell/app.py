@@ -78,6 +78,8 @@ class Haloscope:
             ("run_all", lambda: self.window.page.run_all()),
             ("export_csv", lambda: self.window.page.export("csv")),
             ("export_json", lambda: self.window.page.export("json")),
+            ("copy_results", lambda: self.window.page.copy_results()),
+            ("clear_results", lambda: self.window.page.clear_results()),
             ("cancel", self.window.cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
             ("reset_layout", self.window.restore_default_layout),

@@ -16,8 +16,8 @@ RETRY = "Try the GPU again"
 class EngineMessages(QObject):
     """Reports lost hosts, and offers to retry the GPU after it was given up."""
 
-    def __init__(self, link: EngineLink, messages: Messages, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, link: EngineLink, messages: Messages) -> None:
+        super().__init__()
         self._link = link
         self._messages = messages
         self._reported: set[str] = set()

@@ -5,19 +5,27 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
-from gui.shell.edit_actions import EditActions
+from gui.shell.drop_highlight import DropHighlight
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
+from gui.shell.page_actions import PageActions
 from gui.shell.page_bar import PageBar
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
-from gui.shell.shell_actions import RunActions, page_entries
+from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
 from gui.widgets.panel_parts import Slot
@@ -65,10 +73,10 @@ class MainWindow(QMainWindow):
         self.page_bar = PageBar(PAGES)
         self.top_bar = TopBar(actions)
         self.status_line = StatusLine(services.state)
-        self._run_actions = RunActions(actions, services.state, services.link)
-        self._edit_actions = EditActions(actions)
+        self._page_actions = PageActions(actions, services.state, services.link)
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
+        self._highlight = DropHighlight(self.pages)
         for _ in PAGES:
             self.pages.addWidget(Slot())
         self._panels_menu = QMenu("&Panels", self)
@@ -189,9 +197,9 @@ class MainWindow(QMainWindow):
         self.page_bar.show_chosen(number)
         self._shows.actions()[number].setChecked(True)
         self._services.messages.show_page(page)
-        self.message_bar.show_over(page.centralWidget() or page)
+        self.message_bar.show_over(page.message_area)
         self.top_bar.show_page(page)
-        self._edit_actions.show_page(page)
+        self._page_actions.show_edits(page.undo_stack)
         self._show_status(page)
         self._panels_menu.clear()
         self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
@@ -202,8 +210,7 @@ class MainWindow(QMainWindow):
             return
         status = page.status
         self.status_line.show_page(status)
-        self._run_actions.show_page(status)
-        self._edit_actions.show_status(status)
+        self._page_actions.show_status(status)
         self.top_bar.caption.show_text(status.caption, status.caption_tip)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
@@ -264,8 +271,15 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _local_files(event):
             event.acceptProposedAction()
+            self._highlight.setGeometry(self.pages.rect())
+            self._highlight.raise_()
+            self._highlight.show()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._highlight.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        self._highlight.hide()
         paths = _local_files(event)
         if paths:
             event.acceptProposedAction()

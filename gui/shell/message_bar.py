@@ -18,10 +18,7 @@ _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "E
 
 
 class MessageBar(QFrame):
-    """Shows the newest message over the lower edge of a page's middle; information expires, shown or not.
-
-    The middle is a picture, a plot or a page without panels: tables of results stand around it.
-    """
+    """Shows the newest message over the lower edge of a page; information expires, shown or not."""
 
     def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
 """The thin bar on the left that switches pages."""
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QVBoxLayout
 
 from gui.page.contract import PageEntry
 from gui.style.icons import icon
@@ -13,8 +13,8 @@ class PageBar(QFrame):
 
     chosen = Signal(int)  # position of the page
 
-    def __init__(self, pages: list[PageEntry], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, pages: list[PageEntry]) -> None:
+        super().__init__()
         self._group = QButtonGroup(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(HALF_GRID, GRID, HALF_GRID, GRID)

@@ -1,16 +1,16 @@
 """The actions of the main window; pages bring their own."""
 
-from PySide6.QtCore import QObject
-
-from gui.engine_link.engine_link import EngineLink
-from gui.engine_link.engine_state import EngineState
-from gui.page.actions import Actions, Entry
-from gui.page.contract import PageEntry, PageStatus
-from gui.widgets.export_buttons import CSV_TIP, JSON_TIP
+from gui.page.actions import Entry
+from gui.page.contract import PageEntry
+from gui.widgets.runs_panel import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),
     Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
+    Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",
+          "Ctrl+Shift+C", "copy", "&Edit", 20),
+    Entry("clear_results", "C&lear results", "Forget the runs of this page: its table and plots.",
+          "Ctrl+Shift+Del", "clear", "&Edit", 20),
     Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
     Entry("run_all", "Run &all", "Run everything that can be run on this page.", "Ctrl+Shift+R", "run-all",
           "&Run"),
@@ -27,6 +27,8 @@ ENTRIES: tuple[Entry, ...] = (
           "Ctrl+Shift+F1", "about", "&Help", 90),
     Entry("quit", "&Quit", "Close the window. Its layout is kept.", "Ctrl+Q", "quit", "&File", 90),
 )  # fmt: skip
+UNDO = Entry("undo", "&Undo", "Undo the last edit on this page.", "Ctrl+Z", "undo", "&Edit", 10)
+REDO = Entry("redo", "&Redo", "Redo the last undone edit.", "Ctrl+Shift+Z Ctrl+Y", "redo", "&Edit", 10)
 _THEME_TIPS = {"light": "Light theme.", "dark": "Dark theme.", "system": "Follow the desktop."}
 
 
@@ -45,33 +47,3 @@ def page_entries(pages: list[PageEntry]) -> list[Entry]:
               "&View", 70, "Pa&ges", page.key)
         for number, page in enumerate(pages, start=1)
     ]  # fmt: skip
-
-
-class RunActions(QObject):
-    """Enables and explains Run, Run all, Cancel, Try the GPU again, and saving the results."""
-
-    def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
-        super().__init__(actions)
-        self._actions = actions
-        self._state = state
-        self._link = link
-        self._status = PageStatus()
-        for signal in (state.ready_changed, state.running_changed, state.progress_changed, link.lost):
-            signal.connect(self._refresh)
-
-    def show_page(self, status: PageStatus) -> None:
-        """Follow the status of the visible page."""
-        self._status = status
-        self._refresh()
-
-    def _refresh(self) -> None:
-        state, actions = self._state, self._actions
-        for name, does in (("run", self._status.run_does), ("run_all", self._status.run_all_does)):
-            why_not = self._status.why_no_run or state.why_no_run if does else "Not available on this page."
-            actions[name].setEnabled(not why_not)
-            actions.explain(name, f"{does} {why_not}".strip())
-        for name in ("export_csv", "export_json"):
-            actions[name].setEnabled(self._status.has_results)
-            actions.explain(name, "" if self._status.has_results else "There are no results on this page.")
-        actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)
-        actions["retry_gpu"].setEnabled(not self._link.uses_cuda)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy
 
 from gui.engine_link.engine_state import READY, EngineState
 from gui.page.contract import PageStatus
@@ -16,8 +16,8 @@ _STEPS = 1000
 class StatusLine(QFrame):
     """Engine, last run and speed-up; work that takes over half a second shows its progress in the middle."""
 
-    def __init__(self, state: EngineState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: EngineState) -> None:
+        super().__init__()
         self._state = state
         self._status = PageStatus()
         self._engine = _label("Engine", "The engine's process and the device that it works on.")

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton
 
 from gui.page.actions import Actions
 from gui.page.contract import Page, Tool
@@ -12,8 +12,8 @@ from gui.style.metrics import GRID, HALF_GRID
 class TopBar(QFrame):
     """Buttons for a page's most important actions."""
 
-    def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, actions: Actions) -> None:
+        super().__init__()
         self.caption = _Elided()
         # Made once for each page: Qt for Python ends an action with the button that it is the action of.
         self._tools: dict[Page, list[QToolButton]] = {}

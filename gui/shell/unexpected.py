@@ -19,8 +19,8 @@ class UnexpectedErrors(QObject):
 
     happened = Signal(object)  # an EngineError: what, and why
 
-    def __init__(self, messages: Messages, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, messages: Messages) -> None:
+        super().__init__()
         self._messages = messages
         self.happened.connect(self._show, Qt.ConnectionType.QueuedConnection)
 

@@ -4,6 +4,8 @@ from functools import lru_cache
 
 from PySide6.QtGui import QColor
 
+from gui.style.cell_colours import mixed
+
 # From the worst to the best.
 HEAT = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
 
@@ -14,6 +16,4 @@ def heat(share: float) -> QColor:
     """Return the colour between the worst (0) and the best (1)."""
     position = min(max(share, 0.0), 1.0) * (len(HEAT) - 1)
     below = min(int(position), len(HEAT) - 2)
-    low, high, part = QColor(HEAT[below]), QColor(HEAT[below + 1]), position - below
-    sides = (low.red(), high.red()), (low.green(), high.green()), (low.blue(), high.blue())
-    return QColor(*(round(a + (b - a) * part) for a, b in sides))
+    return mixed(QColor(HEAT[below]), QColor(HEAT[below + 1]), position - below)

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextLayout, QTextOptio
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from gui.style.metrics import small_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 
 class ElidedLabel(QLabel):
@@ -26,7 +26,6 @@ class ElidedLabel(QLabel):
             grows = self._most > lines
             height = QSizePolicy.Policy.Preferred if grows else QSizePolicy.Policy.Fixed
             self.setSizePolicy(QSizePolicy.Policy.Ignored, height)
-        theme_notifier().changed.connect(self.update)
 
     def setText(self, text: str) -> None:
         super().setText(text)

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
+    QComboBox,
+    QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -19,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.scroll_area import ScrollArea
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
@@ -67,11 +70,35 @@ def label_for(text: str, control: QWidget) -> QLabel:
 
 def centred_text(text: str = "", parent: QWidget | None = None) -> QLabel:
     """Return a quiet text in the middle: what an empty panel will show, and how to fill it."""
-    label = QLabel(text, parent)
+    label = quiet_label(text, wraps=True)
+    label.setParent(parent)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setWordWrap(True)
-    label.setForegroundRole(label.foregroundRole().PlaceholderText)
     return label
+
+
+def quiet_label(text: str = "", *, small: bool = False, wraps: bool = False) -> QLabel:
+    """Return a label in the colour of notes; `small` takes their smaller font."""
+    label = QLabel(text, wordWrap=wraps)
+    if small:
+        label.setFont(small_font())
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    return label
+
+
+def form(spacing: int = HALF_GRID) -> QFormLayout:
+    """Return an empty form without margins, whose fields take the width that there is."""
+    made = QFormLayout()
+    made.setContentsMargins(0, 0, 0, 0)
+    made.setHorizontalSpacing(GRID)
+    made.setVerticalSpacing(spacing)
+    made.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return made
+
+
+def keep_narrow(box: QComboBox, characters: int) -> None:
+    """Let a list that drops down ask for the width of so many characters, whatever its entries."""
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(characters)
 
 
 def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:

@@ -6,7 +6,6 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QSortFilterProxyModel,
     Qt,
@@ -44,13 +43,9 @@ class RunsModel(QAbstractTableModel):
     present_changed = Signal()
 
     def __init__(
-        self,
-        problems: Iterable[type[TaskProblem]],
-        baseline: str,
-        first: Iterable[str] = (),
-        parent: QObject | None = None,
+        self, problems: Iterable[type[TaskProblem]], baseline: str, first: Iterable[str] = ()
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.columns: tuple[Column, ...] = columns_of(*problems, first=first)
         self._results: list[Run] = []
         self._runs: list[Compared] = []
@@ -74,6 +69,15 @@ class RunsModel(QAbstractTableModel):
     def tried(self) -> tuple[Compared, ...]:
         """Return the rows that a file of results has: all but what was only counted."""
         return tuple(run for run in self._runs if run.result.no_speed != "not run yet")
+
+    @property
+    def can_clear(self) -> bool:
+        """Whether there are runs that can be forgotten."""
+        return bool(self._runs)
+
+    def clear(self) -> None:
+        """Forget all runs."""
+        raise NotImplementedError
 
     def position(self, key: str) -> int:
         return [column.key for column in self.columns].index(key)

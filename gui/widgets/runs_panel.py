@@ -1,51 +1,51 @@
 """The table of a page's runs with its buttons: copy, CSV, JSON; while it is empty, what it will hold."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gui.widgets.export_buttons import export_buttons
 from gui.widgets.panel_parts import centred_text, text_button
-from gui.widgets.runs_model import Run
-from gui.widgets.runs_state import RunsState, StateRuns
+from gui.widgets.runs_model import Run, RunsModel
 from gui.widgets.runs_table import RunsTable
+
+CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."
+JSON_TIP = "Export as JSON: every raw sample, the verification, the machine and its versions."
+_COPY_TIP = "Copy all rows as text for a spreadsheet, or the selected ones where there are several."
 
 
 class RunsPanel(QWidget):
-    """Shows a `StateRuns`; a subclass lays out `buttons` and `stack` among its own controls.
+    """Shows a `RunsModel`; a subclass lays out `buttons` and `stack` among its own controls.
 
     `empty` says what the table will hold; `name`, `shown` and `typical` are those of `RunsTable`.
     """
 
     def __init__(
         self,
-        state: RunsState[Any],
-        model: StateRuns,
+        model: RunsModel,
         empty: str,
         *,
         name: str,
-        shown: Mapping[str, bool],
-        typical: Mapping[str, str],
+        shown: Mapping[str, bool] | None = None,
+        typical: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
-        self._state = state
         self.model = model
-        model.setParent(self)
         self.table = RunsTable(model, name, shown, typical)
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.baseline_asked.connect(model.use_as_baseline)
-        self.copy_button = text_button(
-            "copy", "Copy", f"Copy {name.lower()}", "Copy the table, to paste it into a spreadsheet."
-        )
-        self.copy_button.clicked.connect(self.table.copy_all)
-        self.export_buttons = export_buttons()
+        self.copy_button = text_button("copy", "Copy", f"Copy {name.lower()}", _COPY_TIP)
+        self.copy_button.clicked.connect(self._copy)
+        self.export_buttons = [
+            text_button("export", form, f"{form} results", tip)
+            for form, tip in (("CSV", CSV_TIP), ("JSON", JSON_TIP))
+        ]
         self.buttons = self.copy_button, *self.export_buttons
         self.stack = QStackedWidget()
         self.stack.addWidget(centred_text(empty))
         self.stack.addWidget(self.table)
-        state.rows_changed.connect(self._enable)
+        for changed in (model.rowsInserted, model.modelReset, model.dataChanged):
+            changed.connect(self._enable)
         self._enable()
 
     def select(self, wanted: Callable[[Run], bool]) -> None:
@@ -62,8 +62,13 @@ class RunsPanel(QWidget):
             self.table.scrollTo(model.index(rows[0], 0))
         chosen.select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
 
+    def _copy(self) -> None:
+        # One is often selected without anybody's doing: the newest, or the one that Run runs.
+        several = len(self.table.selectionModel().selectedRows()) > 1
+        (self.table.copy if several else self.table.copy_all)()
+
     def _enable(self) -> None:
-        has_rows = bool(self._state.rows)
+        has_rows = self.model.rowCount() > 0
         self.stack.setCurrentIndex(int(has_rows))
         self.copy_button.setEnabled(has_rows)
         for button in self.export_buttons:

@@ -34,8 +34,8 @@ class RunsState(QObject, Generic[S]):
     shown = Signal()  # the page is shown for the first time, or once more
     settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
-    def __init__(self, settings: S, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, settings: S) -> None:
+        super().__init__()
         self.running = False
         self.last: Run | None = None
         """The newest run, also of an earlier problem."""
@@ -52,6 +52,11 @@ class RunsState(QObject, Generic[S]):
     @property
     def rows(self) -> tuple[Run, ...]:
         """The result of each variant: measured where it has run, else why it has not."""
+        raise NotImplementedError
+
+    @property
+    def runnable(self) -> tuple[Any, ...]:
+        """What can run here, of what is listed."""
         raise NotImplementedError
 
     @property
@@ -92,7 +97,8 @@ class RunsState(QObject, Generic[S]):
         self._runs, self.last = {}, None
         self.rows_changed.emit()
 
-    def _list(self, listed: tuple[Any, ...]) -> None:
+    def set_listed(self, listed: tuple[Any, ...]) -> None:
+        """Store what is known of each variant before it has run."""
         if listed != self._listed:
             self._listed = listed
             self.rows_changed.emit()
@@ -108,13 +114,18 @@ class RunsState(QObject, Generic[S]):
 class StateRuns(RunsModel):
     """The rows of a state as a table, in its order."""
 
-    def __init__(
-        self, state: RunsState[Any], baseline: str, first: Iterable[str], parent: QObject | None = None
-    ) -> None:
-        super().__init__([type(state.settings.problem)], baseline, first, parent)
+    def __init__(self, state: RunsState[Any], baseline: str, first: Iterable[str]) -> None:
+        super().__init__([type(state.settings.problem)], baseline, first)
         self._state = state
         state.rows_changed.connect(self._follow)
         self._follow()
+
+    @property
+    def can_clear(self) -> bool:
+        return self._state.has_runs and not self._state.running
+
+    def clear(self) -> None:
+        self._state.forget_runs()
 
     def _follow(self) -> None:
         before, self._results = self._results, list(self._state.rows)

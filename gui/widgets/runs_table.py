@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette, QResizeEvent
-from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
+from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
@@ -55,9 +55,8 @@ class RunsTable(QTableView):
         name: str,
         shown: Mapping[str, bool] | None = None,
         typical: Mapping[str, str] | None = None,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._runs = model
         self._at_first = dict(shown or {})
         self._wanted: dict[str, bool] = {}
@@ -181,8 +180,11 @@ class RunsTable(QTableView):
 
     def _fit_baseline(self) -> None:
         """Make room for the name of the baseline in the header of the speed-ups."""
-        at = self._runs.position(SPEED_UP)
-        self.setColumnWidth(at, max(self.columnWidth(at), self.horizontalHeader().sectionSizeHint(at)))
+        at, metrics = self._runs.position(SPEED_UP), self.horizontalHeader().fontMetrics()
+        # Qt's own hint has both lines one after the other.
+        lines = self._runs.headerData(at, Qt.Orientation.Horizontal).splitlines()
+        needed = max(map(metrics.horizontalAdvance, lines)) + 4 * GRID
+        self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _show_first_columns(self) -> None:
         self._wanted.clear()

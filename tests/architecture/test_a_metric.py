@@ -19,7 +19,7 @@ from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState
-from gui.page.export import ResultsExport
+from gui.page.export import save_runs
 from gui.page.messages import Messages
 from gui.widgets.runs_state import StateRuns
 from tests.fresh_python import ROOT
@@ -66,9 +66,9 @@ def test_that_tables_and_tooltips_of_the_window_show_it(qtbot):
     model.setParent(panel)
     qtbot.addWidget(panel)
     model.add(make_result("tiled", 0.5))
-    state = MatmulState(panel)
-    state.set_counted(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
-    for runs, text in ((model, "2000.0"), (StateRuns(state, "numpy", (), panel), "500.0")):
+    state = MatmulState()
+    state.set_listed(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
+    for runs, text in ((model, "2000.0"), (StateRuns(state, "numpy", ()), "500.0")):
         at = runs.position("toy_rate")
         assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
         assert runs.headerData(at, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == TOY.explanation
@@ -100,7 +100,7 @@ def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_
     model, path = ResultsModel(), tmp_path / f"window.{suffix}"
     for result in results:
         model.add(result)
-    ResultsExport(model, EngineState(), Messages()).write(path)
+    save_runs(path, model, EngineState(), Messages())
     runs = compared(results, "cpu-serial")
     if suffix == "csv":
         assert path.read_bytes().decode() == results_csv(runs, "cpu-serial")

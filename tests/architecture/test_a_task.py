@@ -31,6 +31,7 @@ from engine.run.sweep import counted, sweep
 from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS
 from gui.page.contract import PageEntry
+from gui.page.export import save_runs
 from gui.shell.pages import PAGES
 from tests.architecture.scaling.messages import ScaleRequest
 from tests.architecture.scaling.problem import Scaling
@@ -144,7 +145,8 @@ def test_that_the_window_has_its_page_runs_it_and_shows_its_columns(
     rate = 5 / page.model.results()[0].kernel_ms
     assert page.model.index(0, at).data() == f"{rate:,.0f}"
     assert page.model.columns[0].key == "factor"
-    page.export_to.write(tmp_path / "r.json")
+    services = page._services
+    save_runs(tmp_path / "r.json", page.model, services.state, services.messages)
     read = results_from_document(json.loads((tmp_path / "r.json").read_text()))
     assert read == page.model.results()
 

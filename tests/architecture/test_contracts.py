@@ -23,10 +23,8 @@ CONTRACTS, MYPY = TOOLS["importlinter"]["contracts"], TOOLS["mypy"]
 
 @pytest.fixture(scope="module")
 def graph():
-    """Who imports whom, of what is imported when a program runs."""
-    return grimp.build_graph(
-        "engine", "gui", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
-    )
+    """Who imports whom, also for types, where kernels name what they are written with."""
+    return grimp.build_graph("engine", "gui", include_external_packages=True, cache_dir=None)
 
 
 def modules_of_variants():
@@ -102,6 +100,29 @@ SOURCES = [
 def trees():
     """Return the syntax tree of each file: all of them take two seconds."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+MOST_LOCAL_IMPORTS = 96
+
+
+def local_imports():
+    """Return the imports within functions of the program and its benches, by their file and line."""
+    functions = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
+    found = {
+        (path, node.lineno)
+        for path, tree in trees().items()
+        if not path.is_relative_to(ROOT / "tests")
+        for function in ast.walk(tree)
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return sorted(f"{path.relative_to(ROOT)}:{line}" for path, line in found)
+
+
+def test_that_imports_within_functions_do_not_grow():
+    """Each has its reason: what a start does not need and takes long. Lower the number with them."""
+    assert len(local_imports()) <= MOST_LOCAL_IMPORTS, "\n".join(local_imports())
 
 
 LETTERS = {

@@ -72,7 +72,7 @@ def shown(qapp, entries):
     workspace, state = make_workspace(), make_engine_state(cuda=True)
     assert isinstance(workspace, Workspace)
     state.set_availability(tuple(entries))
-    model = VariantsModel(workspace, state, ResultsModel(workspace))
+    model = VariantsModel(workspace, state, ResultsModel())
     return [(row.key, row.selectable, bool(row.under), row.time) for row in model.rows()]
 
 

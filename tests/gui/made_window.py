@@ -15,7 +15,7 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
-from gui.explore.small_picture import ComputingMessages, SmallPicture
+from gui.explore.small_picture import ComputingMessages
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
@@ -65,12 +65,8 @@ class Bench:
         self.engine_messages = EngineMessages(self.link, self.messages)
         self.display = Display(self.workspace, self.state, self.link.keeper)
         self.small_pictures = []
-        small = SmallPicture(
-            self.workspace,
-            self.state,
-            lambda: self.small_pictures.append("taken"),
-        )
-        self.behind = ComputingMessages(self.messages, None, small)
+        helped = self.workspace, self.state, lambda: self.small_pictures.append("taken")
+        self.behind = ComputingMessages(self.messages, None, *helped)
         self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)

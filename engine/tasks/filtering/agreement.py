@@ -30,7 +30,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.mask.factors import factor
 from engine.mask.float_step import EXACT_STEPS, step_of
+from engine.mask.low_rank import low_rank
 from engine.mask.mask import Mask
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
@@ -67,6 +69,15 @@ def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
     )
     lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
     return max(0.0, lost - float(high * wide + 1))
+
+
+def steps_of_products(mask: Mask, rank: int) -> float:
+    """Return `added_steps` of a mask as a sum of so many columns times rows."""
+    if rank == 1:
+        factors = factor(mask)
+        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
+    products = low_rank(mask, rank)
+    return added_steps(products.columns, products.rows)
 
 
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:

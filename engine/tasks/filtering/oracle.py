@@ -40,8 +40,8 @@ def _sources(results: range, taps: int, before: int, length: int, border: Border
     else:
         wanted = (np.array(results)[:, np.newaxis] - before + np.arange(taps)).reshape(-1)
     sources = wanted.astype(np.int64)
-    for place in np.flatnonzero((wanted < 0) | (wanted >= length)):
-        sources[place] = border.rule(int(wanted[place]), length)
+    for index in np.flatnonzero((wanted < 0) | (wanted >= length)):
+        sources[index] = border.rule(int(wanted[index]), length)
     return sources
 
 

@@ -104,15 +104,9 @@ class Variant(AnyVariant[Problem, Mask]):
         if not self.rank:
             return 0.0
         # Loaded by the first proof.
-        from engine.mask.factors import factor
-        from engine.mask.low_rank import low_rank
-        from engine.tasks.filtering.agreement import added_steps
+        from engine.tasks.filtering.agreement import steps_of_products
 
-        if self.rank == 1:
-            factors = factor(mask)
-            return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
-        products = low_rank(mask, self.rank)
-        return added_steps(products.columns, products.rows)
+        return steps_of_products(mask, self.rank)
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""

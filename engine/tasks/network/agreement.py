@@ -72,8 +72,8 @@ def verify(
         if found.max_error > error:
             error, bound = found.max_error, found.bound
         if found.wrong is not None and not reason:
-            number, *place = found.wrong
-            where = ", ".join(map(str, place))
+            number, *indices = found.wrong
+            where = ", ".join(map(str, indices))
             reason = (
                 f"not verified: drawing {numbers[number]}, {layer} {where} is {part[found.wrong]!s}, "
                 f"the float64 reference is {wanted.values[found.wrong]:.9g} "

@@ -38,8 +38,8 @@ def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFa
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[Any] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
-    for place, array in zip(made, arrays, strict=True):
-        shared.attach(place)[...] = array
+    for target, array in zip(made, arrays, strict=True):
+        shared.attach(target)[...] = array
     stages = tuple(map(info_of, NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
@@ -58,9 +58,9 @@ def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
     chances = probabilities(values["output"][None])[0]
     layers = ForwardPass(1).layers
     made = shared.create(*((layer.shape, "float32") for layer in layers))
-    for layer, place in zip(layers, made, strict=True):
-        shared.attach(place)[...] = values[layer.key]
-    maps = tuple(LayerMaps(layer, place) for layer, place in zip(layers, made, strict=True))
+    for layer, target in zip(layers, made, strict=True):
+        shared.attach(target)[...] = values[layer.key]
+    maps = tuple(LayerMaps(layer, target) for layer, target in zip(layers, made, strict=True))
     return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
 
 

@@ -96,12 +96,12 @@ def fitted(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if height >= side or width >= _MOST_COLUMNS:
         return ink
     scale = min(_FITTED_ROWS / height, _MOST_COLUMNS / width)
-    place = np.arange(side)
+    pixel = np.arange(side)
 
     def spread(along: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the weights of cells (before, after) with which each one is interpolated along one axis."""
-        at = (along[0] + along[-1]) / 2 + (place - (side - 1) / 2) / scale
-        near: NDArray[np.float64] = np.maximum(0.0, 1.0 - np.abs(at[:, None] - place))
+        at = (along[0] + along[-1]) / 2 + (pixel - (side - 1) / 2) / scale
+        near: NDArray[np.float64] = np.maximum(0.0, 1.0 - np.abs(at[:, None] - pixel))
         # Each cell as a quarter, a half, a quarter of its neighbours and itself.
         soft = np.eye(side) / 2 + (np.eye(side, k=1) + np.eye(side, k=-1)) / 4
         return near @ soft

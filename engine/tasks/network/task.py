@@ -61,6 +61,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
 
     def verify(self, values: Any, job: "NetworkJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare the scores with those of float64."""
+        # Loaded by the first proof.
         from engine.tasks.network.agreement import verify
 
         operands = job.operands

@@ -89,15 +89,15 @@ def _shown(job: OperationJob, resolved: ResolvedOperation, values: np.ndarray, b
     if answer.mark is not None:
         pixels = marked(pixels, answer.mark, white)
     with SharedSegment() as segment:
-        place, *levels = segment.create(
+        target, *levels = segment.create(
             (samples.shape, samples.dtype.name), *screen_arrays(*samples.shape[:2])
         )
-        shared.attach(place)[...] = pixels.reshape(samples.shape)
-        screen = segment.rendered(place, tuple(levels), white, alpha=picture.alpha)
+        shared.attach(target)[...] = pixels.reshape(samples.shape)
+        screen = segment.rendered(target, tuple(levels), white, alpha=picture.alpha)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
         choice = resolved.choice
         shown = Filtered(
-            place,
+            target,
             screen,
             choice.variant.key,
             resolved.device.key,

@@ -237,11 +237,11 @@ def _entropy_bits(counts: np.ndarray) -> float:
 
 def _symbols(blocks: np.ndarray) -> tuple[np.ndarray, int]:
     """Return how often each symbol occurs in blocks (n, 64), first cells left out; bits in all."""
-    block, place = np.nonzero(blocks[:, 1:])
+    block, index = np.nonzero(blocks[:, 1:])
     begins = np.diff(block, prepend=-1) != 0
     # Zeros since the block's coefficient before, or since the first cell.
-    run = place - np.where(begins, 0, np.roll(place, 1) + 1)
-    sizes = _bits(blocks[:, 1:][block, place])
+    run = index - np.where(begins, 0, np.roll(index, 1) + 1)
+    sizes = _bits(blocks[:, 1:][block, index])
     counts = np.bincount(run % 16 * _RUN + sizes, minlength=16 * _RUN)
     # Sixteen zeros are a symbol of their own; the end of a block is one unless its last cell is not 0.
     counts[15 * _RUN] += int((run // 16).sum())

@@ -1,10 +1,9 @@
 """Every operation, in teaching order: a new one is its file beside this, and a line here."""
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from engine.errors import BadValue, UnknownName
+from engine.errors import BadValue, UnknownName, closest
 from engine.tasks.operation.compress import COMPRESS
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.desaturate import DESATURATE
@@ -25,8 +24,8 @@ def operation_named(key: object) -> Operation:
     """Return the operation of that key; an `UnknownName` names the nearest one and all of them."""
     found = OPERATIONS.get(key) if isinstance(key, str) else None
     if found is None:
-        near = difflib.get_close_matches(str(key), OPERATIONS, n=1)
-        hint = f"Did you mean {near[0]}? " if near else ""
+        near = closest(str(key), OPERATIONS)
+        hint = f"Did you mean {near}? " if near else ""
         remedy = f"{hint}Choose one of {', '.join(OPERATIONS)}."
         raise UnknownName(f"operation '{key}'", "there is no such operation", remedy)
     return found

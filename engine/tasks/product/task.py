@@ -43,6 +43,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
 
     def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the product in float64."""
+        # Loaded by the first proof.
         from engine.tasks.product.agreement import verify
 
         return verify(

@@ -17,6 +17,7 @@ Limit
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,11 +34,19 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
+from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.box_mask import refuse_other_masks
 from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_within
+    from engine.variants.ir.device_function import waiter
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
+    from engine.variants.tiles.tile_sums import column_summer, row_summer, sums_store
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
@@ -159,14 +168,6 @@ RING_REGISTERS = 96
 @kernel_factory
 def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of work, and the bytes of a sample of picture and result."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_within
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import waiter
-    from engine.variants.tiles.result_storer import result_storer
-    from engine.variants.tiles.tile_loader import tile_loader
-    from engine.variants.tiles.tile_sums import column_summer, row_summer, sums_store
-
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
@@ -246,8 +247,6 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
-    from engine.variants.kernel_types import filter_pass
-
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)

@@ -87,15 +87,14 @@ def _stream_of(cupy: ModuleType, handle: int) -> AbstractContextManager[object]:
 @contextmanager
 def _cupy_on(stream: object) -> Iterator[ModuleType]:
     """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
+    # Only where there is a transform: CuPy need not be installed.
     import cupy
 
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_faults import cuda_errors_in_words
-    from engine.device.numba_cuda import cuda
+    from engine.device import cuda_faults, numba_cuda
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
-    with cuda_errors_in_words("transforming the picture"):
-        device = cuda.get_current_device().id
+    with cuda_faults.cuda_errors_in_words("transforming the picture"):
+        device = numba_cuda.cuda.get_current_device().id
         try:
             with cupy.cuda.Device(device), _stream_of(cupy, handle):
                 yield cupy

@@ -5,14 +5,12 @@
 
 from llvmlite import ir
 
+from engine.device.launches import WEIGHTS
 from engine.variants.ir.llvm import LlvmCode, Values
 from engine.variants.ir.value import F32, I8, I32, ArrayArgument, Value, constant, wide
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """The address spaces of global, shared and constant memory."""
-
-WEIGHTS = "haloscope_weights"
-"""The name of the mask's weights in constant memory (`CudaCode.weights`)."""
 
 
 class CudaCode(LlvmCode):

@@ -17,21 +17,22 @@ Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_k
 assignment 3, the optimised kernel (there with the mask in constant memory).
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
+
 
 @kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y

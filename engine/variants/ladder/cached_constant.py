@@ -21,25 +21,25 @@ Source: Drexel ECEC-622, assignment 3, ConvolutionKernel_optimized and `kernel_c
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ladder.constant_weights import constant_weights
+
 
 @kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block; any weights."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32, registers_for
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ladder.constant_weights import constant_weights
-
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y
     rule, in_constant_memory = cuda_rule(border), constant_weights(MASK_ROWS * MASK_COLUMNS)

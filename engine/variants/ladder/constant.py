@@ -23,12 +23,19 @@ is filled by `cudaMemcpyToSymbol`.
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_SIDE
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ladder.constant_weights import constant_weights
 
 MAX_MASK_CELLS = MAX_SIDE * MAX_SIDE
 
@@ -36,13 +43,6 @@ MAX_MASK_CELLS = MAX_SIDE * MAX_SIDE
 @kernel_factory
 def kernel(border: Border):
     """Return the kernel for a border; any size of picture and mask."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ladder.constant_weights import constant_weights
-
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_CELLS)
 
     @jit_with_constant(WEIGHTS, MAX_MASK_CELLS)

@@ -10,16 +10,14 @@ The simulator has no constant memory. There, and where the source is run in plai
 weights lie in the array that the kernel is given as an argument; on a device only its shape is read.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from numba import types
 
 from engine.device.cuda_presence import SIMULATED
-from engine.device.launches import Pass
 from engine.device.numba_cuda import intrinsic
-from engine.mask.mask import Mask
-from engine.variants.ir.cuda_code import WEIGHTS, CudaCode
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import ArrayArgument
 
 
@@ -52,10 +50,3 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
 
     in_constant_memory.py_func = flat
     return in_constant_memory
-
-
-def with_weights(passes: Iterable[Pass], mask: Mask, count: int) -> tuple[Pass, ...]:
-    """Return passes whose `count` float32 in constant memory are the mask's weights, and zeros after them."""
-    contents = np.zeros(count, np.float32)
-    contents[: mask.taps] = mask.weights32.ravel()
-    return tuple(step._replace(constant=(WEIGHTS, contents)) for step in passes)

@@ -26,11 +26,10 @@ float32 partial sum.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -44,8 +43,13 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.variants.filter_passes import filter_arguments
+from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import blocks_along
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of
@@ -157,10 +161,6 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r
     is row f x height + r of `out`.
     """
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     MASK_COLUMNS = mask_shape[1]
     TAPS = mask_shape[0] * mask_shape[1]
@@ -225,8 +225,6 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
 
 def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple[Pass, ...]:
     """Return the one pass that applies all masks of a bank."""
-    from engine.variants.kernel_types import filter_pass
-
     (launch,) = bank_plan(problem, block, len(bank))
     function = kernel(problem.border, problem.mask_shape, block)
     # As every filter kernel's, with a matrix of weights and an array of offsets.

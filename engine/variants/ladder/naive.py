@@ -13,20 +13,20 @@ Sources: CENG443, "2D Convolution Kernel" (convolution_2D_basic_kernel); Drexel 
 ConvolutionKernel. Theirs sum in int and double; here each mask row has a float32 partial sum.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cuda_result
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_result, cuda_rule
+    from engine.device.numba_cuda import cuda, float32
 
 
 @kernel_factory
 def kernel(border: Border, result_dtype: str):
     """Return the kernel for a border and a type of result; any size of picture and mask."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     rule, as_result = cuda_rule(border), cuda_result(result_dtype)
 
     @cuda.jit

@@ -22,8 +22,8 @@ which is the zero border; here the border's rule decides.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -35,6 +35,10 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
 from engine.variants.ladder.tile_plans import tile_plan
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, float64
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -65,10 +69,6 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 @kernel_factory
 def kernel(border: Border):
     """Return the kernel for a border; any size of picture and mask."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, float64
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
 
     @cuda.jit

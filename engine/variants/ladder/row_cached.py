@@ -18,21 +18,22 @@ Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_ke
 constant memory (`row-cached-constant`).
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
 from engine.variants.ladder.tile_plans import own_cell_tiles
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
+
 
 @kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     TILE_SIZE, TILE_ROWS, MASK_WIDTH = block.x, block.y, mask_width
 

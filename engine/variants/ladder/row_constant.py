@@ -20,26 +20,26 @@ filled by `cudaMemcpyToSymbol`.
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ladder.constant_weights import constant_weights
+
 
 @kernel_factory
 def kernel(border: Border, mask_width: int, registers: int | None):
     """Return the kernel for a border, a mask width and at most so many registers per thread; any weights."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ladder.constant_weights import constant_weights
-
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
     MASK_WIDTH = mask_width
 
@@ -66,8 +66,6 @@ def kernel(border: Border, mask_width: int, registers: int | None):
 
 def kernel_of(problem: Problem, block: Block):
     """Return the kernel for a problem and a block."""
-    from engine.device.cuda_kernels import registers_for
-
     return kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
 
 

@@ -16,21 +16,23 @@ Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There th
 cells are left out of the sum, and the anchor is the middle of the mask.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import row_variant, work_by_taps
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_within
+
 
 @kernel_factory
 def kernel(border: Border, mask_width: int, registers: int | None):
     """Return the kernel for a border, a mask width and at most so many registers per thread."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_within
-    from engine.device.numba_cuda import cuda
-
     rule, MASK_WIDTH = cuda_rule(border), mask_width
 
     @jit_within(registers)
@@ -54,8 +56,6 @@ def kernel(border: Border, mask_width: int, registers: int | None):
 
 def kernel_of(problem: Problem, block: Block):
     """Return the kernel for a problem and a block."""
-    from engine.device.cuda_kernels import registers_for
-
     return kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
 
 

@@ -21,12 +21,17 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). Th
 here.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import halo_step_tiles
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
@@ -38,10 +43,6 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 @kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
     TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1

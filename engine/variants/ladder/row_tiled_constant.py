@@ -19,13 +19,21 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): it
 time only, and N_ds has room for the widest mask.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import halo_step_tiles
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ladder.constant_weights import constant_weights
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
@@ -36,13 +44,6 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 @kernel_factory
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block; any weights."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32, registers_for
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ladder.constant_weights import constant_weights
-
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
     TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1

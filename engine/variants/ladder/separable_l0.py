@@ -15,8 +15,10 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its borders are zero only.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import registers_for
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -25,14 +27,14 @@ from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_within
+
 
 @kernel_factory
 def horizontal_kernel(border: Border, columns: int, registers: int | None):
     """Return the kernel along the rows for a border, a number of weights and at most so many registers."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_within
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     COLUMNS = columns
 
@@ -58,10 +60,6 @@ def horizontal_kernel(border: Border, columns: int, registers: int | None):
 @kernel_factory
 def vertical_kernel(border: Border, rows: int, registers: int | None):
     """Return the kernel along the columns for a border, a number of weights and at most so many registers."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_within
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     ROWS = rows
 
@@ -87,8 +85,6 @@ def vertical_kernel(border: Border, rows: int, registers: int | None):
 
 def kernels(problem: Problem, block: Block):
     """Return the kernels of the horizontal and of the vertical pass."""
-    from engine.device.cuda_kernels import registers_for
-
     rows, columns = problem.mask_shape
     border, registers = problem.border, registers_for(block.threads)
     return horizontal_kernel(border, columns, registers), vertical_kernel(border, rows, registers)

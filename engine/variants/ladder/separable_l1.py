@@ -18,7 +18,8 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
@@ -31,6 +32,10 @@ from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.geometry import blocks_along
 from engine.variants.tiles.separable import loads_along, two_pass_work
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -76,10 +81,6 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 @kernel_factory
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     COLUMNS = columns
     BLOCK_X, BLOCK_Y = block.x, block.y
@@ -121,10 +122,6 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
 @kernel_factory
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     ROWS = rows
     BLOCK_X, BLOCK_Y = block.x, block.y

@@ -18,7 +18,8 @@ Limit
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
@@ -31,6 +32,10 @@ from engine.variants.ladder.teaching import bytes_of_own_cells
 from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -59,10 +64,6 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 @kernel_factory
 def horizontal_kernel(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
@@ -103,10 +104,6 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
 @kernel_factory
 def vertical_kernel(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y, ROWS = block.x, block.y, rows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
@@ -16,6 +16,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import MaskClass, Variant
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.variants.filter_passes import filter_arguments, prepare_passes
+from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.tile_plans import direct_tiles
 from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
 
@@ -24,8 +25,6 @@ DEFAULT_BLOCK = Block(32, 8)
 
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
-    from engine.variants.kernel_types import filter_pass
-
     return (filter_pass(kernel, problem, launches[0], filter_arguments(problem, mask)),)
 
 
@@ -34,8 +33,6 @@ def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
 
     It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
     """
-    from engine.variants.kernel_types import filter_pass
-
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
     arguments = (Operand.IMAGE, mask.weights32[0], problem.width, problem.anchor[1], *constants, Operand.OUT)
     return (filter_pass(kernel, problem, launches[0], arguments),)
@@ -91,9 +88,9 @@ def one_pass_variant(
         count = constant_floats(problem.mask_shape)
         if not count:
             return made
-        from engine.variants.ladder.constant_weights import with_weights
-
-        return with_weights(made, mask, count)
+        contents = np.zeros(count, np.float32)
+        contents[: mask.taps] = mask.weights32.ravel()
+        return tuple(step._replace(constant=(WEIGHTS, contents)) for step in made)
 
     return teaching_variant(passes, plan=plan, unsupported=unsupported or refuse, **traits)
 

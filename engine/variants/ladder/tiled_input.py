@@ -20,8 +20,8 @@ Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from engine.device.index_rules import cuda_rule
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -32,6 +32,10 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 from engine.variants.ladder.tile_plans import own_loads, tile_plan
 from engine.variants.tiles.geometry import refuse_launch
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
@@ -77,10 +81,6 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 @kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y

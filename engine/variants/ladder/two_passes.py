@@ -11,6 +11,7 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Growth, MaskClass, Variant
+from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import one_launch, refuse_launch
 from engine.variants.tiles.separable import ghost_row_value, refuse_mask, required_factors
@@ -60,8 +61,6 @@ def two_passes(
     `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
     (scratch, factor, width, anchor, ghost_value, offset, out).
     """
-    from engine.variants.kernel_types import filter_pass
-
     factors = required_factors(mask)
     ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
     row_numbers = (problem.width, problem.anchor[1], ghosts)

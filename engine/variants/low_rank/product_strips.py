@@ -10,12 +10,14 @@ a warp or more to each scheduler; the rows that the mask reaches over below a st
 warp below.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Pass
+from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
@@ -25,6 +27,13 @@ from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.fused_pass import fused_pass
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
 from engine.variants.tiles.strip_tiles import strip_tiles
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.low_rank.product_sums import streaming_accumulator, strip_storer
+    from engine.variants.tiles.strip_loader import strip_columns, strip_loader
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -98,15 +107,6 @@ def tiles_of(problem: Problem, rank: int, at: tuple[int, int]) -> tuple[TilePlan
 @kernel_factory
 def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.low_rank.product_sums import streaming_accumulator, strip_storer
-    from engine.variants.tiles.strip_loader import strip_columns, strip_loader
-
     columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()

@@ -6,6 +6,7 @@ from engine.device.launches import Kernel, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.tasks.product.problem import MatrixProduct
+from engine.variants.kernel_types import type_of
 from engine.variants.matmul.operands import Matrix
 
 Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
@@ -19,9 +20,7 @@ def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> t
 
 def one_pass(name: str, kernel: Kernel, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes M, N and P."""
-    from numba import types
-
-    matrix = types.Array(types.float32, 2, "C")
+    matrix = type_of("float32", 2)
     (launch,) = launches
     arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)
     return (Pass(name, kernel, (matrix, matrix, matrix), launch, arguments),)
@@ -31,6 +30,7 @@ def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], Pr
     """Return the `prepare` of a variant that consists of these passes."""
 
     def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
+        # The variants are listed without Numba.
         from engine.variants.matmul.prepared_product import PreparedProduct
 
         return PreparedProduct(passes(product, constant, block))

@@ -14,6 +14,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without s
 matrices whose width is a multiple of the tile).
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -24,6 +26,9 @@ from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.variants import MatmulVariant
 from engine.tasks.product.work import product_work
 from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
 
 
 def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
@@ -49,9 +54,6 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kernel_factory
 def kernel():
     """Return the kernel; the sizes are known at run time."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def matmul_naive(m, n, p):

@@ -19,6 +19,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplicati
 guards that its slides ask for.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -31,6 +33,9 @@ from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.variants import MatmulVariant
 from engine.tasks.product.work import product_work
 from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def shared_bytes(block: Block) -> int:
@@ -74,10 +79,6 @@ def roundings(product: MatrixProduct, block: Block) -> int:
 @kernel_factory
 def kernel(tile: int):
     """Return the kernel for a tile; the sizes are known at run time."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     TILE = tile
 
     @jit_for(tile * tile)

@@ -17,8 +17,10 @@ Source: ECE408 final report "CUCUDA", Conclusion, 6 "Move filters into the const
 were not sure whether the constant memory was large enough to fit all filters".
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
@@ -27,6 +29,11 @@ from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
 from engine.variants.network.layer_kernels import TILE, array_types, map_launch, refuse_batch
 from engine.variants.network.passes import CONNECTED, Step, convolution, maps_after, matrix, pool, stage
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, float32, types
+    from engine.variants.ir.device_function import device_function
 
 CONSTANT_BYTES = 65_536
 """Constant memory of every CUDA device."""
@@ -53,15 +60,6 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
 @kernel_factory
 def kernel(maps_of_first: int):
     """Return the kernel of the first convolution for so many maps; its filters are in constant memory."""
-    from numba import types
-
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import device_function
-
     COUNT = maps_of_first * FILTER_CELLS
 
     def load(code, filters, at):
@@ -102,8 +100,6 @@ def _work(problem: ForwardPass) -> LayerWork:
 
 
 def _made(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-    from engine.variants.ir.cuda_code import WEIGHTS
-
     filters = matrix(weights.convolution_1)
     arguments = (Operand.IMAGE, filters, maps_after(problem, "convolution-1"))
     constant = (WEIGHTS, filters.reshape(-1))

@@ -19,9 +19,12 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import REGISTERS as REGISTERS_PER_BLOCK
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
@@ -31,7 +34,8 @@ from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.tasks.network.work import LayerWork, network_work
-from engine.variants.network.layer_kernels import array_type
+from engine.variants.kernel_types import type_of
+from engine.variants.network.layer_kernels import array_types
 from engine.variants.network.passes import prepare_layers
 from engine.variants.network.tile_shape import (
     ACROSS,
@@ -41,6 +45,17 @@ from engine.variants.network.tile_shape import (
     connected_shape,
     convolution_shape,
 )
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_within, types
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.network.tile_emitters import (
+        accumulator,
+        connected_accumulator,
+        parts_store,
+        phase_loader,
+        pooled_store,
+    )
 
 # From so many drawings on there are blocks enough for the larger shapes.
 MANY_DRAWINGS = 512
@@ -152,14 +167,6 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
 @kernel_factory
 def convolution_kernel(shape: ConvolutionShape):
     """Return the kernel of a convolution with its pool: maps, packed filters -> averages, a flat array."""
-    from numba import types
-
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import jit_within
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.network.tile_emitters import accumulator, phase_loader, pooled_store
-
     load = phase_loader(shape)
     close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
     zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
@@ -232,15 +239,6 @@ def convolution_kernel(shape: ConvolutionShape):
 @kernel_factory
 def connected_kernel(shape: ConnectedShape):
     """Return the kernel of both connected layers: vectors, packed weights, weights -> scores."""
-    from numba import types
-
-    global cuda
-    from engine.device.cuda_kernels import REGISTERS as REGISTERS_PER_BLOCK
-    from engine.device.cuda_kernels import float32, jit_within
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, zero_accumulators
-    from engine.variants.network.tile_emitters import connected_accumulator, parts_store
-
     zeros, accumulate, store_parts = (
         zero_accumulators(shape.drawings),
         connected_accumulator(shape),
@@ -317,27 +315,26 @@ def packed_hidden(weights: Floats, shape: ConnectedShape) -> Floats:
 
 def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
     """Return the three launches."""
-    from numba import types
-
     first, second, connected = shapes(problem)
     batch = problem.batch
     pooled_1 = Between("pool-1", (batch * problem.first * problem.first_pooled**2,))
     pooled_2 = Between("pool-2", (batch * problem.linear,))
     vectors = Between("pool-2", (batch, problem.linear))
-    flat, matrix = array_type(1), array_type(2)
+    maps, flat, matrix = array_types(4, 1, 2)
+    count = type_of("int64")
     launches = plan(problem, block)
     return (
         Pass(
             "convolution-1 + pool-1",
             convolution_kernel(first),
-            (array_type(4), matrix, types.int64, flat),
+            (maps, matrix, count, flat),
             launches[0],
             (Operand.IMAGE, packed_filters(weights.convolution_1, first), batch, pooled_1),
         ),
         Pass(
             "convolution-2 + pool-2",
             convolution_kernel(second),
-            (flat, matrix, types.int64, flat),
+            (flat, matrix, count, flat),
             launches[1],
             (pooled_1, packed_filters(weights.convolution_2, second), batch, pooled_2),
         ),

@@ -4,6 +4,8 @@ Row m of W is map m's filters, one after another; column p of X has the cells th
 counted drawing after drawing over the whole batch. A phase is an input map: 25 columns of W, 25 rows of X.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -25,6 +27,9 @@ from engine.variants.network.passes import (
     pool,
     work_of,
 )
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 SIDE = FILTER_CELLS
 """The side of a block: each thread loads one weight and one cell in each phase."""
@@ -74,9 +79,6 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
 @kernel_factory
 def kernel():
     """Return the kernel of a convolution: maps, filters as a matrix -> rectified results."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
 
     @jit_for(BLOCK.threads)
     def convolve_implicit_gemm(maps, filters, results):

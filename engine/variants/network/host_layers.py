@@ -67,6 +67,7 @@ def stage_with_host(
     of_device = [step for step in steps if isinstance(step, Step)]
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
+        # The variants are listed without Numba.
         from engine.variants.network.prepared_layers import PreparedWithHost
 
         _compile(problem, weights)

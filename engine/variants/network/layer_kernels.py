@@ -9,7 +9,7 @@ The linearisation has no kernel (but in `network-linearised`): a pool stores eac
 vector has it, map after map, row after row.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
@@ -19,6 +19,10 @@ from engine.geometry.refusal import Refusal
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
+from engine.variants.kernel_types import type_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
 
 TILE = 16
 BLOCK = Block(TILE, TILE)
@@ -80,9 +84,6 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
 @kernel_factory
 def convolution_kernel():
     """Return the kernel of a convolution: maps, filters -> rectified results."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def convolve(maps, filters, results):
@@ -112,9 +113,6 @@ def convolution_kernel():
 @kernel_factory
 def pool_kernel():
     """Return the kernel of an average pool of 2 x 2: maps -> results."""
-    global cuda
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def average_pool(maps, results):
@@ -138,9 +136,6 @@ def pool_kernel():
 @kernel_factory
 def fused_kernel():
     """Return the kernel of a convolution with its average pool: maps, filters -> averages."""
-    global cuda
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def convolve_and_pool(maps, filters, results):
@@ -174,10 +169,6 @@ def fused_kernel():
 @kernel_factory
 def connected_kernel(rectifies: bool):
     """Return the kernel of a connected layer: values, weights -> results, rectified if it `rectifies`."""
-    global cuda
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     RECTIFIES = rectifies
 
     @cuda.jit
@@ -200,16 +191,9 @@ def connected_kernel(rectifies: bool):
     return connect
 
 
-def array_type(axes: int) -> Any:
-    """Return the type of a dense float32 array as an argument of a kernel."""
-    from numba import types
-
-    return types.Array(types.float32, axes, "C")
-
-
 def array_types(*axes: int) -> tuple[Any, ...]:
     """Return the types of dense float32 arrays of so many axes each."""
-    return tuple(map(array_type, axes))
+    return tuple(type_of("float32", count) for count in axes)
 
 
 def roundings_by_parts(terms: int) -> int:

@@ -16,6 +16,8 @@ Source: ECE408 final report "CUCUDA", Optimizations, 2: "To compute linearize, w
 single output element", and Conclusion, 4: "so that a kernel launch was saved".
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.tasks.network.problem import ForwardPass
@@ -24,12 +26,13 @@ from engine.tasks.network.work import LayerWork
 from engine.variants.network.layer_kernels import array_types, value_launch
 from engine.variants.network.passes import OUTPUT, Step, convolution, hidden, maps_after, pool, stage
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
+
 
 @kernel_factory
 def linearise_kernel():
     """Return the kernel of the linearisation: maps -> vectors."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def linearise(maps, results):

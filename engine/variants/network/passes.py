@@ -158,6 +158,7 @@ def prepare_layers(passes: Passes) -> Callable[[ForwardPass, Weights, Block], Pr
     """Return the `prepare` of a stage that consists of these passes."""
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
+        # The variants are listed without Numba.
         from engine.variants.network.prepared_layers import PreparedLayers
 
         return PreparedLayers(passes(problem, weights, block))

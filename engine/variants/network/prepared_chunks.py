@@ -11,7 +11,7 @@ from engine.device.cuda_presence import SIMULATED
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, driver
 from engine.variants.network.prepared_layers import PreparedLayers
 
 STREAMS = 2
@@ -139,8 +139,6 @@ def _copy_in(part: np.ndarray, slot: _Slot) -> None:
     if SIMULATED:
         slot.image.copy_to_device(part)
         return
-    from cuda.bindings import driver
-
     address = slot.image.device_ctypes_pointer.value
     handle = driver.CUstream(int(slot.stream.handle))
     check(driver.cuMemcpyHtoDAsync(address, part.ctypes.data, part.nbytes, handle))
@@ -151,8 +149,6 @@ def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
     if SIMULATED:
         out[first:end] = slot.out.copy_to_host()
         return
-    from cuda.bindings import driver
-
     row_bytes = 4 * out.shape[1]
     target = out.device_ctypes_pointer.value + first * row_bytes
     handle = driver.CUstream(int(slot.stream.handle))

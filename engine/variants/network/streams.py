@@ -46,13 +46,13 @@ def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
-    from engine.variants.network.prepared_chunks import PreparedChunks
-    from engine.variants.network.prepared_layers import PreparedLayers
+    # The variants are listed without Numba.
+    from engine.variants.network import prepared_chunks, prepared_layers
 
-    def layers_of(count: int) -> PreparedLayers:
-        return PreparedLayers(passes(of_chunk(problem, count), weights, block))
+    def layers_of(count: int) -> prepared_layers.PreparedLayers:
+        return prepared_layers.PreparedLayers(passes(of_chunk(problem, count), weights, block))
 
-    return PreparedChunks(layers_of, problem.batch, CHUNK)
+    return prepared_chunks.PreparedChunks(layers_of, problem.batch, CHUNK)
 
 
 VARIANT = NetworkVariant(

@@ -17,6 +17,8 @@ Source: ECE408 final report "CUCUDA", Optimizations, 1: "Memory accesses were no
 threads in the thread block did not access adjacent elements in the memory".
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.tasks.network.problem import ForwardPass
@@ -25,6 +27,9 @@ from engine.variants.network import passes as one
 from engine.variants.network.layer_kernels import TILE, array_types
 from engine.variants.network.passes import CONNECTED, Step, stage
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
+
 
 @kernel_factory
 def convolution_kernel(of_drawings: bool):
@@ -32,10 +37,6 @@ def convolution_kernel(of_drawings: bool):
 
     The first convolution is `of_drawings`, (drawing, 1, row, column).
     """
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     OF_DRAWINGS = of_drawings
 
     @cuda.jit
@@ -70,10 +71,6 @@ def convolution_kernel(of_drawings: bool):
 @kernel_factory
 def pool_kernel(linearises: bool):
     """Return the kernel of an average pool of 2 x 2, the maps of a value together; the second linearises."""
-    global cuda
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     LINEARISES = linearises
 
     @cuda.jit

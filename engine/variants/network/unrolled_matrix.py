@@ -17,6 +17,8 @@ inputs and filters and storing that in the global memory"; Kirk and Hwu, Program
 Processors, chapter "Application case study: machine learning", unrolling of the input features.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block, Limits
@@ -27,9 +29,10 @@ from engine.image import budget
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
 from engine.tasks.network.weights import Weights
 from engine.tasks.network.work import LayerWork
+from engine.variants.kernel_types import type_of
 from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
 from engine.variants.network.gemm_kernels import convolution as gemm_convolution
-from engine.variants.network.layer_kernels import array_type, array_types, refuse_batch
+from engine.variants.network.layer_kernels import array_types, refuse_batch
 from engine.variants.network.passes import (
     CONNECTED,
     Step,
@@ -40,6 +43,9 @@ from engine.variants.network.passes import (
     pool,
     stage,
 )
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 THREADS = 256
 
@@ -84,8 +90,6 @@ def _refuse_memory(problem: ForwardPass) -> Refusal | None:
 @kernel_factory
 def unroll_kernel():
     """Return the kernel that unrolls: maps -> X, (25 x channels, outputs); `side` is an output map's."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def unroll(maps, side, matrix):
@@ -107,9 +111,6 @@ def unroll_kernel():
 @kernel_factory
 def product_kernel():
     """Return the kernel of the product: X, W -> rectified maps."""
-    global cuda
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
 
     @jit_for(BLOCK.threads)
     def multiply_unrolled(matrix, filters, results):
@@ -166,11 +167,9 @@ def _convolution(number: int) -> tuple[Step, Step]:
     at = 2 * number - 2
 
     def unrolling(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:
-        from numba import types
-
         layer = problem.layers[at]
         arguments = (maps_before(problem, number), layer.shape[1], _matrix_of(problem, number))
-        signature = (array_type(4), types.int64, array_type(2))
+        signature = (type_of("float32", 4), type_of("int64"), type_of("float32", 2))
         return Pass(f"unroll for {layer.key}", unroll_kernel(), signature, launch, arguments)
 
     def product(problem: ForwardPass, weights: Weights, launch: Launch) -> Pass:

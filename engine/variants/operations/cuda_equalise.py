@@ -17,6 +17,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 Steele's ("Data parallel algorithms", 1986).
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Pass
 from engine.geometry.block import Block
@@ -34,6 +36,9 @@ from engine.variants.operations.histogram_counts import (
     cuda_bin,
     shared_bytes,
 )
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, int64
 
 _SUM_BYTES = 8
 
@@ -71,10 +76,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def levels_kernel(bins: int, white: int, is_float: bool):
     """Return the kernel that makes levels of counts, a block of `bins` threads per channel."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, int64
-    from engine.device.numba_cuda import cuda
-
     BINS, WHITE, IS_FLOAT, STAYS = bins, white, is_float, KEPT
 
     @cuda.jit
@@ -122,9 +123,6 @@ def levels_kernel(bins: int, white: int, is_float: bool):
 @kernel_factory
 def look_up_kernel(dtype: str, bins: int):
     """Return the kernel that looks up each sample's level, for a type of samples and a number of bins."""
-    global cuda
-    from engine.device.numba_cuda import cuda
-
     bin_of = cuda_bin(dtype, bins)
 
     @cuda.jit

@@ -12,9 +12,10 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
-from engine.device.result_rules import cuda_result
 from engine.geometry.block import Block
 from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
@@ -22,6 +23,10 @@ from engine.tasks.operation.hue_shift import OPERATIONS_PER_PIXEL, shift_of
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_result
+    from engine.device.numba_cuda import cuda, float32
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -37,10 +42,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(dtype: str):
     """Return the kernel for a type of samples."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     as_result = cuda_result(dtype)
 
     @cuda.jit

@@ -11,6 +11,8 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
@@ -21,6 +23,9 @@ from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -36,9 +41,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(dtype: str):
     """Return the kernel for a type of samples."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.numba_cuda import cuda
-
     white = np.float32(1.0) if dtype == "float32" else int(np.iinfo(dtype).max)
 
     @cuda.jit

@@ -15,6 +15,8 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", image compression; 
 definition of the transform.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
@@ -24,6 +26,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.dct_tables import WHOLE, filled_shape, rows_of, samples_of, tables
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -47,10 +52,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel():
     """Return the kernel of the way there; any type of samples."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     whole = WHOLE
 
     @cuda.jit
@@ -79,9 +80,6 @@ def kernel():
 @kernel_factory
 def back_kernel():
     """Return the kernel of the way back."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def to_samples(image, cosines, steps, middle, width, columns, out):

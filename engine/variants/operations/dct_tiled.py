@@ -19,6 +19,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", image compression a
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
@@ -39,6 +40,9 @@ from engine.variants.operations.dct_tables import (
     tables,
 )
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of, refuse_launch
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def shared_bytes(problem: OperationProblem, block: Block) -> int:
@@ -106,10 +110,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(block: Block):
     """Return the kernel for a block; any type of samples."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     BLOCK_X, BLOCK_Y, whole = block.x, block.y, WHOLE
 
     @jit_for(block.threads)

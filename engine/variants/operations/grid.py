@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
@@ -13,6 +11,8 @@ from engine.results.work import Work
 from engine.tasks.operation.contract import Patch
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.variants import DEFAULT_BLOCK, OperationVariant
+from engine.variants.filter_passes import prepare_passes
+from engine.variants.kernel_types import argument_type, type_of
 
 Launches = tuple[Launch, ...]
 
@@ -46,20 +46,9 @@ def pass_of(
     target: Operand | Between = Operand.OUT,
 ) -> Pass:
     """Return the pass of a kernel that takes the picture, these arguments, and what it writes."""
-    from numba import types
-    from numba.np.numpy_support import from_dtype
-
-    def kind(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return types.Array(from_dtype(value.dtype), value.ndim, "C")
-        if isinstance(value, Between):
-            return types.Array(from_dtype(np.dtype(value.dtype)), len(value.shape), "C")
-        return types.float32 if isinstance(value, np.float32) else types.int64
-
-    picture, result = (
-        types.Array(from_dtype(np.dtype(dtype)), 3, "C") for dtype in (problem.dtype, problem.result_dtype)
-    )
-    signature = (picture, *map(kind, arguments), result if target is Operand.OUT else kind(target))
+    picture, result = type_of(problem.dtype, 3), type_of(problem.result_dtype, 3)
+    written = result if target is Operand.OUT else argument_type(target)
+    signature = (picture, *map(argument_type, arguments), written)
     name = kernel.py_func.__name__
     return Pass(name, kernel, signature, launch, (Operand.IMAGE, *arguments, target))
 
@@ -80,11 +69,6 @@ def cuda_variant(
     `rows_of` gives the rows of threads, and `shared_bytes` what a block takes of shared memory.
     """
 
-    def prepare(problem: OperationProblem, constant: Patch | None, block: Block) -> Prepared:
-        from engine.device.cuda_kernels import PreparedPasses
-
-        return PreparedPasses(passes(problem, constant, block))
-
     def refuse(
         problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
     ) -> Refusal | None:
@@ -96,7 +80,7 @@ def cuda_variant(
         device=DeviceKind.CUDA,
         plan=plan,
         work=work,
-        prepare=prepare,
+        prepare=prepare_passes(passes),
         passes=passes,
         unsupported=unsupported or refuse,
         default_block=default_block,

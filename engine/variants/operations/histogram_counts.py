@@ -4,7 +4,7 @@ Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operation
 the lecture's shared-memory tiles applied to them.
 """
 
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.variants.operations.bands import Bands
 from engine.variants.operations.grid import launch_over, pass_of
 
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, int32
+
 
 def shift_of(problem: OperationProblem) -> int:
     """Return by how many bits a sample of 8 or 16 bit is shifted to the right for its bin."""
@@ -25,11 +28,9 @@ def shift_of(problem: OperationProblem) -> int:
     return bits - problem.whole("bins").bit_length() + 1
 
 
-@lru_cache
+@kernel_factory
 def cuda_bin(dtype: str, bins: int):
     """Return the CUDA device function from a sample to its bin, -1 for NaN: a compile-time choice."""
-    from engine.device.numba_cuda import cuda
-
     last = bins - 1
     if dtype == "float32":
         factor, zero = np.float32(bins), np.float32(0.0)
@@ -55,8 +56,6 @@ def cuda_bin(dtype: str, bins: int):
 @kernel_factory
 def clear_kernel():
     """Return the kernel that sets every count to 0."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.numba_cuda import cuda
 
     @cuda.jit
     def clear_counts(image, bins, out):
@@ -107,11 +106,6 @@ def count_pass(problem: OperationProblem, block: Block, target: Operand | Betwee
 @kernel_factory
 def count_kernel(dtype: str, bins: int, block: Block):
     """Return the counting kernel for a type of samples, a number of bins and a block."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from numba import int32
-
-    from engine.device.numba_cuda import cuda
-
     bin_of = cuda_bin(dtype, bins)
     BINS, BLOCK_X, BLOCK_Y, ROWS = bins, block.x, block.y, ROWS_PER_THREAD
 

@@ -12,6 +12,8 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
@@ -21,6 +23,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 from engine.variants.operations.histogram_counts import clear_launch, clear_pass, cuda_bin
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -43,9 +48,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(dtype: str, bins: int):
     """Return the counting kernel for a type of samples and a number of bins."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.numba_cuda import cuda
-
     bin_of = cuda_bin(dtype, bins)
 
     @cuda.jit

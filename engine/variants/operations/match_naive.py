@@ -12,6 +12,9 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation.
 """
 
+from math import sqrt
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
@@ -23,6 +26,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over
 from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -46,11 +52,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel():
     """Return the kernel: any patch, any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them
-    from math import sqrt
-
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     HIGHEST = np.float32(np.finfo(np.float32).max)
 
     @cuda.jit

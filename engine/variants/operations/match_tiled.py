@@ -17,6 +17,9 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", image correlation and tiling.
 """
 
+from math import sqrt
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
@@ -29,6 +32,9 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over
 from engine.variants.operations.match_grid import OPERATIONS_PER_CELL, cells_of, match_pass, rows_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 def tile_of(problem: OperationProblem, block: Block) -> tuple[int, int]:
@@ -75,11 +81,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 def kernel(patch_rows: int, patch_columns: int, block: Block):
     """Return the kernel for a size of the patch and a block; any type of samples."""
     global cuda, sqrt  # among a kernel's globals the simulator looks for them
-    from math import sqrt
-
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     HIGHEST = np.float32(np.finfo(np.float32).max)
     ROWS, COLUMNS, BLOCK_X, BLOCK_Y = patch_rows, patch_columns, block.x, block.y
     TILE_Y, TILE_X = block.y + patch_rows - 1, block.x + patch_columns - 1

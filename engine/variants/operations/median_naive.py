@@ -13,7 +13,8 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
@@ -23,6 +24,10 @@ from engine.tasks.operation.median import BORDER
 from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32
 
 
 def plan(problem: OperationProblem, block: Block) -> Launches:
@@ -43,10 +48,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(size: int):
     """Return the kernel for a size of window; any type of samples."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(BORDER)
     SIZE, HALF, MIDDLE = size, size // 2, size * size // 2
 

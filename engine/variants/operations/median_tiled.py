@@ -16,7 +16,8 @@ Limit
 Source: COSC 407, "CUDA Memories and Performance Revisited", noise reduction and tiling.
 """
 
-from engine.device.index_rules import cuda_rule
+from typing import TYPE_CHECKING
+
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Pass
 from engine.geometry.block import Block
@@ -28,6 +29,10 @@ from engine.tasks.operation.problem import OperationProblem
 from engine.tasks.operation.work import operation_work
 from engine.variants.operations.grid import Launches, cuda_variant, launch_over, pass_of
 from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.cuda_rules import cuda_rule
+    from engine.device.numba_cuda import cuda, float32, jit_for
 
 COMPARISONS = {3: 20, 5: 112}
 
@@ -65,10 +70,6 @@ def work(problem: OperationProblem, block: Block) -> Work:
 @kernel_factory
 def kernel(size: int, block: Block, has_nan: bool):
     """Return the kernel for a size of window and a block; `has_nan`: whether samples may be NaN."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import float32, jit_for
-    from engine.device.numba_cuda import cuda
-
     rule = cuda_rule(BORDER)
     middle, order, order_5 = (
         cuda.jit(device=True, inline="always")(function) for function in (middle_of_3, sorted_3, sorted_5)

@@ -23,11 +23,12 @@ this one (`docs/emission.md`).
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import WEIGHTS, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
@@ -39,10 +40,20 @@ from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
+from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.byte_tile_shape import ByteTileShape, byte_tile_shape
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile, vector_tile
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, types
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
+    from engine.variants.tiles.accumulator import accumulator, byte_accumulator
+    from engine.variants.tiles.byte_loader import byte_tile_loader
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
 
 MAX_SIDE = 31
 WARPS = 4
@@ -192,17 +203,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kernel_factory
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    from numba import types
-
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
-    from engine.variants.tiles.accumulator import accumulator
-    from engine.variants.tiles.result_storer import result_storer
-    from engine.variants.tiles.tile_loader import tile_loader
-
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
@@ -246,17 +246,6 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
 @kernel_factory
 def byte_kernel(border: Border, shape: ByteTileShape):
     """Return the kernel for a border and a tile of bytes, filled in one step."""
-    from numba import types
-
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.tiles.accumulator import byte_accumulator
-    from engine.variants.tiles.byte_loader import byte_tile_loader
-    from engine.variants.tiles.result_storer import result_storer
-
     load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
     accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
     CHANNELS, BEFORE, TILE_BYTES = shape.channels, shape.before, shape.shared_bytes
@@ -284,9 +273,6 @@ def byte_kernel(border: Border, shape: ByteTileShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.kernel_types import filter_pass
-
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
     if isinstance(shape, ByteTileShape):

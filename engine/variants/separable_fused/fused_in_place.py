@@ -9,12 +9,13 @@ fills one half of its tile while the other one still has the rows above.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Pass
+from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
@@ -26,6 +27,15 @@ from engine.variants.tiles.geometry import blocks_along, launch_of_samples, load
 from engine.variants.tiles.vector_tiles import LANES, vector_tile
 from engine.variants.tiles.waves import MULTIPROCESSORS, rows_of_strips
 from engine.variants.tiles.window_sums import ColumnWindows
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
+    from engine.variants.separable_fused.column_filter import column_filter
+    from engine.variants.tiles.accumulator import accumulator, row_store
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
 
 WARPS = 8
 OUT_SAMPLES = 128
@@ -198,17 +208,6 @@ def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TileP
 @kernel_factory
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.separable_fused.column_filter import column_filter
-    from engine.variants.tiles.accumulator import accumulator, row_store
-    from engine.variants.tiles.result_storer import result_storer
-    from engine.variants.tiles.tile_loader import tile_loader
-
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)

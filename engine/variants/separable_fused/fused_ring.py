@@ -8,9 +8,10 @@ in no bank (`engine/variants/tiles/box_shape.py`). No row is filtered twice but 
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Launch, Pass
+from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
@@ -22,6 +23,15 @@ from engine.variants.tiles.fused_pass import Factors32, fused_pass
 from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, float32
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
+    from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
+    from engine.variants.tiles.result_storer import result_storer
+    from engine.variants.tiles.tile_loader import tile_loader
+    from engine.variants.tiles.tile_sums import sums_store
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
 # serves at once.
@@ -127,17 +137,6 @@ def tile_of(problem: Problem, shape: RingShape, at: tuple[int, int]) -> TilePlan
 @kernel_factory
 def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_kernels import float32
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-    from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
-    from engine.variants.tiles.result_storer import result_storer
-    from engine.variants.tiles.tile_loader import tile_loader
-    from engine.variants.tiles.tile_sums import sums_store
-
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)

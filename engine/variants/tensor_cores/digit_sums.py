@@ -20,6 +20,7 @@ unit" (2023), arXiv:2306.11975. Both split both factors; here samples are bytes 
 """
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,12 +37,19 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
+from engine.variants.kernel_types import filter_pass
 from engine.variants.tensor_cores.digit_shape import PIXELS, WARPS, DigitShape, fragments_of
 from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, jit_within, uint8
+    from engine.variants.ir.device_function import waiter
+    from engine.variants.tensor_cores.digit_filter import digit_filter
+    from engine.variants.tiles.byte_loader import byte_tile_loader
 
 SHARED_BYTES = 48 * 1024
 
@@ -136,15 +144,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kernel_factory
 def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
-    from numba import uint8
-
-    global cuda  # among a kernel's globals the simulator looks for it
-    from engine.device.cuda_kernels import jit_within
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import waiter
-    from engine.variants.tensor_cores.digit_filter import digit_filter
-    from engine.variants.tiles.byte_loader import byte_tile_loader
-
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before
     # Pieces of 16 bytes need it; the simulator knows no alignment.
@@ -176,8 +175,6 @@ def kernel(border: Border, shape: DigitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.variants.kernel_types import filter_pass
-
     (launch,), shape, digits = plan(problem, block), _shape_of(problem), digits_of(mask)
     words, numbers = fragments_of(shape, digits.digits), (digits.count, np.float32(digits.unit))
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)

@@ -23,6 +23,8 @@ correlation as a product with a matrix of moved weights (Toeplitz), Chen et al.,
 Stencil Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.device.cuda_presence import SIMULATED
@@ -40,6 +42,7 @@ from engine.tasks.filtering.variants import Variant
 from engine.tasks.filtering.work import filter_work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.ir.register_tile import VECTOR
+from engine.variants.kernel_types import filter_pass
 from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.split_shape import (
     MOST_REGISTERS,
@@ -52,6 +55,17 @@ from engine.variants.tensor_cores.split_shape import (
 from engine.variants.tensor_cores.weight_halves import halves_of, is_in_range, roundings_of
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid
 from engine.variants.tiles.strip_tiles import strip_tiles
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32, int32, jit_for_blocks
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.tensor_cores.split_sums import (
+        first_scaling,
+        lane_weights,
+        pair_storer,
+        split_accumulator,
+    )
+    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
 
 BLOCKS = 2
 """Blocks that a multiprocessor has at once, with up to 255 registers per thread."""
@@ -128,20 +142,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kernel_factory
 def kernel(border: Border, shape: SplitShape):
     """Return the kernel for a border and a shape of a warp's work."""
-    global cuda  # among a kernel's globals the simulator looks for it
-    from numba import int32
-
-    from engine.device.cuda_kernels import float32, jit_for_blocks
-    from engine.device.numba_cuda import cuda
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.tensor_cores.split_sums import (
-        first_scaling,
-        lane_weights,
-        pair_storer,
-        split_accumulator,
-    )
-    from engine.variants.tiles.strip_loader import strip_clearer, strip_columns, strip_loader, strip_position
-
     place_of, clear = strip_position(), strip_clearer(shape.along, shape.ring_rows)
     columns_of = strip_columns(shape.along, border.rule, 4)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
@@ -198,8 +198,6 @@ def kernel(border: Border, shape: SplitShape):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    from engine.variants.kernel_types import filter_pass
-
     shape, halves, grid = shape_of(problem), halves_of(mask), grid_of(problem)
     weights = fragments_of(shape, halves), mask.weights32, np.float32(halves.unit)
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)

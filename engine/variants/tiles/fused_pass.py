@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.launches import Kernel, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Kernel, Launch, Operand, Pass
 from engine.tasks.filtering.problem import Problem
+from engine.variants.kernel_types import filter_pass
 
 Factors32 = tuple[NDArray[np.float32], NDArray[np.float32]]
 """The columns, of shape (mask rows, rank), and the rows, (rank, mask columns)."""
@@ -24,9 +25,6 @@ def fused_pass(
     A block has `block_rows` rows of results; the launch's constant memory has room for all factors, `pitch`
     elements from one row to the next, the columns after all rows.
     """
-    from engine.variants.ir.cuda_code import WEIGHTS
-    from engine.variants.kernel_types import filter_pass
-
     down, along = factors
     constant = np.zeros(launch.constant_bytes // 4, np.float32)
     constant[: len(along) * pitch].reshape(-1, pitch)[:, : along.shape[1]] = along

@@ -66,6 +66,7 @@ def required_factors(mask: Mask, instead: str = _OTHERS) -> Factors:
 # The window asks at every edit; the singular values of 63 x 63 cells take 2 to 190 ms.
 @lru_cache(maxsize=64)
 def _why_not_separable(shape: tuple[int, int], weights: bytes) -> str:
+    # A list of variants analyses no mask.
     from engine.mask.analysis import analyse, why_not_separable
 
     mask = Mask(np.frombuffer(weights).reshape(shape))

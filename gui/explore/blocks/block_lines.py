@@ -7,18 +7,18 @@ from html import escape
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.geometry.block import Block
 from engine.geometry.block_list import by_size
 from engine.results.quantities import rate_text, tick_text
 from gui.explore.blocks.block_map import BlockMap, Kind
-from gui.plots.log_axis import LogAxis, colour_plot, make_still
+from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.panel_parts import centred_text, column
+from gui.widgets.panel_parts import column
 
 _MARK_SIZE, _SMALL_MARK_SIZE, _RING_SIZE = 9, 6, 17
 _MARGIN = 0.08
@@ -42,7 +42,7 @@ class BlockLines(QWidget):
         self._bottom = pg.AxisItem("bottom")
         self.legend = QLabel(wordWrap=True)
         self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
-        self.empty_text = centred_text(_EMPTY, self.plot)
+        self.empty_text = text_over(self.plot, _EMPTY)
         make_still(self.plot)
         self._left.setGrid(40)
         self._bottom.setStyle(hideOverlappingLabels=False)
@@ -87,10 +87,6 @@ class BlockLines(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 11 * GRID)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.empty_text.setGeometry(self.plot.rect().adjusted(GRID, GRID, -GRID, -GRID))
 
     def _draw(self, maps: Sequence[BlockMap]) -> None:
         theme = current_theme()

@@ -1,16 +1,14 @@
 """The panel Block sizes: what to compare, the map of a kernel, and beside it a line for each kernel."""
 
-from functools import partial
-
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QComboBox, QMenu, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from engine.geometry.block import Block, Limits
 from engine.results.columns import KERNEL, layout_suffix, problem_text
-from engine.results.metrics import metric, metrics_of
+from engine.results.metrics import metric
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
+from gui.explore.axis_button import axis_button
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_lines import BlockLines
 from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
@@ -22,7 +20,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, menu_button, row
+from gui.widgets.panel_parts import centred_text, column, row
 from gui.widgets.turns import TURNS_FROM, Turns
 
 _EMPTY = (
@@ -56,9 +54,7 @@ class BlocksPanel(QWidget):
         self.kernel.setAccessibleName("Kernel of the map")
         self.kernel.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.summary = ElidedLabel(small=True)
-        tip, name = "Choose which number of the runs is drawn.", "Block sizes: what is drawn"
-        self.axis_button = menu_button("Axis", name, tip, self._axis_menu())
-        self.axis_button.setAutoRaise(True)
+        self.axis_button = axis_button("Block sizes: what is drawn", self._shown, self.choose)
         self.table, self.lines = BlockTable(_EMPTY), BlockLines()
         views = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
         for at, (view, share) in enumerate(((self.table, 3), (self.lines, 2))):
@@ -186,15 +182,3 @@ class BlocksPanel(QWidget):
     def _limits(self) -> Limits:
         device = self._engine_state.used_device(self._workspace.settings.device)
         return device.limits if device is not None and device.kind == "cuda" else Limits()
-
-    def _axis_menu(self) -> QMenu:
-        menu = QMenu()
-        group = QActionGroup(menu)
-        for entry in metrics_of(Problem):
-            action = group.addAction(entry.header)
-            action.setToolTip(entry.explanation)
-            action.setCheckable(True)
-            action.setChecked(entry.key == self._shown.key)
-            action.triggered.connect(partial(self.choose, entry.key))
-        menu.addActions(group.actions())
-        return menu

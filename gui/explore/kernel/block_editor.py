@@ -1,7 +1,7 @@
 """Block width and height: any whole number can be typed; a refusal says why and offers the nearest block."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
@@ -15,9 +15,9 @@ from gui.explore.picture_job import problem_of
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
-from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.panel_parts import column, label_for, row
-from gui.widgets.whole_number_box import WholeNumberBox
+from gui.widgets.number_box import NumberBox
+from gui.widgets.panel_parts import column, label_for, quiet_label, row
+from gui.widgets.refusal import Refusal as RefusalLabel
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
@@ -48,11 +48,8 @@ class BlockEditor(QWidget):
         )
         self.height_box = _SideBox("Block height", "threads down. Width × height is the number of threads.")
         self.menu_button = self._menu_button()
-        self.count = QLabel()
-        self.count.setForegroundRole(self.count.foregroundRole().PlaceholderText)
-        self.refusal = QLabel()
-        for label in (self.count, self.refusal):
-            label.setWordWrap(True)
+        self.count = quiet_label(wraps=True)
+        self.refusal = RefusalLabel()
         self.offer = QPushButton()
         self.offer.setIcon(icon("good"))
         self._offered: Block | None = None
@@ -73,7 +70,6 @@ class BlockEditor(QWidget):
         engine_state.availability_changed.connect(self.refresh)
         engine_state.ready_changed.connect(self.refresh)
         engine_state.running_changed.connect(self.refresh)
-        theme_notifier().changed.connect(self.refresh)
         self.refresh()
 
     @property
@@ -161,9 +157,7 @@ class BlockEditor(QWidget):
         # The nearest legal block is offered by a button.
         reason = refused.sentence if refused else self._typing_refusal
         self._offered = refused.nearest_block if refused else None
-        self.refusal.setText(reason)
-        self.refusal.setVisible(bool(reason))
-        self.refusal.setStyleSheet(f"color: {current_theme().error}")
+        self.refusal.say(reason)
         if self._offered is not None:
             self.offer.setText(f"Use {self._offered}")
             threads = _count_text(self._offered)
@@ -231,7 +225,7 @@ class BlockEditor(QWidget):
         return "", "", "auto"
 
 
-class _SideBox(WholeNumberBox):
+class _SideBox(NumberBox):
     """One side of a block; the arrows double and halve, the keyboard types anything."""
 
     def __init__(self, name: str, help_text: str) -> None:

@@ -12,7 +12,7 @@ from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsMode
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import Series, series_for
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -58,7 +58,6 @@ class KernelList(QListView):
         workspace.settings_changed.connect(self._show_choice)
         model.modelReset.connect(self._show_ladder)
         model.dataChanged.connect(self._show_reasons)
-        theme_notifier().changed.connect(self.viewport().update)
         self._show_ladder()
 
     def sizeHint(self) -> QSize:

@@ -1,8 +1,8 @@
 """How it is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from engine.device_info import AUTO
 from gui.engine_link.device_box import DeviceBox
@@ -13,12 +13,12 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
-from gui.explore.results.results_model import ResultsModel, SelectedResult
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, label_for, row, scrolled
-from gui.widgets.scroll_area import ScrollArea
+from gui.widgets.panel_parts import column, form, label_for, row, scrolled
+from gui.widgets.scrolled_text import ScrolledText
 
 _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
@@ -33,23 +33,21 @@ _DEVICE_NOTE_LINES = 2
 class KernelPanel(QWidget):
     """The kernel and launch settings of the workspace, and where the time of the selected run went."""
 
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, selected: SelectedResult
-    ) -> None:
+    def __init__(self, workspace: Workspace, engine_state: EngineState, results: ResultsModel) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
-        self.note = _Note()
+        self.note = ScrolledText("The chosen kernel", NOTE_LINES, NOTE_LINES)
         self.block = BlockEditor(workspace, engine_state, BestMeasured(workspace, engine_state, results))
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.baseline = QComboBox()
-        self.breakdown = BreakdownBar(selected)
-        self.work = WorkLine(selected)
+        self.breakdown = BreakdownBar(results)
+        self.work = WorkLine(results)
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()
@@ -78,19 +76,16 @@ class KernelPanel(QWidget):
         return QSize(36 * GRID, 72 * GRID)
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(HALF_GRID)
-        form.setVerticalSpacing(HALF_GRID)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow(label_for("&Block width", self.block.width_box), self.block)
+        fields = form()
+        fields.setHorizontalSpacing(HALF_GRID)
+        fields.addRow(label_for("&Block width", self.block.width_box), self.block)
         # Side by side: in a low window each line is a kernel less in the list.
         memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
-        form.addRow(label_for("Outpu&t type", self.result_type), memory)
-        form.addRow(label_for("&Device", self.device), self.device)
-        form.addRow(self.device_note)
-        form.addRow(label_for("Base&line", self.baseline), self.baseline)
-        return form
+        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
+        fields.addRow(label_for("&Device", self.device), self.device)
+        fields.addRow(self.device_note)
+        fields.addRow(label_for("Base&line", self.baseline), self.baseline)
+        return fields
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -121,7 +116,8 @@ class KernelPanel(QWidget):
             self.note.say("The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
-        self.note.say(*filter(None, (text, entry.remark)))
+        self.note.say(" ".join(filter(None, (text, entry.remark))))
+        self.note.setToolTip("\n\n".join(filter(None, (text, entry.remark))))
 
     def _refresh_baselines(self) -> None:
         keys = [row.key for row in self.variants.rows() if row.key != AUTO]
@@ -133,41 +129,3 @@ class KernelPanel(QWidget):
                 self.baseline.clear()
                 self.baseline.addItems(keys)
             self.baseline.setCurrentIndex(keys.index(chosen))
-
-
-class _Note(ScrollArea):
-    """What the chosen kernel does, and a remark; always of one height, so that nothing below it moves."""
-
-    def __init__(self) -> None:
-        text = QLabel(wordWrap=True)
-        # Before it stands in the area: Qt's style sheets drop a font that is set later.
-        text.setFont(small_font())
-        super().__init__(text)
-        self._text = text
-        self._text.setForegroundRole(self._text.foregroundRole().PlaceholderText)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("The chosen kernel")
-
-    def sizeHint(self) -> QSize:
-        # Asked again when the style gives the text its font: by then a line is a pixel higher.
-        return QSize(super().sizeHint().width(), NOTE_LINES * self._text.fontMetrics().lineSpacing() + 2)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, self.sizeHint().height())
-
-    @property
-    def text(self) -> str:
-        """All of it."""
-        return self._text.text()
-
-    def say(self, *parts: str) -> None:
-        """Show sentences, from their beginning."""
-        if self.text == " ".join(parts):
-            return
-        self._text.setText(" ".join(parts))
-        self.setToolTip("\n\n".join(parts))
-        self.setAccessibleDescription(self.text)
-        self.verticalScrollBar().setValue(0)

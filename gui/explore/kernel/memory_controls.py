@@ -8,6 +8,7 @@ from engine.host.protocol import PictureHandle
 from engine.tasks.filtering.problem import RESULT_TYPES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
+from gui.widgets.panel_parts import keep_narrow
 
 _TYPE_TOOLTIP = (
     "What the kernel writes, and so what is verified and timed.\n\n"
@@ -39,8 +40,7 @@ class ResultTypeBox(QComboBox):
         super().__init__()
         self._workspace = workspace
         self.setAccessibleName("Output type")
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(5)
+        keep_narrow(self, 5)
         for result_type in RESULT_TYPES:
             self.addItem("float32", result_type)
         self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))

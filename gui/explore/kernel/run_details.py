@@ -16,10 +16,10 @@ from engine.results.metrics import metric
 from engine.results.quantities import digits_text, ms_text, rate_text
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
-from gui.explore.results.results_model import SelectedResult
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
 from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 
@@ -44,13 +44,12 @@ class BreakdownBar(QWidget):
     Hidden while there is no run; a run without a time has only its name and its reason.
     """
 
-    def __init__(self, selected: SelectedResult) -> None:
+    def __init__(self, results: ResultsModel) -> None:
         super().__init__()
-        self._selected = selected
+        self._results = results
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Where the time of the selected run went")
-        selected.changed.connect(self._refresh)
-        theme_notifier().changed.connect(self.update)
+        results.described_changed.connect(self._refresh)
         self._refresh()
 
     def sizeHint(self) -> QSize:
@@ -59,27 +58,27 @@ class BreakdownBar(QWidget):
     @property
     def title(self) -> str:
         """Which run it is about."""
-        run = self._selected.run
+        run = self._results.described
         if run is None:
             return ""
         result = run.result
         block = f", {result.block}" if result.block else ""
-        earlier = f", {EARLIER}" if self._selected.is_earlier else ""
+        earlier = f", {EARLIER}" if self._results.is_earlier(result) else ""
         return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}"
 
     @property
     def _timing(self) -> Timing | None:
-        run = self._selected.run
+        run = self._results.described
         return run.result.timing if run is not None and run.result.kernel_ms is not None else None
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        run, timing = self._selected.run, self._timing
+        run, timing = self._results.described, self._timing
         if run is None:
             return
         theme = current_theme()
         painter = QPainter(self)
         painter.setFont(number_font())
-        is_earlier = self._selected.is_earlier
+        is_earlier = self._results.is_earlier(run.result)
         painter.setPen(QColor(theme.muted if is_earlier else theme.text))
         title = painter.fontMetrics().elidedText(self.title, Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, title)
@@ -122,7 +121,7 @@ class BreakdownBar(QWidget):
             legend_left = label.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
 
     def _refresh(self) -> None:
-        run, timing = self._selected.run, self._timing
+        run, timing = self._results.described, self._timing
         self.setVisible(run is not None)
         if run is not None:
             first, every_run = _parts(timing)
@@ -142,16 +141,16 @@ def _why_no_bars(result: RunResult) -> str:
 class WorkLine(ElidedLabel):
     """The model of work of the selected run, all its counts in the tooltip; hidden where it has none."""
 
-    def __init__(self, selected: SelectedResult) -> None:
+    def __init__(self, results: ResultsModel) -> None:
         # Three lines for four kinds of loads.
         super().__init__(most=3, small=True)
-        self._selected = selected
+        self._results = results
         self.setAccessibleName("Model of the work of the selected run")
-        selected.changed.connect(self._refresh)
+        results.described_changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
-        run = self._selected.run
+        run = self._results.described
         sentence = _work_sentence(run) if run else ""
         self.setText(sentence)
         self.setToolTip(run_tooltip(run) if run and sentence else "")

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
@@ -22,10 +22,6 @@ from gui.widgets.panel_parts import column, icon_button, row, scrolled
 
 class MaskPanel(QWidget):
     """Everything that changes the mask and the border; each change of the mask can be undone."""
-
-    # The person wants to choose a mask file.
-    load_requested = Signal()
-    save_requested = Signal()
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -82,8 +78,7 @@ class MaskPanel(QWidget):
         paste = menu.addAction("Paste as whole mask\tCtrl+Shift+V")
         paste.triggered.connect(lambda: self.grid.paste(whole=True))
         menu.addSeparator()
-        menu.addAction("Load mask…").triggered.connect(self.load_requested)
-        menu.addAction("Save mask…").triggered.connect(self.save_requested)
+        self.load, self.save = menu.addAction("Load mask…"), menu.addAction("Save mask…")
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # The little arrow of a menu would lie on the dots.

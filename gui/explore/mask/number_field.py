@@ -8,7 +8,7 @@ from engine.errors import MaskError
 from engine.mask.json_form import number_text
 from gui.explore.mask.weight_text import read_number
 from gui.style.metrics import GRID, number_font
-from gui.widgets.whole_number_box import belongs_to_window
+from gui.widgets.number_box import belongs_to_window
 
 
 class NumberField(QLineEdit):

@@ -7,8 +7,8 @@ from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import icon_button, label_for, row
-from gui.widgets.whole_number_box import WholeNumberBox
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
@@ -34,8 +34,8 @@ class SizeControls(QWidget):
         rows_label, columns_label = label_for("Rows", self.rows_box), label_for("Columns", self.columns_box)
         parts = (rows_label, self.rows_box, columns_label, self.columns_box, self.square_button, 1)
         self.setLayout(row(*parts, spacing=HALF_GRID))
-        self.rows_box.valueChanged.connect(self._set_rows)
-        self.columns_box.valueChanged.connect(self._set_columns)
+        self.rows_box.valueChanged.connect(lambda: self._set_rows(self.rows_box.value()))
+        self.columns_box.valueChanged.connect(lambda: self._set_columns(self.columns_box.value()))
         self.square_button.toggled.connect(self._toggle_lock)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
@@ -72,8 +72,8 @@ class SizeControls(QWidget):
                 self.square_button.setChecked(False)
 
 
-def _side_box(name: str) -> WholeNumberBox:
-    box = WholeNumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
+def _side_box(name: str) -> NumberBox:
+    box = NumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
     box.setSingleStep(2)
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
     box.setFixedWidth(7 * GRID)

@@ -5,7 +5,6 @@ import math
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
-    QFocusEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -16,7 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 _NAMES = ("Red", "Green", "Blue")
 # On light and on dark, each at least 3 : 1 against the plot's base.
@@ -50,7 +49,6 @@ class HistogramPlot(QWidget):
         self.setMouseTracking(True)
         self.setAccessibleName("Histogram")
         self.setMinimumHeight(16 * GRID)
-        theme_notifier().changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(32 * GRID, 20 * GRID)
@@ -131,14 +129,6 @@ class HistogramPlot(QWidget):
         at = 0 if self._bin is None and abs(steps) <= _PAGE else (self._bin or 0) + steps
         self._bin = min(max(at, 0), bins - 1)
         self._describe()
-        self.update()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
         self.update()
 
     def _words(self, at: int) -> str:

@@ -4,6 +4,7 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QComboBox
 
 from gui.explore.workspace import Workspace
+from gui.widgets.panel_parts import keep_narrow
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
@@ -17,8 +18,7 @@ class OperationBox(QComboBox):
         self._workspace = workspace
         self.setAccessibleName("Operation")
         self.setToolTip(_TOOLTIP)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(14)
+        keep_narrow(self, 14)
         self._add("Convolution", "", _CONVOLUTION)
         self.activated.connect(lambda at: workspace.choose(self.itemData(at)))
         workspace.operation_changed.connect(self._show)

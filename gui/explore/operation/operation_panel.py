@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFormLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.tasks.operation.contract import Operation
 from engine.tasks.operation.messages import Operated
@@ -12,8 +12,8 @@ from gui.explore.display import Display
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.parameter_controls import ParameterControls
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.widgets.panel_parts import column, row, scrolled, text_button
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.widgets.panel_parts import column, form, quiet_label, row, scrolled, text_button
 from gui.widgets.refusal import Refusal
 
 _PATCH = "A picture file with what is to be found, up to 64 × 64 pixels."
@@ -33,23 +33,17 @@ class OperationPanel(QWidget):
         super().__init__()
         self._operation, self._workspace, self._display = operation, workspace, display
         self.setAccessibleName(f"{operation.title} panel")
-        teaches = QLabel(operation.teaches)
-        teaches.setWordWrap(True)
+        teaches = QLabel(operation.teaches, wordWrap=True)
         self.parameters = ParameterControls(operation, workspace.settings.parameters)
         self.refusal = Refusal()
         self.patch_button = text_button("open", "Patch from a file…", "Open a patch", _PATCH)
         self.own_patch_button = text_button("clear", "Own patch", "Patch of the picture itself", _NO_PATCH)
         self.patch_label = QLabel()
         self.plot = HistogramPlot()
-        self._found_form = QFormLayout()
-        self._found_form.setContentsMargins(0, 0, 0, 0)
-        self._found_form.setVerticalSpacing(HALF_GRID)
+        self._found_form = form()
         self.found = QWidget()
         self.found.setLayout(self._found_form)
-        proof = QLabel(f"Proof: {operation.proof}")
-        proof.setWordWrap(True)
-        proof.setFont(small_font())
-        proof.setForegroundRole(proof.foregroundRole().PlaceholderText)
+        proof = quiet_label(f"Proof: {operation.proof}", small=True, wraps=True)
         content = QWidget()
         content.setLayout(
             column(

@@ -17,13 +17,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.operation.found import Mark
-from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, pane_width
+from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.mark import paint_mark
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.view import Size, ViewState
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
 _NOTCH = 120.0
 _PAN_STEP = 64
@@ -34,8 +33,8 @@ class PictureCanvas(QWidget):
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
         self.mode = ViewMode.SPLIT
@@ -54,7 +53,6 @@ class PictureCanvas(QWidget):
         self.setAccessibleName("Picture")
         self.view.changed.connect(self.update)
         self.handle.moved.connect(self.update)
-        theme_notifier().changed.connect(self.update)
         self._place_handle()
 
     def set_mode(self, mode: ViewMode) -> None:

@@ -1,12 +1,10 @@
-"""What the picture pane says before there is a picture, and while files are dragged over it."""
+"""What the picture pane says before there is a picture."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.image.formats import titles
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme
 from gui.widgets.panel_parts import centred_text, column, row
 
 _TEXT = (
@@ -20,8 +18,8 @@ _TITLE_SCALE = 1.5
 class EmptyState(QWidget):
     """The invitation, with its two buttons."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.title = QLabel(_TITLE, alignment=Qt.AlignmentFlag.AlignCenter)
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
@@ -39,27 +37,3 @@ class EmptyState(QWidget):
         self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
         for widget in (self.text, self.open_button, self.sample_button):
             widget.setVisible(not stage)
-
-
-class DropHighlight(QWidget):
-    """A frame over the pane while files are dragged over it; the mouse does not see it."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.hide()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        theme = current_theme()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        veil = QColor(theme.base)
-        veil.setAlphaF(0.88)
-        painter.fillRect(self.rect(), veil)
-        painter.setPen(QPen(QColor(theme.accent), 3, Qt.PenStyle.DashLine))
-        painter.drawRoundedRect(self.rect().adjusted(GRID, GRID, -GRID, -GRID), GRID, GRID)
-        painter.setPen(QColor(theme.text))
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
-        painter.setFont(font)
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Drop to open")

@@ -8,9 +8,10 @@ from enum import StrEnum
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen, qGray
 
+from engine.tasks.operation.found import Mark
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.view import Size, ViewTransform
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 
 # Between two panes side by side, device pixels.
@@ -23,6 +24,8 @@ _NUMBERS_FROM_ZOOM = 48.0
 
 _LINE = QColor(128, 128, 128, 110)
 _BRIGHT = 120
+# The frame of a mark, and the dark one around it.
+_WIDTH, _AROUND = 2.0, 5.0
 
 
 class ViewMode(StrEnum):
@@ -108,17 +111,56 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
     painter.restore()
 
 
+def paint_mark(
+    painter: QPainter,
+    layer: Layer,
+    mark: Mark,
+    text: str,
+    transform: ViewTransform,
+    font: QFont,
+    ratio: float,
+) -> None:
+    """Paint a frame around a rectangle of the picture, such as the best match of a patch, and a text."""
+    theme = current_theme()
+    painter.save()
+    painter.setClipRect(layer.clip)
+    painter.translate(layer.pane.topLeft())
+    left, top = transform.to_pane(mark.column, mark.row)
+    frame = QRectF(left, top, mark.width * transform.zoom, mark.height * transform.zoom)
+    # Beside the pixels, so that all of them are seen; dark around bright: seen on any picture.
+    frame.adjust(-ratio, -ratio, ratio, ratio)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for width, colour in ((_AROUND, theme.base), (_WIDTH, theme.accent)):
+        painter.setPen(QPen(QColor(colour), width * ratio, j=Qt.PenJoinStyle.MiterJoin))
+        painter.drawRect(frame)
+    if text:
+        painter.setFont(_scaled(font, ratio))
+        step = HALF_GRID * ratio
+        words = painter.fontMetrics().boundingRect(text)
+        box = QRectF(0, 0, words.width() + 2 * step, words.height() + step)
+        box.moveTopLeft(frame.bottomLeft())
+        box.translate(0, step)
+        if box.bottom() > layer.clip.bottom():
+            box.moveBottom(frame.top() - step)
+        _paint_words(painter, box, text, 0.0)
+    painter.restore()
+
+
 def _paint_label(painter: QPainter, layer: Layer, seen: QRectF, ratio: float) -> None:
-    theme, step = current_theme(), GRID * ratio
+    step = GRID * ratio
     text = painter.fontMetrics().boundingRect(layer.label)
     box = QRectF(0, step, text.width() + 2 * step, text.height() + step)
     box.moveLeft(seen.right() - step - box.width() if layer.is_right else seen.left() + step)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    _paint_words(painter, box, layer.label, step / 2)
+
+
+def _paint_words(painter: QPainter, box: QRectF, text: str, radius: float) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(theme.raised))
-    painter.drawRoundedRect(box, step / 2, step / 2)
-    painter.setPen(QColor(theme.text))
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, layer.label)
+    painter.setBrush(QColor(current_theme().raised))
+    painter.drawRoundedRect(box, radius, radius)
+    painter.setPen(QColor(current_theme().text))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
 def _scaled(font: QFont, ratio: float) -> QFont:

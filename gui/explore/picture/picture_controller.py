@@ -30,15 +30,9 @@ class PictureController(QObject):
     open_failed = Signal(object)  # the EngineError
 
     def __init__(
-        self,
-        workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
-        messages: Messages,
-        display: Display,
-        parent: QObject | None = None,
+        self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Messages, display: Display
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._state = state
         self._link = link

@@ -1,13 +1,11 @@
 """The picture pane: original and result at one place and zoom, and the numbers under the cursor."""
 
-from PySide6.QtCore import QMimeData, QRect, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.host.protocol import Filtered, PictureHandle
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
-from gui.explore.picture.empty_state import DropHighlight, EmptyState
+from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues
@@ -20,15 +18,8 @@ from gui.widgets.panel_parts import column
 class PictureView(QWidget):
     """Shows the workspace's picture and the newest result; holds views of shared memory, never copies."""
 
-    files_dropped = Signal(list)  # local paths, as str, that were dropped here
-    # A button of the empty pane was pressed.
-    open_requested = Signal()
-    sample_requested = Signal()
-
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+        super().__init__()
         self._picture: PictureHandle | None = None
         self._values: PixelValues | None = None
         self._state = engine_state
@@ -41,8 +32,6 @@ class PictureView(QWidget):
         self._pages.addWidget(self.empty_state)
         self._pages.addWidget(self.canvas)
         self.setLayout(column(self.toolbar, (self._pages, 1), self.readout, spacing=0))
-        self._highlight = DropHighlight(self)
-        self.setAcceptDrops(True)
         self.setAccessibleName("Picture view")
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
@@ -51,8 +40,6 @@ class PictureView(QWidget):
         self.toolbar.mode_chosen.connect(self.set_mode)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
-        self.empty_state.open_button.clicked.connect(self.open_requested)
-        self.empty_state.sample_button.clicked.connect(self.sample_requested)
         self._show_picture(workspace.picture)
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
@@ -62,26 +49,6 @@ class PictureView(QWidget):
         self.canvas.set_mode(mode)
         self.toolbar.show_mode(mode)
         self._describe()
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if dropped_files(event.mimeData()):
-            event.acceptProposedAction()
-            self._highlight.setGeometry(self.rect())
-            self._highlight.raise_()
-            self._highlight.show()
-
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self._highlight.hide()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        self._highlight.hide()
-        paths = dropped_files(event.mimeData())
-        if paths:
-            event.acceptProposedAction()
-            self.files_dropped.emit(paths)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        self._highlight.setGeometry(QRect(self.rect()))
 
     def _show_picture(self, picture: PictureHandle | None) -> None:
         self._picture = picture
@@ -123,9 +90,3 @@ class PictureView(QWidget):
         self.canvas.setAccessibleDescription(
             f"{title}, {self.canvas.mode.value}, {self.canvas.result_name}, zoom {100 * zoom:.0f} %"
         )
-
-
-def dropped_files(data: QMimeData) -> list[str]:
-    """Return the paths of the files in a drag; empty when it brings anything that is not a local file."""
-    urls = data.urls()
-    return [url.toLocalFile() for url in urls] if all(url.isLocalFile() for url in urls) else []

@@ -2,11 +2,12 @@
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from gui.explore.picture.pixel_values import PixelValues
 from gui.style.metrics import GRID, digits_width, number_font
+from gui.widgets.panel_parts import quiet_label
 
 _HINT = "Point at the picture to read pixel values."
 
@@ -14,11 +15,11 @@ _HINT = "Point at the picture to read pixel values."
 class Readout(QWidget):
     """Row, column and the values of original and result, each at its own place, so that nothing jumps."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._values: PixelValues | None = None
         self._result_name = "result"
-        self._hint = _quiet(_HINT)
+        self._hint = quiet_label(_HINT)
         # By what they show ("row", "original", ...): the caption, and a label for each number.
         self._captions: dict[str, QLabel] = {}
         self._numbers: dict[str, list[QLabel]] = {}
@@ -103,7 +104,7 @@ class Readout(QWidget):
     def _add(
         self, caption: str, count: int, figures: int, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
     ) -> None:
-        self._captions[caption] = _quiet(caption)
+        self._captions[caption] = quiet_label(caption)
         self._numbers[caption] = [QLabel() for _ in range(count)]
         self._line.addWidget(self._captions[caption])
         for label in self._numbers[caption]:
@@ -111,9 +112,3 @@ class Readout(QWidget):
             label.setFixedWidth(digits_width(figures))
             label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             self._line.addWidget(label)
-
-
-def _quiet(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    return label

@@ -26,8 +26,8 @@ class PictureToolbar(QWidget):
 
     mode_chosen = Signal(object)  # a ViewMode
 
-    def __init__(self, workspace: Workspace, view: ViewState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, view: ViewState) -> None:
+        super().__init__()
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
         self._add_modes()

@@ -2,19 +2,18 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, QTimer
-from PySide6.QtGui import QActionGroup, QPainterPath
-from PySide6.QtWidgets import QMenu
+from PySide6.QtGui import QPainterPath
 
 from engine.results.columns import SPEED_UP, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
-from engine.results.metrics import AnyMetric, metric, metrics_of
+from engine.results.metrics import AnyMetric, metric
 from engine.results.quantities import rate_text, tick_text
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
+from gui.explore.axis_button import axis_button
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_plot import MANY_ROWS, RowPlot
 from gui.style.series import series_for
@@ -41,9 +40,9 @@ class MetricPlot(RowPlot):
     def __init__(
         self, results: ResultsModel, key: str, name: str, empty: str, turns: Turns | None = None
     ) -> None:
-        super().__init__(self._tick_text)
-        self._results = results
         self._shown = metric(key, Problem)
+        super().__init__(self._tick_text, axis_button(f"{name}: what is plotted", self._shown, self.choose))
+        self._results = results
         self._empty = empty
         self._turns = turns
         # p20, p80 and minimum of a duration.
@@ -52,8 +51,6 @@ class MetricPlot(RowPlot):
         self._row_names: dict[int, str] = {}
         self._drawn_rows = range(0)
         self.setAccessibleName(name)
-        self.axis_button.setAccessibleName(f"{name}: what is plotted")
-        self.axis_button.setMenu(self._axis_menu())
         # Once per turn of the event loop, each plot in a turn of its own: 4 to 7 ms each.
         self._redraw_timer = QTimer(self, singleShot=True, interval=0)
         self._redraw_timer.timeout.connect(self.redraw)
@@ -98,18 +95,6 @@ class MetricPlot(RowPlot):
     @property
     def _is_time(self) -> bool:
         return self._is_speed_up or self._shown.unit == "ms"
-
-    def _axis_menu(self) -> QMenu:
-        menu, group = QMenu(self), QActionGroup(self)
-        menu.setToolTipsVisible(True)
-        for entry in metrics_of(Problem):
-            action = menu.addAction(entry.header)
-            action.setToolTip(entry.explanation)
-            action.setCheckable(True)
-            action.setChecked(entry.key == self._shown.key)
-            action.triggered.connect(partial(self.choose, entry.key))
-            group.addAction(action)
-        return menu
 
     def _draw(self, runs: Sequence[Compared]) -> list[str]:
         """Draw the runs that have the metric and return the rows in words."""

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QObject, Signal
+from PySide6.QtCore import QModelIndex, Signal
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared, comparable
@@ -20,12 +20,19 @@ _FIRST = ("variant", "block", "layout", KERNEL, SPEED_UP, "proof", "operation")
 class ResultsModel(RunsModel):
     """The runs of the page Explore."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST, parent)
+    described_changed = Signal()  # `described` is another run, is compared with another one, or there is none
+
+    def __init__(self) -> None:
+        super().__init__([Problem, OperationProblem], "cpu-serial", _FIRST)
+        self._described: Measurement[Any] | None = None
         # By the identity of the results.
         self._problems: dict[int, Hashable] = {}
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
+        for other in (self.rowsInserted, self.modelReset):
+            other.connect(lambda: self.describe(None))
+        for compared in (self.dataChanged, self.present_changed):
+            compared.connect(self.described_changed)
 
     def follow(self, problem: Hashable) -> None:
         """Note which problem is set now; None leaves it as it was."""
@@ -44,6 +51,17 @@ class ResultsModel(RunsModel):
         runs = reversed(self._runs)
         own = next((run for run in runs if not self.is_earlier(run.result)), None)
         return own or (self._runs[-1] if self._runs else None)
+
+    @property
+    def described(self) -> Compared | None:
+        """The run that panels describe: the one selected in the table, until a new one arrives."""
+        runs = self._runs
+        return next((run for run in runs if run.result is self._described), runs[-1] if runs else None)
+
+    def describe(self, result: Measurement[Any] | None) -> None:
+        """Describe the run with this result; the newest for None."""
+        self._described = result
+        self.described_changed.emit()
 
     def problem_of(self, result: Measurement[Any]) -> Hashable:
         """Return what a run shares with those that are for the same problem."""
@@ -70,35 +88,3 @@ class ResultsModel(RunsModel):
         self._problems.clear()
         self._chosen.clear()
         self.endResetModel()
-
-
-class SelectedResult(QObject):
-    """The run that panels describe: the one selected in the table, until a new one arrives."""
-
-    # `run` is another one, is compared with another one, or there is none.
-    changed = Signal()
-
-    def __init__(self, results: ResultsModel, parent: QObject) -> None:
-        super().__init__(parent)
-        self._results = results
-        self._selected: Measurement[Any] | None = None
-        results.rowsInserted.connect(lambda: self.select(None))
-        results.modelReset.connect(lambda: self.select(None))
-        results.dataChanged.connect(self.changed)
-        results.present_changed.connect(self.changed)
-
-    @property
-    def run(self) -> Compared | None:
-        """The run to describe; None while there are none."""
-        runs = self._results.rows()
-        return next((run for run in runs if run.result is self._selected), runs[-1] if runs else None)
-
-    @property
-    def is_earlier(self) -> bool:
-        """Whether it is for an earlier problem than the one that is set now."""
-        return self.run is not None and self._results.is_earlier(self.run.result)
-
-    def select(self, result: Measurement[Any] | None) -> None:
-        """Describe the run with this result; the newest for None."""
-        self._selected = result
-        self.changed.emit()

@@ -13,12 +13,12 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from gui.explore.run_words import EARLIER
-from gui.plots.log_axis import LogAxis, colour_plot, make_still
+from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
 from gui.plots.row_scroll import RowScroll
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, row
+from gui.widgets.panel_parts import column, row
 
 # In units of log10: a factor of 4, so that at least two ticks have a label.
 _SMALLEST_SPAN = 0.6
@@ -34,7 +34,7 @@ MANY_ROWS = 40
 class RowPlot(QWidget):
     """Rows, an axis below them, a caption above with a button for the choice of the axis."""
 
-    def __init__(self, tick_text: Callable[[float], str]) -> None:
+    def __init__(self, tick_text: Callable[[float], str], axis_button: QToolButton) -> None:
         super().__init__()
         self._low, self._high, self._number_pixels = 0.0, 1.0, 0
         self._names: dict[int, str] = {}
@@ -44,17 +44,11 @@ class RowPlot(QWidget):
         self._spare_numbers: list[pg.TextItem] = []
         self.axis = LogAxis(tick_text)
         self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
-        self.axis_button = QToolButton(autoRaise=True)
-        self.axis_button.setText("Axis")
-        self.axis_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axis_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.axis_button.setToolTip("Choose which number of the runs is plotted.")
-        # Fusion draws the arrow over the text without this.
-        self.axis_button.setMinimumWidth(self.axis_button.sizeHint().width() + 3 * HALF_GRID)
+        self.axis_button = axis_button
         self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": self.axis})
         self.rows = RowScroll(self.plot)
-        self.empty_text = centred_text(parent=self.plot)
+        self.empty_text = text_over(self.plot)
         make_still(self.plot)
         self.plot.getAxis("left").setStyle(tickLength=0)
         self.axis.setStyle(tickLength=-HALF_GRID)
@@ -154,7 +148,6 @@ class RowPlot(QWidget):
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
         self._show_names()
-        self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
 
     def _show_names(self) -> None:
         # The middle of a long name goes before the values have no room: variant and block stay known.

@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
 from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
+from gui.style.cell_colours import mixed
 from gui.style.series import series_at
 from gui.style.theme import Theme
 
@@ -43,9 +44,7 @@ class LegendEntry:
 
 def tint(colour: str, theme: Theme, share: float = _TINT) -> QColor:
     """Return a colour mixed with the ground."""
-    of, ground = QColor(colour), QColor(theme.base)
-    parts = ((of.red(), ground.red()), (of.green(), ground.green()), (of.blue(), ground.blue()))
-    return QColor(*(round(share * one + (1 - share) * other) for one, other in parts))
+    return mixed(QColor(theme.base), QColor(colour), share)
 
 
 def _at(position: int, theme: Theme) -> QColor:

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSignalBlocker, QSize
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QWidget
 
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -14,8 +14,17 @@ from gui.explore.tile.tile_words import summary
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, column, icon_button, label_for, row
-from gui.widgets.whole_number_box import WholeNumberBox
+from gui.widgets.number_box import NumberBox
+from gui.widgets.panel_parts import (
+    centred_text,
+    column,
+    icon_button,
+    keep_narrow,
+    label_for,
+    quiet_label,
+    row,
+)
+from gui.widgets.refusal import Refusal
 
 _LARGEST = 2**31 - 1
 _COLOUR_NAMES = {
@@ -50,7 +59,7 @@ class TilePanel(QWidget):
         self.title = ElidedLabel()
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
-        self.grid_size = QLabel()
+        self.grid_size = quiet_label()
         self.passes = QComboBox()
         self.colours = QComboBox()
         self.zoom_out = icon_button("zoom-out", "Smaller cells", "Smaller cells (-)")
@@ -60,8 +69,8 @@ class TilePanel(QWidget):
         self.legend = TileLegend()
         self.used, self.loaded = _Sentence(), _Sentence()
         self.summary = ElidedLabel(most=4, small=True)
-        self.refusal = QLabel(wordWrap=True)
-        self.cut = QLabel()
+        self.refusal = Refusal()
+        self.cut = quiet_label(small=True)
         self._words = centred_text()
         self._stack = QStackedWidget()
         self._build()
@@ -69,13 +78,13 @@ class TilePanel(QWidget):
         self.grid.current_changed.connect(self._show_current)
         self.kernel.activated.connect(lambda at: tile.choose_kernel(self.kernel.itemData(at)))
         self.threads.editingFinished.connect(self._choose_threads)
-        self.threads.textEdited.connect(lambda: self._refuse(""))
+        self.threads.textEdited.connect(lambda: self.refusal.say(""))
         self.passes.activated.connect(tile.choose_pass)
         self.colours.currentIndexChanged.connect(self._show_colours)
         for box in (self.across, self.down):
             box.valueChanged.connect(self._choose_block)
-            box.refused.connect(self._refuse)
-            box.typing.connect(lambda: self._refuse(""))
+            box.refused.connect(self.refusal.say)
+            box.typing.connect(lambda: self.refusal.say(""))
         self.zoom_in.clicked.connect(lambda: self.grid.zoom(1))
         self.zoom_out.clicked.connect(lambda: self.grid.zoom(-1))
         self.zoom_fit.clicked.connect(lambda: self.grid.zoom(0))
@@ -103,14 +112,9 @@ class TilePanel(QWidget):
         try:
             block = Block.parse(text)
         except BadValue as error:
-            self._refuse(str(error))
+            self.refusal.say(str(error))
             return
         self._tile.choose_threads(block)
-
-    def _refuse(self, sentence: str) -> None:
-        self.refusal.setText(sentence)
-        self.refusal.setVisible(bool(sentence))
-        self.refusal.setStyleSheet(f"color: {current_theme().error}")
 
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
@@ -123,7 +127,7 @@ class TilePanel(QWidget):
                 # Not clear(), which counts as typing.
                 self.threads.setText("")
             return
-        self._refuse("")
+        self.refusal.say("")
         across, down = found.grid
         with QSignalBlocker(self.across), QSignalBlocker(self.down), QSignalBlocker(self.passes):
             self.across.show_place(found.at[0], across)
@@ -197,11 +201,7 @@ class TilePanel(QWidget):
         for by, text in _COLOUR_NAMES.items():
             self.colours.addItem(text, by)
         for box in (self.kernel, self.passes, self.colours):
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(8)
-        for label in (self.grid_size, self.cut):
-            label.setForegroundRole(label.foregroundRole().PlaceholderText)
-        self.cut.setFont(small_font())
+            keep_narrow(box, 8)
         self.refusal.setFont(small_font())
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
         coordinates = row(*sides, 1, spacing=HALF_GRID)
@@ -229,10 +229,9 @@ class TilePanel(QWidget):
         self._stack.addWidget(cells)
         self._stack.addWidget(self._words)
         self.setLayout(column(head, (self._stack, 1), spacing=0))
-        self._refuse("")
 
 
-class _CoordinateBox(WholeNumberBox):
+class _CoordinateBox(NumberBox):
     """The index of a block in the grid along one side."""
 
     def __init__(self, name: str, how: str) -> None:

@@ -3,7 +3,6 @@
 from engine.host.verbs import Check, Run
 from engine.results.compare import compared
 from gui.page.contract import Page, PageStatus
-from gui.page.export import ResultsExport
 from gui.page.jobs import Job
 from gui.widgets.runs_model import RunsModel
 from gui.widgets.runs_table import RunsTable
@@ -14,8 +13,8 @@ PROBLEM = Scaling(5, 2.5)
 
 
 class Scalings(RunsModel):
-    def __init__(self, parent):
-        super().__init__([Scaling], "in-one-go", ("factor", "variant"), parent)
+    def __init__(self):
+        super().__init__([Scaling], "in-one-go", ("factor", "variant"))
 
     def add(self, result):
         self.beginResetModel()
@@ -28,9 +27,8 @@ class ScalePage(Page):
     def __init__(self, services):
         super().__init__()
         self._services = services
-        self.model = Scalings(self)
+        self.model = Scalings()
         self.table = RunsTable(self.model, "Scalings")
-        self.export_to = ResultsExport(self.model, services.state, services.messages)
         self.setCentralWidget(self.table)
 
     @property

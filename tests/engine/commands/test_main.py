@@ -62,8 +62,7 @@ def test_that_commands_load_only_what_they_need():
         ("masks", "numpy numba llvmlite engine.mask.mask engine.device.devices"),
         (
             "variants",
-            "numba cuda scipy engine.run.measure engine.run.sampling engine.mask.text "
-            "engine.tasks.read_results",
+            "numba cuda scipy engine.run.measure engine.run.sampling engine.mask.text",
         ),
     ],
 )

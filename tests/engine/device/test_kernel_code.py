@@ -11,9 +11,8 @@ import pytest
 
 import engine.variants
 from engine.device import cuda_kernels, kernel_factory
-from engine.device.cuda_kernels import float32, int64, jit_within, types
 from engine.device.cuda_presence import SIMULATED, missing
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import cuda, float32, int64, jit_within, types
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

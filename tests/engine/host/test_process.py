@@ -5,12 +5,11 @@ import signal
 import sys
 import threading
 from multiprocessing import Pipe, resource_tracker
-from types import SimpleNamespace
 
 import pytest
 
 from engine.host import __main__ as entry_point
-from engine.host import blas_threads, process, shared
+from engine.host import blas_threads, process, server, shared
 from engine.host.messages import Answer, Ready, Stop, ToHost
 from engine.host.process import HostOptions, serve
 from tests.engine.host.faulty_hosts import Question
@@ -37,7 +36,7 @@ def test_that_a_host_serves_until_it_is_stopped(monkeypatch, options, switches, 
         monkeypatch.setenv(name, "unset")
     monkeypatch.setattr(shared, "_prefix", "mine")
     # Without the devices nothing imports Numba.
-    monkeypatch.setitem(sys.modules, "engine.device.devices", SimpleNamespace(devices=lambda: ()))
+    monkeypatch.setattr(server, "devices", lambda: ())
     monkeypatch.setattr(Question, "handler", f"{__name__}:state")
     monkeypatch.setitem(globals(), "state", state)
     before = [(ending, signal.getsignal(ending)) for ending in (signal.SIGINT, signal.SIGHUP)]

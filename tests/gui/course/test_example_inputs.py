@@ -132,7 +132,8 @@ def test_that_this_device_stands_beside_the_lecture_before_anything_is_measured(
     bench, course, panel, devices, wanted
 ):
     state = EngineState()
-    CourseController(course, state, bench.link, bench.jobs, bench.messages, lambda intent: False, panel)
+    parts = course, state, bench.link, bench.jobs, bench.messages, lambda intent: False
+    bench.courses = CourseController(*parts)
     assert named(panel)["8 × 8", HERE][1] == "not measured yet"
     state.set_ready(Ready((), devices))
     assert named(panel)["8 × 8", HERE][1] == wanted

@@ -1,11 +1,13 @@
 """The page Course in the whole window."""
 
 import pytest
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.course.papers import PAPERS
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
+from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
 
 
@@ -74,3 +76,13 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
+
+
+def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):
+    haloscope, page = open_course()
+    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
+    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason that is long. " * 12))
+    bar = haloscope.window.message_bar
+    covered = QRect(bar.mapToGlobal(QPoint()), bar.size())
+    assert bar.isVisible()
+    assert not covered.intersects(QRect(page.tables.mapToGlobal(QPoint()), page.tables.size()))

@@ -8,7 +8,7 @@ from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.tasks.filtering.messages import FilterJob
 from gui.explore.picture_job import failed_run
-from gui.explore.run_words import no_run_sentence, run_sentence
+from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture
 from tests.made_runs import make_failure, make_result, make_simulated
@@ -251,7 +251,7 @@ def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_there_is_none
         (make_simulated("naive"), "its times mean nothing"),
         (make_failure("cpu-fft", "Row 50 is nan."), "Cpu-fft: Row 50 is nan."),
     ):
-        assert words in run_sentence(result)
+        assert words in last_run_sentence(result)
     assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
     assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."

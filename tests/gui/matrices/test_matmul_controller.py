@@ -36,7 +36,7 @@ def small(slow):
     bench.matmul.shown.emit()
     bench.matmul.try_small()
     bench.answer_all((Describe, ProductGrid))
-    bench.products.run()
+    bench.products.run_all()
     bench.answer_all((Describe, ProductGrid))
     return bench
 
@@ -77,7 +77,7 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
         bench.matmul.try_small()
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.products.run()
+        bench.products.run_all()
     kernels = [*SMALL_TILES, *SMALL_TILES] * on_simulator
     requests = [(request.tile, request.device) for request in asked(bench, (Run, ProductRequest))]
     assert requests == [*((tile, "simulator") for tile in kernels), (None, "auto")]
@@ -114,7 +114,7 @@ def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.shown.emit()
     slow.answer_all((Describe, ProductGrid))
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
-    slow.products.run()
+    slow.products.run_all()
     assert slow.state.running
     assert slow.fake.waiting((Run, ProductRequest)) == []
     slow.answer_all((Describe, ProductGrid))
@@ -125,7 +125,7 @@ def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
 def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbot, end):
     slow.matmul.shown.emit()
     with qtbot.waitSignal(slow.jobs.finished):
-        slow.products.run()
+        slow.products.run_all()
         assert slow.matmul.running
         if end == "cancel":
             slow.jobs.cancel()
@@ -144,11 +144,11 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
     bench.matmul.shown.emit()
     bench.settle()
     refuse = bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
-    bench.products.run()
+    bench.products.run_all()
     bench.matmul.settling.disconnect(refuse)
     assert not bench.state.running
     bench.state.set_running(True)
-    bench.products.run()
+    bench.products.run_all()
     assert asked(bench, (Run, ProductRequest)) == []
 
 

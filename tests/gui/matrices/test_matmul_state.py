@@ -36,23 +36,23 @@ def test_that_a_square_product_follows_its_rows(state, qtbot):
 
 def test_that_what_ran_takes_the_place_of_the_count_until_the_product_or_device_changes(state):
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
-    state.set_counted(rows)
+    state.set_listed(rows)
     state.add(made_product(rows[2]))
     assert [number_of(row, "gflops") is not None for row in state.rows] == [False, False, True, False, False]
     assert state.runnable == rows
     # The tile goes and comes back: what was measured is still about the same product.
-    state.set_counted(made_rows(PRODUCT, (16,), cuda=True))
+    state.set_listed(made_rows(PRODUCT, (16,), cuda=True))
     assert [number_of(row, "gflops") for row in state.rows] == [None] * 3
-    state.set_counted(rows)
+    state.set_listed(rows)
     assert number_of(state.rows[2], "gflops") is not None
     for change in ({"product": MatrixProduct(8, 8, 8)}, {"device": "simulator"}):
         rows = made_rows(state.settings.product, (4,), cuda=True)
-        state.set_counted(rows)
+        state.set_listed(rows)
         state.add(made_product(rows[0]))
         state.change(**change)
         assert state.rows == ()
         # One that was on its way is about the product of before.
-        state.set_counted(made_rows(state.settings.product, (4,), cuda=True))
+        state.set_listed(made_rows(state.settings.product, (4,), cuda=True))
         if "product" in change:
             state.add(made_product(rows[0]))
         assert state.rows[0].verification is None
@@ -66,7 +66,7 @@ def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
     model = StateRuns(state, "numpy", ("variant", "tile"))
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     rows = made_rows(PRODUCT, (16,), cuda=True)
-    state.set_counted(rows)
+    state.set_listed(rows)
     assert model.rowCount() == 3
     assert [cell(model, row, "cgma_flop_per_load") for row in range(3)] == ["1", "16", "–"]
     assert [cell(model, row, "lecture_limit_gflops") for row in range(3)] == ["21.6", "345.6", "–"]
@@ -83,7 +83,7 @@ def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
     assert ">3<" in cell(model, 1, "kernel_median_ms", Qt.ItemDataRole.ToolTipRole)
     assert "every element" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
     state.change(device="simulator")
-    state.set_counted(made_rows(PRODUCT, (16,)))
+    state.set_listed(made_rows(PRODUCT, (16,)))
     assert cell(model, 1, "proof").startswith("No NVIDIA driver")
     assert "Choose numpy" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
     assert cell(model, 1, "cgma_flop_per_load") == "16"

@@ -76,7 +76,7 @@ def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     tiles.editingFinished.emit()
     assert_fits(haloscope, page)
     rows = made_rows(haloscope.matmul.settings.product, haloscope.matmul.settings.tiles, cuda=True)
-    haloscope.matmul.set_counted(rows)
+    haloscope.matmul.set_listed(rows)
     for number, row in enumerate(rows, start=1):
         haloscope.matmul.add(made_product(row, 0.0123 * number))
     assert_fits(haloscope, page)
@@ -121,7 +121,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
 def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
     haloscope, page = open_page()
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
-    haloscope.matmul.set_counted(rows)
+    haloscope.matmul.set_listed(rows)
     suffixes = ("csv", "json")
     buttons = [shown_button(page, suffix.upper()) for suffix in suffixes]
     assert not any(button.isEnabled() for button in buttons)
@@ -210,7 +210,7 @@ def test_that_settings_wait_for_a_run(open_page, qtbot):
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
     assert panel.rows.isEnabled()
-    haloscope.matmul.set_counted(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
+    haloscope.matmul.set_listed(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
     assert not haloscope.actions["run"].isEnabled()
     assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
     haloscope.link._client.automatic = True
@@ -221,7 +221,7 @@ def test_that_settings_wait_for_a_run(open_page, qtbot):
     haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
     told = "Last product: matmul-tiled, tile 8, 1024 × 1024 × 1024, verified: every"
     assert status(haloscope).startswith(told)
-    assert status(haloscope).endswith("simulated: its times mean nothing")
+    assert status(haloscope).endswith("simulated, so its times mean nothing")
     haloscope.matmul.add(made_rows(product, (8,))[0])
     assert "matmul-naive, tile 8, 1024 × 1024 × 1024: No NVIDIA" in status(haloscope)
     assert "No NVIDIA driver" in status(haloscope)

@@ -343,7 +343,7 @@ def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(
 def test_that_the_digit_of_a_session_is_known_as_such_once_the_digits_are(bench):
     ink = bench.network.facts.digits[3].copy()
     other = NetworkState()
-    NetworkController(other, bench.state, bench.link, bench.jobs, bench.messages, other)
+    bench.other = NetworkController(other, bench.state, bench.link, bench.jobs, bench.messages)
     other.drawing.show_ink(ink, None, "Open session")
     other.shown.emit()
     bench.settle()

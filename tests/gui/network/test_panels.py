@@ -31,7 +31,7 @@ def network(qapp):
     pixels, labels = made_digits()
     weights = dict(zip(KEYS, made_weights(), strict=True))
     network.set_facts(Facts(LAYERS, STAGES, weights, pixels, labels))
-    network.set_checked(checked_stages("simulator"))
+    network.set_listed(checked_stages("simulator"))
     return network
 
 

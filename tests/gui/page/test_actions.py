@@ -1,5 +1,4 @@
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 from PySide6.QtGui import QKeySequence
@@ -10,7 +9,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.shell.edit_actions import EditActions
+from gui.shell.page_actions import PageActions
 from gui.shell.pages import PAGES
 from gui.shell.shell_actions import ENTRIES, page_entries, theme_entries
 
@@ -21,13 +20,13 @@ def workspace(qapp):
 
 
 @pytest.fixture
-def explore(workspace):
+def explore(workspace, bench):
     """The actions of the frame with its pages, and of the page Explore."""
     actions = Actions()
     actions.add(ENTRIES)
     actions.add_choice(theme_entries())
     actions.add_choice(page_entries(PAGES))
-    EditActions(actions).show_page(SimpleNamespace(undo_stack=workspace.undo_stack))
+    PageActions(actions, bench.state, bench.link).show_edits(workspace.undo_stack)
     return ExploreActions(actions, workspace, EngineState())
 
 

@@ -88,3 +88,7 @@ def test_that_colours_follow_the_theme(plot, qapp):
         assert plot.plot.backgroundBrush().color().name() == DARK.base
     finally:
         apply_theme(qapp, "light")
+
+
+def test_that_what_is_dropped_on_a_plot_goes_to_the_window(plot):
+    assert not any(widget.acceptDrops() for widget in (plot.plot, plot.plot.viewport()))

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 from PySide6 import QtWidgets
-from PySide6.QtCore import QEventLoop, QMimeData, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QFontMetrics, QKeySequence, QScreen
+from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFontMetrics, QKeySequence, QScreen
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
@@ -199,6 +199,19 @@ def dropped(window, path):
     data.setUrls([QUrl.fromLocalFile(str(path))])
     left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
+
+
+def test_that_the_window_says_that_dragged_files_can_be_dropped_and_takes_nothing_else(haloscope):
+    window, nothing = haloscope.window, (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    for urls, is_taken in (([], False), (["https://example.org/a.png"], False), (["file:///a.png"], True)):
+        data = QMimeData()
+        data.setUrls([QUrl(url) for url in urls])
+        enter = QDragEnterEvent(QPoint(9, 9), Qt.DropAction.CopyAction, data, *nothing)
+        enter.ignore()
+        window.dragEnterEvent(enter)
+        assert (enter.isAccepted(), window._highlight.isVisible()) == (is_taken, is_taken)
+    window.dragLeaveEvent(QDragLeaveEvent())
+    assert not window._highlight.isVisible()
 
 
 def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):

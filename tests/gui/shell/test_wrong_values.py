@@ -95,7 +95,7 @@ def matrices_fields(haloscope):
 
 def write(qtbot, widget, text):
     """Put a text into a field as a person does: by keys, or a long one by the clipboard."""
-    line = widget.lineEdit() if isinstance(widget, QtWidgets.QSpinBox) else widget
+    line = widget.lineEdit() if isinstance(widget, QtWidgets.QDoubleSpinBox) else widget
     widget.setFocus()
     line.selectAll()
     qtbot.keyClick(widget, Qt.Key.Key_Delete)

@@ -17,7 +17,7 @@ from engine.tasks.filtering import variants as registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel, reasons_in_list
-from gui.explore.results.results_model import ResultsModel, SelectedResult
+from gui.explore.results.results_model import ResultsModel
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
     CPU_DEVICE,
@@ -38,8 +38,7 @@ class Shown:
 
     def __init__(self, qtbot, state, width, height):
         self.workspace, self.results, self.state = make_workspace(), ResultsModel(), state
-        self.selected = SelectedResult(self.results, self.workspace)
-        self.panel = KernelPanel(self.workspace, state, self.results, self.selected)
+        self.panel = KernelPanel(self.workspace, state, self.results)
         self.kernels = self.panel.kernels
         qtbot.addWidget(self.panel)
         self.resize(width, height)
@@ -300,9 +299,9 @@ def test_that_breakdown_and_model_of_work_are_of_the_last_run_or_the_selected_on
     assert breakdown.title == "Run 3: tiled, 16 × 16"
     for part in ("compile 412 ms", "allocate 1.20 ms", "H2D 0.220 ms", "kernel 0.0400 ms", "D2H 0.220 ms"):
         assert part in breakdown.accessibleDescription()
-    shown.selected.select(results.results()[1])
+    results.describe(results.results()[1])
     assert breakdown.accessibleDescription().endswith("Simulated: no times")
-    shown.selected.select(results.results()[0])
+    results.describe(results.results()[0])
     assert breakdown.title == "Run 1: cpu-serial"
     assert "kernel 18.0 ms" in breakdown.accessibleDescription()
     assert "H2D" not in breakdown.accessibleDescription(), "the CPU copies nothing"

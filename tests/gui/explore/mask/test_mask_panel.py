@@ -235,9 +235,7 @@ def test_that_the_menu_copies_the_mask_in_a_style(qtbot, panel):
     actions = actions_of(panel.more_button.menu())
     actions_of(actions["Copy as"].menu())["C"].trigger()
     assert QGuiApplication.clipboard().text().startswith("const float")
-    for text, signal in (("Load mask…", panel.load_requested), ("Save mask…", panel.save_requested)):
-        with qtbot.waitSignal(signal):
-            actions[text].trigger()
+    assert {"Load mask…": panel.load, "Save mask…": panel.save}.items() <= actions.items()
 
 
 def test_that_every_control_has_a_name_a_tooltip_and_the_focus_by_tab(panel):

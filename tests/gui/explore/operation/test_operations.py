@@ -22,7 +22,6 @@ from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.parameter_controls import ParameterControls
 from gui.explore.picture_job import comparable_of
-from gui.explore.results.results_model import SelectedResult
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.made_runs import make_result
 
@@ -72,7 +71,7 @@ def test_that_a_new_mask_and_its_undo_bring_convolution_back(workspace):
 def test_that_the_kernels_are_those_of_the_operation_with_the_times_of_its_parameters(
     workspace, state, results, qtbot
 ):
-    panel = KernelPanel(workspace, state, results, SelectedResult(results, workspace))
+    panel = KernelPanel(workspace, state, results)
     qtbot.addWidget(panel)
     workspace.choose("median")
     assert panel.note.text == "The kernels are listed once the engine is up."

@@ -2,8 +2,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 
 from engine.host.protocol import Filtered
 from engine.mask.mask import Mask
@@ -179,26 +179,6 @@ def test_that_the_range_mode_is_a_setting_unless_the_kernel_has_clipped(shown, w
     workspace.change(range_mode="rescale", result_type="float32")
     assert box.currentData() == "rescale"
     assert box.isEnabled()
-
-
-def drop(view, urls):
-    data = QMimeData()
-    data.setUrls(urls)
-    nothing = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    enter = QDragEnterEvent(QPoint(9, 9), COPY, data, *nothing)
-    enter.ignore()
-    view.dragEnterEvent(enter)
-    if enter.isAccepted():
-        view.dropEvent(QDropEvent(QPointF(9, 9), COPY, data, *nothing))
-    return enter.isAccepted()
-
-
-def test_that_only_dropped_files_are_passed_on(qtbot, view):
-    with qtbot.waitSignal(view.files_dropped) as dropped:
-        assert drop(view, [QUrl.fromLocalFile("/a/b c.png"), QUrl.fromLocalFile("/d.tif")])
-    assert dropped.args == [["/a/b c.png", "/d.tif"]]
-    for urls in ([], [QUrl("https://example.org/a.png")]):
-        assert not drop(view, urls)
 
 
 def test_that_large_zooms_write_the_numbers_into_the_pixels(shown):

@@ -209,7 +209,7 @@ def test_that_another_kernel_than_the_chosen_one_can_be_looked_at_with_a_block_o
     panel.threads.selectAll()
     qtbot.keyClicks(panel.threads, "wide")
     qtbot.keyClick(panel.threads, Qt.Key.Key_Return)
-    assert "block 'wide': it is not two whole numbers with an x between them" in panel.refusal.text()
+    assert "Block 'wide': it is not two whole numbers with an x between them" in panel.refusal.text()
     # What runs is still what was chosen.
     assert bench.workspace.settings.variant == "cpu-serial"
     look_at("")

@@ -1,29 +1,34 @@
-"""A spin box in which anything can be typed; what is not a whole number in range is refused when entered."""
+"""A spin box in which anything can be typed; what is not a number in range is refused when entered."""
 
 import re
+from typing import Any
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QValidator
-from PySide6.QtWidgets import QSpinBox, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
 from engine.mask.text_cells import quoted
 from gui.style.metrics import number_font
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 
-class WholeNumberBox(QSpinBox):
+
+class NumberBox(QDoubleSpinBox):
     """Takes a number when Enter is pressed or the box is left; otherwise the one before returns.
 
     Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes
     1200 where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"),
-    `wanted` says what is to be typed: "a whole number from 1 to 127".
+    `wanted` says what is to be typed: "a whole number from 1 to 127". Without decimals its value is an int.
     """
 
     refused = Signal(str)  # why the text was not taken
     typing = Signal()  # the person types: a refusal of the text before no longer holds
 
-    def __init__(self, name: str, least: int, most: int, wanted: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, least: float, most: float, wanted: str, *, decimals: int = 0) -> None:
+        super().__init__()
         self._name, self._wanted = name, wanted
+        self.setDecimals(decimals)
         self.setRange(least, most)
         # A 1 on the way to 16 is not meant.
         self.setKeyboardTracking(False)
@@ -32,28 +37,38 @@ class WholeNumberBox(QSpinBox):
         self.setAccessibleName(name)
         self.lineEdit().textEdited.connect(self.typing)
 
+    def value(self) -> Any:
+        return super().value() if self.decimals() else int(super().value())
+
     def event(self, event: QEvent) -> bool:
-        is_typing = self.text() not in (str(self.value()), self.specialValueText())
-        if belongs_to_window(self, event, is_typing=is_typing):
+        shown = f"{self.textFromValue(self.value())}{self.suffix()}"
+        if belongs_to_window(self, event, is_typing=self.text() not in (shown, self.specialValueText())):
             event.ignore()
             return False
         return super().event(event)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        is_number = re.fullmatch(r"[+-]?[0-9]{1,9}", text.strip()) is not None
+        typed, pattern = self._typed(text), _DECIMAL if self.decimals() else _WHOLE
+        is_number = pattern.fullmatch(typed) is not None
         is_special = bool(text) and text == self.specialValueText()
-        is_taken = is_special or (is_number and self.minimum() <= int(text) <= self.maximum())
+        is_taken = is_special or (is_number and self.minimum() <= float(typed) <= self.maximum())
         state = QValidator.State.Acceptable if is_taken else QValidator.State.Intermediate
         return state, text, position
 
-    def valueFromText(self, text: str) -> int:
-        return self.minimum() if text == self.specialValueText() else int(text)
+    def valueFromText(self, text: str) -> float:
+        return self.minimum() if text == self.specialValueText() else float(self._typed(text))
 
     def fixup(self, text: str) -> str:
         # Qt calls this where an illegal text is entered, and then shows the number before.
-        why = f"{quoted(text.strip())} is not {self._wanted}" if text.strip() else "nothing was typed"
-        self.refused.emit(f"{self._name} did not change: {why}.")
+        typed = self._typed(text)
+        why = f"{quoted(typed)} is not {self._wanted}" if typed else "nothing was typed"
+        has_comma = self.decimals() > 0 and typed.count(",") == 1
+        point = f" Use a point: {typed.replace(',', '.')}." if has_comma else ""
+        self.refused.emit(f"{self._name} did not change: {why}.{point}")
         return text
+
+    def _typed(self, text: str) -> str:
+        return text.strip().removesuffix(self.suffix().strip()).strip()
 
 
 def belongs_to_window(field: QWidget, event: QEvent, *, is_typing: bool) -> bool:

@@ -1,0 +1,55 @@
+"""The actions on the page that is shown: run, save, edit; what it cannot do is disabled and explained."""
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QUndoGroup, QUndoStack
+
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.page.actions import Actions
+from gui.page.contract import PageStatus
+from gui.shell.shell_actions import REDO, UNDO
+
+
+class PageActions(QObject):
+    """Enables and explains them."""
+
+    def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
+        super().__init__(actions)
+        self._actions = actions
+        self._state = state
+        self._link = link
+        self._status = PageStatus()
+        self._stacks = QUndoGroup(self)
+        # The stack of pages that have no edits.
+        self._no_edits = QUndoStack(self)
+        actions.add_history(self._stacks, UNDO, REDO)
+        for signal in (state.ready_changed, state.running_changed, state.progress_changed, link.lost):
+            signal.connect(self._refresh)
+
+    def show_edits(self, stack: QUndoStack | None) -> None:
+        """Undo and redo the edits of another page from now on."""
+        stack = self._no_edits if stack is None else stack
+        self._stacks.addStack(stack)
+        self._stacks.setActiveStack(stack)
+
+    def show_status(self, status: PageStatus) -> None:
+        """Follow the status of the page that is shown."""
+        self._status = status
+        self._refresh()
+
+    def _refresh(self) -> None:
+        state, status = self._state, self._status
+        for name, does in (("run", status.run_does), ("run_all", status.run_all_does)):
+            why_not = status.why_no_run or state.why_no_run if does else "Not available on this page."
+            self._actions[name].setEnabled(not why_not)
+            self._actions.explain(name, f"{does} {why_not}".strip())
+        for name, can, why_not in (
+            ("export_csv", status.has_results, "There are no results on this page."),
+            ("export_json", status.has_results, "There are no results on this page."),
+            ("copy_results", status.can_copy, "There is nothing to copy on this page."),
+            ("clear_results", status.can_clear, "There are no runs to clear on this page."),
+        ):
+            self._actions[name].setEnabled(can)
+            self._actions.explain(name, "" if can else why_not)
+        self._actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)
+        self._actions["retry_gpu"].setEnabled(not self._link.uses_cuda)
