@@ -19,7 +19,6 @@ WHOLE = (0, 0, WIDTH, HEIGHT)
 MASK_AND_PICTURE = (75, 52, 960, 550)
 PLOTS_AND_RESULTS = (75, 552, WIDTH, 776)
 PICTURE_AND_KERNEL = (360, 52, WIDTH, 550)
-COLOURS = 128
 SOBEL = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
 
 
@@ -55,7 +54,7 @@ def main() -> None:
         simulated.crop(PICTURE_AND_KERNEL),
     ]
     for number, picture in enumerate(parts, 1):
-        picture.quantize(COLOURS).save(ROOT / f"docs/pictures/tutorial-{number}.png", optimize=True)
+        picture.convert("RGB").save(ROOT / f"docs/pictures/tutorial-{number}.png", optimize=True)
 
 
 def taken(folder: Path, *arguments: str) -> Image.Image:
