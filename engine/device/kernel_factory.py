@@ -35,7 +35,7 @@ def kernel_factory(factory: Factory) -> Factory:
     @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
     def made(*arguments: Any, **named: Any) -> Any:
-        _import_names(factory.__module__)
+        import_names(factory.__module__)
         kernel = factory(*arguments, **named)
         if not SIMULATED:
             name = f"{factory.__module__}.{factory.__qualname__}"
@@ -46,7 +46,7 @@ def kernel_factory(factory: Factory) -> Factory:
 
 
 @functools.cache
-def _import_names(name: str) -> None:
+def import_names(name: str) -> None:
     """Import into a module what it imports under `if TYPE_CHECKING:`."""
     module = sys.modules[name]
     for step in ast.parse(inspect.getsource(module)).body:

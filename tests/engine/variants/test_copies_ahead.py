@@ -6,17 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.device.kernel_factory import import_names
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.filtering.resolve import describe_problem
 from engine.tasks.filtering.variants import MaskClass, variant
 from engine.variants.box import box
-from engine.variants.ir import device_function
 from engine.variants.low_rank import product_strips
 from engine.variants.register_blocked import register_blocked
 from engine.variants.separable_fused import fused_in_place, fused_ring
-from engine.variants.tiles import byte_loader, strip_loader, tile_loader
 from tests.engine.variants.cases import verified
 from tests.engine.variants.counting import count
 
@@ -25,7 +24,7 @@ class LateCopies:
     """Stands in for the loader and its groups: a thread's copies arrive when it waits for them."""
 
     def __init__(self):
-        self._groups = {}
+        self.groups = {}
 
     def late(self, maker):
         """Return what makes a loader that notes its copies as a group."""
@@ -61,10 +60,10 @@ class LateCopies:
     def _mine(self):
         # The kernel that called: who it is, and which block it belongs to by its shared memory.
         names = sys._getframe(2).f_locals
-        return self._groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
+        return self.groups.setdefault((id(names["tile"]), names["lane"], names["warp"]), [])
 
 
-LOADERS = ((tile_loader, "tile_loader"), (byte_loader, "byte_tile_loader"), (strip_loader, "strip_loader"))
+LOADERS = "tile_loader", "byte_tile_loader", "strip_loader"
 CASES = {
     "register-blocked, one step": (register_blocked, 5, "float32"),
     "register-blocked, two steps": (register_blocked, 7, "float32"),
@@ -82,11 +81,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(name, monkeypatch):
     known, (module, side, dtype), copies = variant(name.partition(",")[0]), CASES[name], LateCopies()
-    # A kernel's factory imports them when it is called.
-    monkeypatch.setattr(device_function, "closer", copies.closer)
-    monkeypatch.setattr(device_function, "waiter", copies.waiter)
-    for home, name in LOADERS:
-        monkeypatch.setattr(home, name, copies.late(getattr(home, name)))
+    # Else the first kernel that is made imports them over what is patched here.
+    import_names(module.__name__)
+    late = {name: copies.late(vars(module)[name]) for name in LOADERS if name in vars(module)}
+    for called, made in {"closer": copies.closer, "waiter": copies.waiter, **late}.items():
+        monkeypatch.setattr(module, called, made, raising=False)
     # Not the kernels that are kept: those have their loaders.
     for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
         monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
@@ -105,3 +104,4 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(name, monkeypatch):
     # Cells of shared memory are NaN until somebody writes them.
     result = count(known, problem, mask, known.default_block, image).out
     verified(result, image, mask, problem)
+    assert copies.groups
