@@ -1,11 +1,11 @@
 """Numba's compiler for the CPU. The one file that uses private names of Numba; imported to compile only."""
 
-import gc
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+from engine.garbage import no_collection
 
 
 def load_numba(*, without_scipy: bool) -> None:
@@ -28,7 +28,8 @@ def compiled_library(function: Callable[..., None], types: str, options: dict[st
     # Without Numba's own runtime, which counts references: arrays belong to the caller.
     plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
-    with _no_collection():
+    # Looking for garbage in between takes a twelfth of the time of compiling.
+    with no_collection():
         result = numba.njit(**plain, **options)(function)._compiler.compile(arguments, None)
     return result.fndesc.llvm_func_name, result.library
 
@@ -37,15 +38,3 @@ def object_code(library: Any) -> bytes:
     """Return the object file of a code library."""
     code: bytes = library._get_compiled_object()
     return code
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep what Numba makes: looking for garbage in between takes a twelfth of the time of compiling."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -13,7 +13,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QPaintEvent,
 )
-from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QToolBar, QWidget
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, Services
@@ -22,12 +22,12 @@ from gui.shell.drop_highlight import DropHighlight
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
-from gui.shell.page_bar import PageBar
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
+from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Slot
 
 FIRST_SIZE = QSize(1440, 900)
@@ -70,10 +70,12 @@ class MainWindow(QMainWindow):
         self._kept_columns: dict[str, dict[str, bool]] = {}
         actions = services.actions
         self.pages = QStackedWidget()
-        self.page_bar = PageBar(PAGES)
+        self.page_bar = QToolBar()
         self.top_bar = TopBar(actions)
         self.status_line = StatusLine(services.state)
         self._page_actions = PageActions(actions, services.state, services.link)
+        self._shows = actions.add_choice(page_entries(PAGES))
+        self._shows.triggered.connect(lambda action: self.show_page(action.data()))
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         self._highlight = DropHighlight(self.pages)
@@ -81,11 +83,8 @@ class MainWindow(QMainWindow):
             self.pages.addWidget(Slot())
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
-        self._shows = actions.add_choice(page_entries(PAGES))
-        self._shows.triggered.connect(lambda action: self.show_page(action.data()))
         self._show(0)
         self._menus = Menus(self.menuBar(), actions, self._panels_menu)
-        self.page_bar.chosen.connect(self._show)
         actions.added.connect(lambda: self.addActions(actions.all()))
         self.addActions(actions.all())
 
@@ -194,7 +193,6 @@ class MainWindow(QMainWindow):
     def _show(self, number: int) -> None:
         page = self._page(number)
         self.pages.setCurrentIndex(number)
-        self.page_bar.show_chosen(number)
         self._shows.actions()[number].setChecked(True)
         self._services.messages.show_page(page)
         self.message_bar.show_over(page.message_area)
@@ -238,6 +236,14 @@ class MainWindow(QMainWindow):
         page.choose_columns(self._kept_columns.get(page.objectName(), {}))
 
     def _build(self) -> None:
+        self.page_bar.setOrientation(Qt.Orientation.Vertical)
+        self.page_bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        self.page_bar.setIconSize(QSize(3 * GRID, 3 * GRID))
+        for action in self._shows.actions():
+            self.page_bar.addAction(action)
+            button = self.page_bar.widgetForAction(action)
+            button.setAccessibleName(f"Page {action.iconText()}")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         middle = QWidget()
         grid = QGridLayout(middle)
         grid.setContentsMargins(0, 0, 0, 0)

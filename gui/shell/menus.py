@@ -1,8 +1,5 @@
 """The menu bar, built from the actions' menus and sections."""
 
-from bisect import bisect_right
-
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
@@ -12,56 +9,43 @@ _PANELS = "&View", 90
 
 
 class Menus:
-    """Puts actions into the menu bar by section, also those added later.
+    """Puts actions into the menu bar by section; filled anew when there are more.
 
     `panels` becomes a submenu of View; its entries follow the visible page.
     """
 
     def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
         self._actions = actions
+        self._panels = panels
         self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
-        self._sections: dict[str, list[tuple[int, QAction]]] = {title: [] for title in _TITLES}
         self._submenus: dict[str, QMenu] = {}
-        self._placed: set[str] = set()
-        self._insert(*_PANELS, panels.menuAction())
-        actions.added.connect(self.fill)
-        self.fill()
+        actions.added.connect(self._fill)
+        self._fill()
 
-    def fill(self) -> None:
-        """Add every action that no menu has yet."""
-        for title in _TITLES:
+    def _fill(self) -> None:
+        for menu in (*self._menus.values(), *self._submenus.values()):
+            # Not clear(), with which Qt for Python ends the actions too.
+            for action in menu.actions():
+                menu.removeAction(action)
+        for title, menu in self._menus.items():
+            placed = [(_PANELS[1], self._panels.menuAction())] if title == _PANELS[0] else []
             for entry in self._actions.entries(title):
-                if entry.name in self._placed:
-                    continue
-                self._placed.add(entry.name)
                 action = self._actions[entry.name]
                 if not entry.submenu:
-                    self._insert(title, entry.section, action)
+                    placed.append((entry.section, action))
                     continue
                 if entry.submenu not in self._submenus:
-                    submenu = _with_tips(QMenu(entry.submenu, self._menus[title]))
-                    self._submenus[entry.submenu] = submenu
-                    self._insert(title, entry.section, submenu.menuAction())
-                self._submenus[entry.submenu].addAction(action)
-
-    def _insert(self, title: str, section: int, action: QAction) -> None:
-        """Add an action at the end of its section; separators stand between sections."""
-        menu, placed = self._menus[title], self._sections[title]
-        at = bisect_right(placed, section, key=lambda other: other[0])
-        is_new = all(section != other for other, _ in placed)
-        after = placed[at][1] if at < len(placed) else None
-        if after is None:
-            if is_new and placed:
-                menu.addSeparator()
-            menu.addAction(action)
-        elif is_new:
-            # The separator before the next section is now the one before this section.
-            menu.insertAction(after, action)
-            menu.insertSeparator(after)
-        else:
-            line = menu.actions()[menu.actions().index(after) - 1]
-            menu.insertAction(line, action)
-        placed.insert(at, (section, action))
+                    self._submenus[entry.submenu] = _with_tips(QMenu(entry.submenu, menu))
+                submenu = self._submenus[entry.submenu]
+                if submenu.isEmpty():
+                    placed.append((entry.section, submenu.menuAction()))
+                submenu.addAction(action)
+            before = None
+            for section, action in sorted(placed, key=lambda one: one[0]):
+                if before not in (None, section):
+                    menu.addSeparator()
+                menu.addAction(action)
+                before = section
 
 
 def _with_tips(menu: QMenu) -> QMenu:

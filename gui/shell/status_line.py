@@ -1,13 +1,12 @@
 """The status line: engine and device, progress, the page's last run and its verification, the speed-up."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy
 
 from gui.engine_link.engine_state import READY, EngineState
 from gui.page.contract import PageStatus
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 
 _STEPS = 1000
@@ -21,16 +20,17 @@ class StatusLine(QFrame):
         self._state = state
         self._status = PageStatus()
         self._engine = _label("Engine", "The engine's process and the device that it works on.")
-        self._stage = _Sentence()
+        self._stage = ElidedLabel()
         self._bar = QProgressBar()
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
         self._bar.setFixedSize(16 * GRID, GRID)
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
-        self._last = _Sentence()
+        self._last = ElidedLabel()
         for long, name in ((self._stage, "Progress"), (self._last, "Last run")):
             long.setAccessibleName(name)
+            long.setForegroundRole(QPalette.ColorRole.WindowText)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._figure = _label("Figure", "")
         self._figure.setFont(number_font())
@@ -55,10 +55,10 @@ class StatusLine(QFrame):
     def show_page(self, status: PageStatus) -> None:
         """Show the status of a page: each has its own device and runs."""
         self._status = status
-        self._last.is_earlier = status.is_earlier
         self._last.setText(status.sentence)
         role = QPalette.ColorRole.PlaceholderText if status.is_earlier else QPalette.ColorRole.WindowText
-        self._figure.setForegroundRole(role)
+        for label in (self._last, self._figure):
+            label.setForegroundRole(role)
         self._figure.setText(status.figure)
         self._figure.setToolTip(status.figure_tip)
         self._show_engine()
@@ -78,16 +78,6 @@ class StatusLine(QFrame):
         self._bar.setValue(round(self._state.fraction * _STEPS))
         words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage
         self._stage.setText(words)
-
-
-class _Sentence(ElidedLabel):
-    """A sentence, cut with … where there is no room; the tooltip has all of it."""
-
-    is_earlier = False
-
-    @property
-    def colour(self) -> QColor:
-        return QColor(current_theme().muted if self.is_earlier else current_theme().text)
 
 
 def _label(name: str, tip: str) -> QLabel:

@@ -14,7 +14,7 @@ QDockWidget {{ color: {muted}; font-weight: 600; }}
 QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align: left; }}
 QDockWidget[docking="tab"]::title {{ padding: 0; }}
 QDockWidget[docking="window"]::title {{ background: {raised}; }}
-QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 4px 8px; }}
+QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 8px 4px; }}
 QStatusBar {{ background: {window}; color: {text}; }}
 QStatusBar::item {{ border: 0; }}
 QToolButton#primary {{ background: {accent}; color: {accent_text}; border: 0; border-radius: 4px;

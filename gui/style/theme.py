@@ -3,9 +3,6 @@
 Text and muted text have at least 4.5 : 1 contrast on every surface they stand on (a test computes it).
 """
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -13,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
+from engine.garbage import no_collection
 from gui.style.sheet import STYLE_SHEET
 
 ThemeName = Literal["light", "dark", "system"]
@@ -111,7 +109,8 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
     _choice = name
     hints = app.styleHints()
     _follow_system(app)
-    with _no_collection():
+    # Qt walks over all widgets and calls Python: deleting an unused one then is a crash.
+    with no_collection():
         if name == "system":
             hints.unsetColorScheme()
             scheme = hints.colorScheme()
@@ -119,18 +118,6 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
             scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
             hints.setColorScheme(scheme)
         _show(app, _of_scheme(scheme))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep unused widgets while Qt walks over all of them and calls Python: deleting one then is a crash."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def palette_of(theme: Theme) -> QPalette:
@@ -183,7 +170,7 @@ def _follow_system(app: QApplication) -> None:
 
     def show(scheme: Qt.ColorScheme) -> None:
         if _choice == "system":
-            with _no_collection():
+            with no_collection():
                 _show(app, _of_scheme(scheme))
 
     if not _follows_system:

@@ -1,11 +1,10 @@
 """Quiet text of one or a few lines that is cut with … where the panel is narrow, and whole in its tooltip."""
 
 from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QTextLayout, QTextOption
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from gui.style.metrics import small_font
-from gui.style.theme import current_theme
 
 
 class ElidedLabel(QLabel):
@@ -19,6 +18,7 @@ class ElidedLabel(QLabel):
         super().__init__()
         self._fewest = lines
         self._most = max(lines, most or lines)
+        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         if small:
             self.setFont(small_font())
         if self._most > 1:
@@ -34,7 +34,8 @@ class ElidedLabel(QLabel):
 
     @property
     def colour(self) -> QColor:
-        return QColor(current_theme().muted)
+        """That of its foreground role; of notes at first."""
+        return self.palette().color(self.foregroundRole())
 
     def set_most(self, lines: int) -> None:
         """Let the text take up to so many lines."""

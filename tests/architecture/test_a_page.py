@@ -83,12 +83,12 @@ def titles(menu):
 def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot):
     window = toy.window
     number = len(PAGES) - 1
-    assert window.page_bar._group.button(number).text() == "Toy"
+    assert window.page_bar.actions()[number].text() == "Toy"
     pages = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "Pa&ges")
     assert titles(pages) == [entry.title for entry in PAGES]
     qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.AltModifier)
     assert isinstance(window.page, ToyPage)
-    assert window.page_bar._group.checkedId() == number
+    assert window.page_bar.actions()[number].isChecked()
 
 
 def test_that_the_frame_shows_what_the_page_tells_it(toy):

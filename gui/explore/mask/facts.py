@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QThreadPool, Signal
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QPalette
 from shiboken6 import isValid
 
 from engine.mask.analysis import Fact, describe, weights_sum
 from engine.mask.mask import Mask
 from gui.explore.workspace import Workspace
-from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 
 _LINES = 2
@@ -32,15 +31,11 @@ class MaskFacts(ElidedLabel):
         workspace.mask_changed.connect(self.show_facts)
         self.show_facts()
 
-    @property
-    def colour(self) -> QColor:
-        theme = current_theme()
-        return QColor(theme.error if self._is_refusal else theme.muted)
-
     def show_facts(self) -> None:
         """Describe the mask."""
         mask = self._workspace.mask
         self._is_refusal = False
+        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         if mask.taps <= _LARGEST_AT_ONCE:
             self._show(mask, *_texts(describe(mask)))
         else:
@@ -50,6 +45,7 @@ class MaskFacts(ElidedLabel):
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask changes or something else is typed."""
         self._is_refusal = True
+        self.setForegroundRole(QPalette.ColorRole.BrightText)
         self.set_most(_MOST_LINES)
         self.setText(sentence)
 

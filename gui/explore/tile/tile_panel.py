@@ -1,7 +1,7 @@
 """The panel Tile: which block of the chosen kernel, its cells, their meaning in colours and in words."""
 
 from PySide6.QtCore import QSignalBlocker, QSize
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedWidget, QWidget
 
 from engine.errors import BadValue
@@ -67,7 +67,8 @@ class TilePanel(QWidget):
         self.zoom_fit = icon_button("zoom-fit", "Fit the tile to the panel", "Fit the tile to the panel (0)")
         self.grid = TileGrid()
         self.legend = TileLegend()
-        self.used, self.loaded = _Sentence(), _Sentence()
+        # They keep room for their lines, so that nothing jumps under the mouse.
+        self.used, self.loaded = (ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES) for _ in range(2))
         self.summary = ElidedLabel(most=4, small=True)
         self.refusal = Refusal()
         self.cut = quiet_label(small=True)
@@ -192,6 +193,8 @@ class TilePanel(QWidget):
         self.threads.setFont(number_font())
         self.threads.setFixedWidth(9 * GRID)
         self.grid.setToolTip(_GRID_TIP)
+        for sentence in (self.used, self.loaded):
+            sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.used.setAccessibleName("Cells that the result uses")
         self.loaded.setAccessibleName("Who loads the cell")
         self.passes.setAccessibleName("Pass")
@@ -245,14 +248,3 @@ class _CoordinateBox(NumberBox):
         self.setRange(0, min(count - 1, _LARGEST))
         if self.value() != at:
             self.setValue(at)
-
-
-class _Sentence(ElidedLabel):
-    """A sentence to read, which keeps room for its lines, so that nothing jumps under the mouse."""
-
-    def __init__(self) -> None:
-        super().__init__(_SENTENCE_LINES, most=_SENTENCE_LINES)
-
-    @property
-    def colour(self) -> QColor:
-        return QColor(current_theme().text)

@@ -30,7 +30,8 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     page = haloscope.window._entered["course"]
     assert page.isVisible()
     number = [entry.key for entry in PAGES].index("course")
-    assert haloscope.window.pages.currentIndex() == haloscope.window.page_bar._group.checkedId() == number
+    assert haloscope.window.pages.currentIndex() == number
+    assert haloscope.window.page_bar.actions()[number].isChecked()
     assert page.header.title.text() == PAPERS[0].title
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0

@@ -236,7 +236,8 @@ def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(sho
     assert shown.panel.is_refused
     assert "1,089 threads" in shown.field.refusal.text()
     assert shown.settings.blocks == LIST
-    assert current_theme().error in shown.field.refusal.styleSheet()
+    refusal = shown.field.refusal
+    assert refusal.palette().color(refusal.foregroundRole()).name() == current_theme().error
     shown.type("8x8, 8x8")
     assert shown.settings.blocks == (B8,)
     assert shown.field.note.text().startswith("8 × 8: in the list twice")
