@@ -5,7 +5,6 @@ from PySide6.QtGui import QIcon, QPixmap, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListView, QSlider, QWidget
 
 from engine.results.quantities import ms_text
-from gui.network.bar_chart import Bar, BarChart, Row
 from gui.network.drawing import DEFAULT_RADIUS, SIDE
 from gui.network.drawing_canvas import DrawingCanvas
 from gui.network.ink import picture_of, shades
@@ -14,6 +13,7 @@ from gui.network.network_state import NetworkState
 from gui.network.words import chance_text
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, icon_button, label_for, row, scrolled
 

@@ -7,11 +7,12 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.results.quantities import ms_text, percent_text
 from engine.tasks.network.results import LayerTime
-from gui.network.bar_chart import Bar, BarChart, Row
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
+from gui.widgets.legend import Legend, LegendEntry
 from gui.widgets.panel_parts import centred_text, column, scrolled
 
 _EMPTY = (
@@ -33,9 +34,12 @@ class LayerTimesPanel(QWidget):
         self._network = network
         self.bars = BarChart("Time by layer and stage", row=4 * GRID, bar=2 * GRID)
         self.bars.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.legend = Legend("Colours of the layers")
+        drawn = QWidget()
+        drawn.setLayout(column(self.legend, (self.bars, 1), spacing=HALF_GRID))
         self._stack = QStackedWidget()
         self._stack.addWidget(centred_text(_EMPTY))
-        self._stack.addWidget(scrolled(self.bars))
+        self._stack.addWidget(scrolled(drawn))
         self.setLayout(column(self._stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         network.rows_changed.connect(self._show)
         network.facts_changed.connect(self._show)
@@ -58,8 +62,8 @@ class LayerTimesPanel(QWidget):
             + ", ".join(f"{self._title(one.name)} {ms_text(one.ms)}" for one in layers)
             for row, layers in zip(rows, times.values(), strict=True)
         )
-        legend = [(self._title(name), self._colour(name)) for name in names]
-        self.bars.show_rows(rows, ". ".join(described) or _EMPTY, legend)
+        self.legend.show_entries([LegendEntry(self._title(name), self._colour(name)) for name in names])
+        self.bars.show_rows(rows, ". ".join(described) or _EMPTY)
         self._stack.setCurrentIndex(int(bool(rows)))
 
     def _row(self, stage: str, layers: Sequence[LayerTime]) -> Row:

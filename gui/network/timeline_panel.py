@@ -7,12 +7,13 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.results.quantities import digits_text, ms_text, percent_text
 from engine.tasks.network.results import ChunkSpan
-from gui.network.bar_chart import Bar, BarChart, Row
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at
 from gui.style.theme import theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.legend import Legend, LegendEntry
 from gui.widgets.panel_parts import centred_text, column, scrolled
 
 _EMPTY = "Copies and kernels over time.\nRun network-streams on a CUDA device with a batch of more than 100."
@@ -31,8 +32,10 @@ class TimelinePanel(QWidget):
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.sentence = ElidedLabel(most=3, small=True)
         self._stack = QStackedWidget()
+        self.legend = Legend("Colours of the steps")
         drawn = QWidget()
-        drawn.setLayout(column(self.sentence, (scrolled(self.chart), 1), spacing=HALF_GRID))
+        parts = self.sentence, self.legend, (scrolled(self.chart), 1)
+        drawn.setLayout(column(*parts, spacing=HALF_GRID))
         self._stack.addWidget(centred_text(_EMPTY))
         self._stack.addWidget(drawn)
         self.setLayout(column(self._stack, margins=(GRID, HALF_GRID, GRID, GRID)))
@@ -59,8 +62,8 @@ class TimelinePanel(QWidget):
         shares = [tick / _TICKS for tick in range(_TICKS + 1)]
         marks = ["0", *(digits_text(end_ms * share, 2) for share in shares[1:])]
         marks[-1] += " ms"
-        legend = [(step, _colour(step)) for step in _STEPS]
-        self.chart.show_rows(rows, words, legend, list(zip(shares, marks, strict=True)))
+        self.legend.show_entries([LegendEntry(step, _colour(step)) for step in _STEPS])
+        self.chart.show_rows(rows, words, list(zip(shares, marks, strict=True)))
 
 
 def _bar(span: ChunkSpan, end_ms: float) -> Bar:

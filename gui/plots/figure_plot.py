@@ -15,6 +15,7 @@ from gui.plots.log_axis import LogAxis, colour_plot, make_still, text_over
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.legend import LegendEntry, legend_html
 from gui.widgets.panel_parts import column
 
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
@@ -170,11 +171,7 @@ def _points(curve: Curve, *, above_zero: bool = False) -> list[tuple[float, floa
 def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) -> str:
     """Return the figure's title and its curves, each with its shape in its colour."""
     looks = {curve.name: series for curve, series, _ in drawn}
-    marks = "&nbsp;&nbsp; ".join(
-        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;"
-        + escape(name).replace(" ", "&nbsp;")
-        for name, series in looks.items()
-    )
+    marks = legend_html(LegendEntry(name, look.colour, look.glyph) for name, look in looks.items())
     sides = frozenset(is_printed for _, _, is_printed in drawn)
     meaning = {
         frozenset((True, False)): f"solid: here, dashed: {dashed}",

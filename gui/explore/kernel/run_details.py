@@ -4,9 +4,8 @@ What every run costs is a bar; what only the first one does stands in words belo
 rest, compilation would be all that can be seen: it takes some 10,000 times as long as a kernel.
 """
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QGraphicsOpacityEffect, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
@@ -18,14 +17,13 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.results import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import EARLIER
-from gui.style.metrics import EARLIER_OPACITY, GRID, number_font
-from gui.style.theme import current_theme
+from gui.style.metrics import EARLIER_OPACITY, GRID
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.legend import Legend, LegendEntry
+from gui.widgets.panel_parts import column
 from gui.widgets.run_tooltip import run_tooltip
-
-_BAR_HEIGHT = GRID
-_LINE = 2 * GRID
-_VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
 def _parts(timing: Timing | None) -> tuple[dict[str, float], dict[str, float]]:
@@ -47,13 +45,18 @@ class BreakdownBar(QWidget):
     def __init__(self, results: ResultsModel) -> None:
         super().__init__()
         self._results = results
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._name, self._rest = ElidedLabel(), ElidedLabel()
+        self._bar = BarChart("Every run, ms", row=2 * GRID, bar=GRID)
+        self._parts = Legend("Parts of every run, ms")
+        times = QWidget()
+        times.setLayout(column(self._bar, self._parts, self._rest, spacing=0))
+        self._dim = QGraphicsOpacityEffect(times, opacity=EARLIER_OPACITY)
+        times.setGraphicsEffect(self._dim)
+        self.setLayout(column(self._name, times, spacing=0))
         self.setAccessibleName("Where the time of the selected run went")
         results.described_changed.connect(self._refresh)
+        theme_notifier().changed.connect(self._refresh)
         self._refresh()
-
-    def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, _LINE + (3 * _LINE + _BAR_HEIGHT if self._timing else _LINE))
 
     @property
     def title(self) -> str:
@@ -66,70 +69,39 @@ class BreakdownBar(QWidget):
         earlier = f", {EARLIER}" if self._results.is_earlier(result) else ""
         return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{earlier}"
 
-    @property
-    def _timing(self) -> Timing | None:
+    def _refresh(self) -> None:
         run = self._results.described
-        return run.result.timing if run is not None and run.result.kernel_ms is not None else None
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        run, timing = self._results.described, self._timing
+        self.setVisible(run is not None)
         if run is None:
             return
-        theme = current_theme()
-        painter = QPainter(self)
-        painter.setFont(number_font())
-        is_earlier = self._results.is_earlier(run.result)
-        painter.setPen(QColor(theme.muted if is_earlier else theme.text))
-        title = painter.fontMetrics().elidedText(self.title, Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, title)
-        painter.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
-        if timing is not None:
-            first, every_run = _parts(timing)
-            self._draw(painter, _LINE, every_run)
-            words = ", ".join(f"{name} {digits_text(ms, 3)}" for name, ms in first.items())
-            self._write(painter, 3 * _LINE + _BAR_HEIGHT, "First run only, ms", words)
-        else:
-            painter.setPen(QColor(theme.muted))
-            why = _why_no_bars(run.result)
-            why = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, self.width())
-            painter.drawText(QRect(0, _LINE, self.width(), _LINE), _VCENTER, why)
-        painter.end()
+        first, every_run = _parts(run.result.timing if run.result.kernel_ms is not None else None)
+        is_earlier, roles = self._results.is_earlier(run.result), QPalette.ColorRole
+        self._name.setText(self.title)
+        self._name.setForegroundRole(roles.PlaceholderText if is_earlier else roles.WindowText)
+        self._dim.setEnabled(is_earlier)
+        self._show_every_run(every_run)
+        only = ", ".join(f"{name} {digits_text(ms, 3)}" for name, ms in first.items())
+        self._rest.setText(f"First run only, ms: {only}" if first else _why_no_bars(run.result))
+        for part in (self, self._name, self._bar, self._parts, self._rest):
+            part.setToolTip(run_tooltip(run))
+        words = ", ".join(f"{name} {ms_text(duration)}" for name, duration in (first | every_run).items())
+        self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(run.result)}")
 
-    def _write(self, painter: QPainter, top: int, title: str, number: str) -> None:
-        line = QRect(0, top, self.width(), _LINE)
-        painter.setPen(QColor(current_theme().muted))
-        painter.drawText(line, _VCENTER, title)
-        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), number)
-
-    def _draw(self, painter: QPainter, top: int, parts: dict[str, float]) -> None:
-        theme = current_theme()
-        total_ms = sum(parts.values())
-        self._write(painter, top, "Every run, ms", digits_text(total_ms, 3))
-        left, legend_left = 0.0, 0
-        legend_top = top + _LINE + _BAR_HEIGHT
-        for name, duration_ms in parts.items():
-            width = self.width() * duration_ms / total_ms if total_ms else 0.0
-            # Work in the accent, copies and preparations in two greys.
-            colour = QColor({"kernel": theme.accent, "allocate": theme.line}.get(name, theme.muted))
-            # One pixel between the shares; each is at least one pixel wide.
-            painter.fillRect(QRectF(left, top + _LINE, max(1.0, width - 1.0), _BAR_HEIGHT), colour)
-            left += width
-            painter.fillRect(QRectF(legend_left, legend_top + (_LINE - GRID) / 2, GRID, GRID), colour)
-            text = f"{name} {digits_text(duration_ms, 3)}"
-            label = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
-            painter.drawText(label, _VCENTER, text)
-            legend_left = label.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
-
-    def _refresh(self) -> None:
-        run, timing = self._results.described, self._timing
-        self.setVisible(run is not None)
-        if run is not None:
-            first, every_run = _parts(timing)
-            words = ", ".join(f"{name} {ms_text(duration)}" for name, duration in (first | every_run).items())
-            self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(run.result)}")
-            self.setToolTip(run_tooltip(run))
-        self.updateGeometry()
-        self.update()
+    def _show_every_run(self, parts: dict[str, float]) -> None:
+        theme, total_ms = current_theme(), sum(parts.values())
+        bars, entries, begin = [], [], 0.0
+        for name, ms in parts.items():
+            # Work in the accent, copies in grey.
+            colour = theme.accent if name == "kernel" else theme.muted
+            end = begin + ms / max(total_ms, 1e-9)
+            bars.append(Bar(begin, end, colour))
+            entries.append(LegendEntry(f"{name} {digits_text(ms, 3)}", colour))
+            begin = end
+        row = Row("Every run, ms", tuple(bars), digits_text(total_ms, 3), is_quiet=True)
+        self._bar.show_rows([row], "")
+        self._parts.show_entries(entries)
+        for part in (self._bar, self._parts):
+            part.setVisible(bool(parts))
 
 
 def _why_no_bars(result: RunResult) -> str:

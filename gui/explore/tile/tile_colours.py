@@ -4,7 +4,7 @@ Colour alone says nothing: ghost cells are hatched, cells that are read directly
 in cells that have room for them.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
 from gui.style.cell_colours import mixed
 from gui.style.series import series_at
 from gui.style.theme import Theme
+from gui.widgets.legend import LegendEntry
 
 Colours = NDArray[np.uint8]
 Pattern = Qt.BrushStyle
@@ -31,15 +32,6 @@ class ColourBy(StrEnum):
     ROLE = "role"
     STEP = "step"
     THREAD = "thread"
-
-
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
-    """A colour with its pattern, and what it means."""
-
-    colour: QColor
-    text: str
-    pattern: Qt.BrushStyle = Pattern.NoBrush
 
 
 def tint(colour: str, theme: Theme, share: float = _TINT) -> QColor:
@@ -70,6 +62,9 @@ def _role_colours(theme: Theme) -> tuple[QColor, ...]:
 
 
 _PATTERNS = (Pattern.NoBrush, Pattern.NoBrush, Pattern.Dense6Pattern, Pattern.BDiagPattern, Pattern.NoBrush)
+# They stand for the patterns in the legend, and for cells that have the colour of the ground.
+_DOTS, _HATCH = "∷", "╱╱"
+_MARKS = ("", "", _DOTS, _HATCH, "□")
 
 
 def colours_of(plan: TilePlan, by: ColourBy, theme: Theme) -> Colours:
@@ -106,26 +101,28 @@ def patterns_of(plan: TilePlan) -> list[tuple[NDArray[np.bool_], Qt.BrushStyle]]
 
 def legend_of(plan: TilePlan, by: ColourBy, theme: Theme) -> list[LegendEntry]:
     """Return what the colours and patterns of a tile mean."""
-    roles = zip(role_masks(plan).items(), _role_colours(theme), _PATTERNS, strict=True)
-    present = [LegendEntry(colour, text, pattern) for (text, mask), colour, pattern in roles if mask.any()]
+    roles = zip(role_masks(plan).items(), _role_colours(theme), _MARKS, strict=True)
+    present = [_entry(text, colour, theme, mark) for (text, mask), colour, mark in roles if mask.any()]
     if by is ColourBy.ROLE:
         return present
-    ground = QColor(theme.base)
-    others = [LegendEntry(ground, one.text, one.pattern) for one in present if one.pattern != Pattern.NoBrush]
+    others = [replace(one, ground=theme.base) for one in present if one.mark in (_DOTS, _HATCH)]
     if not (plan.loaders >= 0).any():
         return others
     if by is ColourBy.THREAD:
-        first, last = _ends(theme)
-        ends = [LegendEntry(first, "thread 0"), LegendEntry(last, f"thread {plan.block.threads - 1}")]
-        return ends + others
+        names = "thread 0", f"thread {plan.block.threads - 1}"
+        return [_entry(*end, theme) for end in zip(names, _ends(theme), strict=True)] + others
     steps = int(plan.steps.max())
     shown = [
-        LegendEntry(_at(number, theme), _step_name(plan, number))
+        _entry(_step_name(plan, number), _at(number, theme), theme)
         for number in range(min(steps, _MOST_IN_LEGEND))
     ]
     if steps > _MOST_IN_LEGEND:
-        shown[-1] = LegendEntry(shown[-1].colour, f"step {_MOST_IN_LEGEND}, and so on to {steps}")
+        shown[-1] = replace(shown[-1], text=f"step {_MOST_IN_LEGEND}, and so on to {steps}")
     return shown + others
+
+
+def _entry(text: str, colour: QColor, theme: Theme, mark: str = "") -> LegendEntry:
+    return LegendEntry(text, theme.text, mark, colour.name())
 
 
 def _step_name(plan: TilePlan, number: int) -> str:

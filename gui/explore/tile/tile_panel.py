@@ -8,12 +8,12 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from gui.explore.tile.tile_colours import ColourBy, legend_of
 from gui.explore.tile.tile_grid import TileGrid
-from gui.explore.tile.tile_legend import TileLegend
 from gui.explore.tile.tile_state import AS_CHOSEN, TileState
 from gui.explore.tile.tile_words import summary
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.legend import Legend
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import (
     centred_text,
@@ -66,7 +66,7 @@ class TilePanel(QWidget):
         self.zoom_in = icon_button("zoom-in", "Larger cells", "Larger cells (+)")
         self.zoom_fit = icon_button("zoom-fit", "Fit the tile to the panel", "Fit the tile to the panel (0)")
         self.grid = TileGrid()
-        self.legend = TileLegend()
+        self.legend = Legend("What the colours of the tile mean")
         # They keep room for their lines, so that nothing jumps under the mouse.
         self.used, self.loaded = (ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES) for _ in range(2))
         self.summary = ElidedLabel(most=4, small=True)

@@ -92,13 +92,13 @@ def test_that_the_legend_names_every_colour_that_is_drawn_and_no_two_are_alike(
 ):
     panel = shown(qtbot, LayerTimesPanel(network))
     run = made_run("network-fused")
-    assert len(panel.bars.legend) == len(LAYERS)
+    assert len(panel.legend.entries) == len(LAYERS)
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
     network.add("network-fused", type(run)(run.result, parts))
-    assert [name for name, _ in panel.bars.legend[len(LAYERS) :]] == ["copy in", "kernels", "copy out"]
+    assert [one.text for one in panel.legend.entries[len(LAYERS) :]] == ["copy in", "kernels", "copy out"]
     for theme in ("dark", "light"):
         apply_theme(qapp, theme)
-        hues = [QColor(colour) for _, colour in panel.bars.legend[:-1]]
+        hues = [QColor(one.colour) for one in panel.legend.entries[:-1]]
         for at, one in enumerate(hues):
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))

@@ -1,4 +1,4 @@
-"""Rows of bars, each a name, its parts, and a figure at its end; above them what their colours are."""
+"""Rows of bars, each a name, its parts, and a figure at its end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QHelpEvent, QPainter, QPa
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui.style.cell_colours import readable_text
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 
 _NAMES_WIDTH_FRACTION = 0.4
@@ -50,7 +50,6 @@ class BarChart(QWidget):
     def __init__(self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "") -> None:
         super().__init__()
         self.rows: Sequence[Row] = ()
-        self.legend: Sequence[tuple[str, str]] = ()
         self.drawn: list[tuple[QRectF, Bar]] = []
         self._ticks: Sequence[tuple[float, str]] = ()
         self._row, self._bar = row, bar
@@ -61,18 +60,14 @@ class BarChart(QWidget):
         self.setAccessibleName(name)
 
     def show_rows(
-        self,
-        rows: Sequence[Row],
-        description: str,
-        legend: Sequence[tuple[str, str]] = (),
-        ticks: Sequence[tuple[float, str]] = (),
+        self, rows: Sequence[Row], description: str, ticks: Sequence[tuple[float, str]] = ()
     ) -> None:
         """Show rows.
 
-        `description` is for screen readers, `legend` has the names of colours, `ticks` the words below the
-        bars with their shares of the width.
+        `description` is for screen readers, `ticks` has the words below the bars with their shares of the
+        width.
         """
-        self.rows, self.legend, self._ticks = rows, legend, ticks
+        self.rows, self._ticks = rows, ticks
         self.setAccessibleDescription(description)
         self.updateGeometry()
         self.update()
@@ -84,9 +79,8 @@ class BarChart(QWidget):
         return QSize(20 * GRID, self._row)
 
     def heightForWidth(self, width: int) -> int:
-        # The legend takes more lines where it is narrow.
         ticks = QFontMetrics(number_font()).height() if self._ticks else 0
-        return self._legend_height(width) + len(self.rows) * self._row + ticks
+        return len(self.rows) * self._row + ticks
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.drawn:
@@ -98,7 +92,6 @@ class BarChart(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        self._paint_legend(painter)
         strong = QFont(number_font())
         strong.setBold(True)
         width_of = QFontMetrics(strong).horizontalAdvance
@@ -106,14 +99,13 @@ class BarChart(QWidget):
         left = min(max((_glyph_width(row) + width_of(row.name) for row in self.rows), default=0) + GRID, most)
         figures = max(map(width_of, (self._widest, *(row.figure for row in self.rows))))
         right = figures + GRID if figures else 1
-        top = self._legend_height(self.width())
-        field = QRectF(left, top, max(1, self.width() - left - right), len(self.rows) * self._row)
+        field = QRectF(left, 0, max(1, self.width() - left - right), len(self.rows) * self._row)
         painter.setFont(number_font())
         self._paint_ticks(painter, field)
         self.drawn = []
         for at, row in enumerate(self.rows):
             painter.setFont(strong if row.is_strong else number_font())
-            self._paint_row(painter, row, QRectF(left, top + at * self._row, field.width(), self._row))
+            self._paint_row(painter, row, QRectF(left, at * self._row, field.width(), self._row))
         if self.hasFocus():
             painter.setPen(QPen(QColor(current_theme().accent), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
@@ -161,32 +153,6 @@ class BarChart(QWidget):
                 painter.setPen(QColor(theme.muted))
                 painter.drawText(QPoint(round(begin), round(field.bottom()) + metrics.ascent()), text)
                 free_to = begin - HALF_GRID
-
-    def _paint_legend(self, painter: QPainter) -> None:
-        painter.setFont(small_font())
-        metrics = painter.fontMetrics()
-        for corner, (name, colour) in self._placed_legend(self.width()):
-            square = QRectF(corner.x(), corner.y() + (metrics.height() - GRID) / 2, GRID, GRID)
-            painter.fillRect(square, QColor(colour))
-            painter.setPen(QColor(current_theme().muted))
-            painter.drawText(corner.x() + GRID + HALF_GRID, corner.y() + metrics.ascent(), name)
-
-    def _placed_legend(self, room: int) -> list[tuple[QPoint, tuple[str, str]]]:
-        """Return where each entry of the legend stands, in lines of so many pixels."""
-        metrics = QFontMetrics(small_font())
-        found: list[tuple[QPoint, tuple[str, str]]] = []
-        x = y = 0
-        for entry in self.legend:
-            width = metrics.horizontalAdvance(entry[0]) + GRID + HALF_GRID
-            if x and x + width > room:
-                x, y = 0, y + metrics.height()
-            found.append((QPoint(x, y), entry))
-            x += width + 2 * GRID
-        return found
-
-    def _legend_height(self, room: int) -> int:
-        placed = self._placed_legend(room)
-        return placed[-1][0].y() + QFontMetrics(small_font()).height() + HALF_GRID if placed else 0
 
 
 def _glyph_width(row: Row) -> int:
