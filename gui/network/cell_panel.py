@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.mask.mask import Mask
 from gui.network.layers import Cell, Facts, Floats, input_map_count, is_pool, is_vector
 from gui.network.network_state import NetworkState
-from gui.network.number_table import NumberTable
 from gui.network.words import cell_name, name_of, number, short_number, table_text, where_from, window_title
 from gui.style.cell_colours import cell_background, mixed
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
+from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
 _EMPTY = (

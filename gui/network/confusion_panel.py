@@ -8,11 +8,11 @@ from engine.results.quantities import percent_text
 from engine.tasks.network.results import Confusion
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
-from gui.network.number_table import NumberTable
 from gui.style.cell_colours import mixed
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import centred_text, column, row
 
 _EMPTY = "Actual digit against predicted digit.\nPress Classify all digits."

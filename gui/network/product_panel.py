@@ -7,9 +7,9 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.tasks.network.worked_product import W, Y, unrolled
-from gui.network.number_table import NumberTable
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme
+from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import column, quiet_label, row, scrolled
 
 _KEYS = "Arrow keys choose an output."

@@ -15,7 +15,8 @@ from gui.explore.blocks.block_map import Kind
 from gui.explore.blocks.blocks_panel import BlocksPanel
 from gui.style.cell_colours import contrast
 from gui.style.heat import HEAT
-from gui.style.theme import DARK, LIGHT, current_theme
+from gui.style.theme import DARK, LIGHT, current_theme, palette_of
+from gui.widgets import number_table
 from tests.gui.made_results import VARIANTS, make_engine_state
 from tests.made_runs import made_reason, make_result, make_simulated
 
@@ -48,19 +49,19 @@ class Shown:
 
     def at(self, block):
         """Return the middle of a cell."""
-        return self.table.visualRect(self.table.blocks.index_of(block)).center()
+        return self.table.visualRect(self.table.index_of(block)).center()
 
     def click(self, block, button=Qt.MouseButton.LeftButton):
         QTest.mouseClick(self.table.viewport(), button, pos=self.at(block))
         self.settle()
 
     def data(self, block, role=Qt.ItemDataRole.DisplayRole):
-        return self.table.blocks.index_of(block).data(role)
+        return self.table.index_of(block).data(role)
 
     def colour(self, block):
         # Beside the middle, where a text may stand.
         frame = self.table.viewport().grab().toImage()
-        rect = self.table.visualRect(self.table.blocks.index_of(block))
+        rect = self.table.visualRect(self.table.index_of(block))
         return frame.pixelColor(rect.topLeft() + QPoint(4, 4)).name()
 
     def type(self, text):
@@ -191,9 +192,9 @@ def test_that_every_number_and_name_has_room_at_any_size(shown, size):
     shown.panel.refresh()
     shown.panel.resize(*size)
     shown.settle()
-    table, model = shown.table, shown.table.blocks
+    table = shown.table
     for block in every_block():
-        cell = table.visualRect(model.index_of(block))
+        cell = table.visualRect(table.index_of(block))
         assert table.fontMetrics().horizontalAdvance(shown.data(block)) < cell.width()
         assert table.fontMetrics().ascent() < cell.height()
     assert table.fontMetrics().horizontalAdvance("1024") < table.columnWidth(10)
@@ -201,31 +202,32 @@ def test_that_every_number_and_name_has_room_at_any_size(shown, size):
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
-    monkeypatch.setattr(block_table, "current_theme", lambda: theme)
+    for module in (block_table, number_table):
+        monkeypatch.setattr(module, "current_theme", lambda: theme)
     blocks = [Block(1 << x, 4) for x in range(9)]
     shown.add(*((block, 0.1 * 1.35**number) for number, block in enumerate(blocks)))
     shown.cells.plan(shown.workspace.job(), [BlockAvailability("tiled", Block(1, 8))])
     shown.settle()
-    roles = Qt.ItemDataRole.ForegroundRole, Qt.ItemDataRole.BackgroundRole
-    cells = shown.table.shown.cells
-    ratios = [contrast(*(shown.data(block, role) for role in roles)) for block in cells]
+    table = shown.table
+    places = [(one.row(), one.column()) for one in map(table.index_of, table.shown.cells)]
+    ratios = [contrast(table.ink(*place), table.ground(*place)) for place in places]
     assert len(ratios) == 18
     assert min(ratios) >= 4.5
 
 
 def test_that_rows_and_columns_are_named_by_width_and_height(shown):
     shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
-    model, way = shown.table.blocks, Qt.Orientation
+    model, way = shown.table.texts, Qt.Orientation
     assert [model.headerData(at, way.Horizontal) for at in range(3)] == ["8", "16", "32"]
     assert [model.headerData(at, way.Vertical) for at in range(2)] == ["× 16", "× 8"]
-    assert "Width" in model.headerData(0, way.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "Width" in shown.table.horizontalHeader().toolTip()
 
 
 def test_that_the_current_cell_stays_while_results_arrive(shown):
     shown.add((B8, 0.4), (B16, 0.1))
-    shown.table.setCurrentIndex(shown.table.blocks.index_of(B8))
+    shown.table.setCurrentIndex(shown.table.index_of(B8))
     shown.add((B32, 0.2))
-    assert shown.table.blocks.block_at(shown.table.currentIndex()) == B8
+    assert shown.table.block_at(shown.table.currentIndex()) == B8
 
 
 def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(shown):
@@ -237,7 +239,7 @@ def test_that_a_list_or_a_set_is_chosen_and_a_wrong_one_is_refused_in_a_line(sho
     assert "1,089 threads" in shown.field.refusal.text()
     assert shown.settings.blocks == LIST
     refusal = shown.field.refusal
-    assert refusal.palette().color(refusal.foregroundRole()).name() == current_theme().error
+    assert palette_of(current_theme()).color(refusal.foregroundRole()).name() == current_theme().error
     shown.type("8x8, 8x8")
     assert shown.settings.blocks == (B8,)
     assert shown.field.note.text().startswith("8 × 8: in the list twice")

@@ -12,14 +12,16 @@ from gui.style.theme import current_theme
 
 
 class NumberTable(QTableView):
-    """Shows texts on the colours that `ground` gives for a row and a column.
+    """Shows texts on the colours that `ground` gives for a row and a column, in those that `ink` gives.
 
     Where a text does not fit its cell, there are only colours. Of a table that is not `chosen_from`, no cell
-    is the current one.
+    is the current one. Where one is, it follows the mouse, unless it is to be chosen by the keys alone.
     """
 
-    def __init__(self, name: str, *, chosen_from: bool = False) -> None:
+    def __init__(self, name: str, *, chosen_from: bool = False, by_mouse: bool = True) -> None:
         super().__init__()
+        self.framed = QModelIndex()
+        """A cell with a frame of its own."""
         self.ground: Callable[[int, int], QColor] = lambda _row, _column: QColor(current_theme().base)
         self.texts = QStandardItemModel(self)
         self.setModel(self.texts)
@@ -39,10 +41,10 @@ class NumberTable(QTableView):
             header.setMinimumSectionSize(1)
             header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
             header.hide()
-        if chosen_from:
-            self.setMouseTracking(True)
+        self.setMouseTracking(chosen_from)
+        if chosen_from and by_mouse:
             self.entered.connect(self.setCurrentIndex)
-        else:
+        if not chosen_from:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     @property
@@ -50,13 +52,21 @@ class NumberTable(QTableView):
         """Row and column of the current cell."""
         return self.currentIndex().row(), self.currentIndex().column()
 
-    def show_texts(self, texts: Sequence[Sequence[str]]) -> None:
-        """Show texts row by row; the current cell stays."""
+    def ink(self, row: int, column: int) -> QColor:
+        """Return the colour of a text: one that is read on its ground."""
+        return readable_text(self.ground(row, column), current_theme())
+
+    def show_texts(self, texts: Sequence[Sequence[str]], words: Sequence[Sequence[str]] = ()) -> None:
+        """Show texts row by row, each with its tooltip in `words`; the current cell stays."""
         self.texts.setRowCount(len(texts))
-        self.texts.setColumnCount(len(texts[0]))
+        self.texts.setColumnCount(len(texts[0]) if texts else 0)
         for row, line in enumerate(texts):
             for column, text in enumerate(line):
-                self.texts.setItem(row, column, QStandardItem(text))
+                item = QStandardItem(text)
+                if words:
+                    item.setToolTip(words[row][column])
+                    item.setAccessibleText(words[row][column])
+                self.texts.setItem(row, column, item)
         self.viewport().update()
 
     def set_cell_size(self, width: int, height: int) -> None:
@@ -84,10 +94,13 @@ class _Cells(QStyledItemDelegate):
         painter.setPen(QColor(theme.line))
         # Neighbours share a line.
         painter.drawRect(rect.adjusted(-min(index.column(), 1), -min(index.row(), 1), -1, -1))
+        if index == table.framed:
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.drawRect(rect.adjusted(1, 1, -2, -2))
         if index == table.currentIndex() and table.focusPolicy() != Qt.FocusPolicy.NoFocus:
             painter.setPen(QPen(QColor(theme.accent if table.hasFocus() else theme.outline), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
         text = index.data()
         if option.fontMetrics.horizontalAdvance(text) <= rect.width() - 2:
-            painter.setPen(readable_text(ground, theme))
+            painter.setPen(table.ink(index.row(), index.column()))
             painter.drawText(rect, int(Qt.AlignmentFlag.AlignCenter), text)
